@@ -1,0 +1,1 @@
+"""Near-duplicate web pages, found exactly, with simhashes kept in PostgreSQL."""

@@ -1,0 +1,135 @@
+"""The 64-bit simhash as a number: ranges, signs, distances, bands and text forms.
+
+A simhash is an ``int`` with 0 <= x < 2**64 in Python and a ``bigint`` (two's complement) in
+SQL. This module is the only place that converts between the two.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Final, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError
+
+BITS: Final = 64
+IDENTICAL_MAX: Final = 3
+NEAR_MAX: Final = 8
+
+Band = Literal["identical", "near", "different"]
+
+_TOP: Final = 1 << BITS
+_SIGN: Final = 1 << (BITS - 1)
+
+
+def check_simhash(value: SupportsIndex) -> int:
+    """Return ``value`` as an ``int`` in 0..2**64-1.
+
+    Raises:
+        InvalidSimhashError: it is not an integer, is negative, or needs more than 64 bits.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidSimhashError(
+            f"a simhash is an integer, not {type(value).__name__}; "
+            "parse text with pgsimhash.parse_simhash()"
+        ) from None
+    if isinstance(value, bool):
+        raise InvalidSimhashError("a simhash is an integer, not bool")
+    if not 0 <= number < _TOP:
+        raise InvalidSimhashError(
+            f"{number} is outside 0..2**64-1; convert a bigint with pgsimhash.from_bigint()"
+        )
+    return number
+
+
+def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
+    """Return ``distance`` as an ``int`` in 0..``largest``.
+
+    Raises:
+        InvalidDistanceError: it is not an integer in that range.
+    """
+    try:
+        number = operator.index(distance)
+    except TypeError:
+        raise InvalidDistanceError(
+            f"a distance is an integer from 0 to {largest}, not {type(distance).__name__}"
+        ) from None
+    if isinstance(distance, bool) or not 0 <= number <= largest:
+        raise InvalidDistanceError(f"a distance is an integer from 0 to {largest}, not {distance}")
+    return number
+
+
+def to_bigint(simhash: SupportsIndex) -> int:
+    """Return the signed number PostgreSQL stores for ``simhash`` (two's complement)."""
+    number = check_simhash(simhash)
+    return number - _TOP if number & _SIGN else number
+
+
+def from_bigint(value: int) -> int:
+    """Return the simhash behind a PostgreSQL ``bigint``.
+
+    Raises:
+        InvalidSimhashError: ``value`` is outside -2**63..2**63-1.
+    """
+    if not -_SIGN <= value < _SIGN:
+        raise InvalidSimhashError(f"{value} is not a bigint: it needs more than 64 bits")
+    return value % _TOP
+
+
+def parse_simhash(text: str) -> int:
+    """Return the simhash written as 16 hex digits, ``0x...``, or a decimal (signed or not).
+
+    Sixteen characters that are all hex digits are read as hex, which is the form pgsimhash
+    prints; any other run of digits is decimal.
+
+    Raises:
+        InvalidSimhashError: the text is none of these or needs more than 64 bits.
+    """
+    word = text.strip()
+    try:
+        if len(word) == BITS // 4 and not word.startswith(("-", "+")):
+            return check_simhash(int(word, 16))
+        if word.lower().startswith("0x"):
+            return check_simhash(int(word, 16))
+        number = int(word, 10)
+    except InvalidSimhashError:
+        raise
+    except ValueError:
+        raise InvalidSimhashError(
+            f"{text!r} is not a simhash: write 16 hex digits, 0x..., or a decimal"
+        ) from None
+    return from_bigint(number) if number < 0 else check_simhash(number)
+
+
+def format_simhash(simhash: SupportsIndex) -> str:
+    """Return ``simhash`` as 16 lower-case hex digits."""
+    return f"{check_simhash(simhash):016x}"
+
+
+def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:
+    """Return in how many of the 64 bits ``a`` and ``b`` differ (0..64)."""
+    return (check_simhash(a) ^ check_simhash(b)).bit_count()
+
+
+def similarity(a: SupportsIndex, b: SupportsIndex) -> float:
+    """Return the share of equal bits, 1.0 (the same) to 0.0 (every bit differs)."""
+    return 1.0 - hamming_distance(a, b) / BITS
+
+
+def band(distance: int) -> Band:
+    """Return ``identical`` (0-3), ``near`` (4-8) or ``different`` (9 and more)."""
+    if distance <= IDENTICAL_MAX:
+        return "identical"
+    return "near" if distance <= NEAR_MAX else "different"
+
+
+def hamming_distances(
+    a: NDArray[np.uint64] | int, b: NDArray[np.uint64]
+) -> NDArray[np.uint8]:
+    """Return the distances between arrays of simhashes (dtype uint64), by numpy's broadcasting."""
+    left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
+    return np.bitwise_count(np.bitwise_xor(left, b))

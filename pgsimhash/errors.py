@@ -1,0 +1,74 @@
+"""Every error pgsimhash raises on purpose; each message names the fix."""
+
+from __future__ import annotations
+
+
+class PgsimhashError(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidSimhashError(PgsimhashError, ValueError):
+    """A value is not a 64-bit simhash."""
+
+
+class InvalidDistanceError(PgsimhashError, ValueError):
+    """A Hamming distance is outside what the collection's layout answers."""
+
+
+class PageError(PgsimhashError, ValueError):
+    """One page cannot become a fingerprint; the other pages of a batch go on.
+
+    ``reason`` is a short stable code (``"too_large"``), the message is for people.
+    """
+
+    reason = "failed"
+
+
+class TooShortError(PageError):
+    """The page holds too little text: its simhash would match every other such page."""
+
+    reason = "too_short"
+
+
+class TooLargeError(PageError):
+    """The page is larger than the limit."""
+
+    reason = "too_large"
+
+
+class NotHtmlError(PageError):
+    """The bytes are not an HTML page (an image, an archive, a PDF, ...)."""
+
+    reason = "not_html"
+
+
+class UnreadableError(PageError):
+    """The page could not be read: a missing file, a broken record, a bad JSON line."""
+
+    reason = "unreadable"
+
+
+class InvalidUrlError(PageError):
+    """The page's URL is not one."""
+
+    reason = "invalid_url"
+
+
+class StoreError(PgsimhashError):
+    """The database cannot be used as it is."""
+
+
+class NoServerError(StoreError):
+    """No PostgreSQL server answers, or it refuses the login."""
+
+
+class EmbeddedServerError(StoreError):
+    """The bundled PostgreSQL server is not installed or does not start."""
+
+
+class SchemaError(StoreError):
+    """The schema ``pgsimhash`` is missing, or older or newer than this package."""
+
+
+class CollectionError(StoreError):
+    """The collection is unknown, or its scheme or layout is another than the caller's."""
