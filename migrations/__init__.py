@@ -1,0 +1,1 @@
+"""The Alembic environment; its revisions render the files in sql/."""

@@ -127,9 +127,7 @@ def band(distance: int) -> Band:
     return "near" if distance <= NEAR_MAX else "different"
 
 
-def hamming_distances(
-    a: NDArray[np.uint64] | int, b: NDArray[np.uint64]
-) -> NDArray[np.uint8]:
+def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return the distances between arrays of simhashes (dtype uint64), by numpy's broadcasting."""
     left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
     return np.bitwise_count(np.bitwise_xor(left, b))

@@ -1,0 +1,1 @@
+"""The SQL of the package: the schema, a folder per revision, and the queries."""

@@ -1,0 +1,47 @@
+"""The command line: data as JSON lines on stdout, everything for people on stderr.
+
+Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 the command was mistyped; 3 the
+database or the schema cannot be used as it is; 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import click
+
+from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.ingest import ingest
+from pgsimhash.cli.lookup import compare, find, fingerprint
+from pgsimhash.errors import PageError, PgsimhashError
+
+__all__ = ["main"]
+
+
+class _Failure(click.ClickException):
+    def __init__(self, error: PgsimhashError) -> None:
+        super().__init__(str(error))
+        self.exit_code = 1 if isinstance(error, PageError) else 3
+
+
+class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except PgsimhashError as error:
+            raise _Failure(error) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pgsimhash")
+def main() -> None:
+    """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
+
+    Without --dsn and PGSIMHASH_DSN the embedded PostgreSQL is used. Data goes to stdout as JSON
+    lines, everything else to stderr.
+
+    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 mistyped; 3 the database
+    cannot be used as it is; 130 stopped with Ctrl-C.
+    """
+
+
+for command in (ingest, find, fingerprint, compare, status, migrate):
+    main.add_command(command)

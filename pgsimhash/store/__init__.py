@@ -1,0 +1,53 @@
+"""The store and how to connect to it."""
+
+from __future__ import annotations
+
+import psycopg
+
+from pgsimhash import server
+from pgsimhash.connection import REVISION, configured_dsn, open_connection, schema_revision
+from pgsimhash.store.store import Store
+
+__all__ = ["Store", "connect"]
+
+
+def connect(
+    dsn: str | None = None,
+    *,
+    collection: str = "default",
+    create: bool = True,
+    connection: psycopg.Connection | None = None,
+) -> Store:
+    """Open the store.
+
+    Args:
+        dsn: where PostgreSQL is, in any form libpq understands; None means PGSIMHASH_DSN, else
+            the embedded server, whose schema is deployed and upgraded on the way.
+        collection: the set of pages to compare with.
+        create: whether to create the collection where it does not exist.
+        connection: the caller's own connection, to be used instead of ``dsn``; its
+            transactions stay the caller's.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login.
+        EmbeddedServerError: the embedded server is wanted and does not start.
+        SchemaError: the schema is missing, or older or newer than this package.
+        CollectionError: the collection is missing and ``create`` is false, or it holds another
+            scheme or layout.
+    """
+    if connection is not None:
+        if dsn is not None:
+            raise TypeError("give connect() a dsn or a connection, not both")
+        return Store(connection, collection, create=create)
+    where = configured_dsn(dsn)
+    own = open_connection(where or server.start(), autocommit=True)
+    try:
+        if where is None and (schema_revision(own) or "") < REVISION:
+            # Alembic takes a while to import and is rarely needed.
+            from pgsimhash.migrate import upgrade
+
+            upgrade(own.info.dsn)
+        return Store(own, collection, create=create, owns_connection=True)
+    except BaseException:
+        own.close()
+        raise

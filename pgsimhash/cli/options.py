@@ -1,0 +1,95 @@
+"""Options that several commands share, and how they print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from pgsimhash.bits import parse_simhash
+from pgsimhash.errors import InvalidSimhashError, UnreadableError
+from pgsimhash.layout import DEFAULT_LAYOUT
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+_LARGEST = DEFAULT_LAYOUT.distances[-1]
+
+
+def dsn_option(command: Command) -> Command:
+    """Add ``--dsn``."""
+    return click.option(
+        "--dsn",
+        metavar="DSN",
+        help="PostgreSQL to use, such as postgresql://user@host/database; by default "
+        "PGSIMHASH_DSN, else the embedded server.",
+    )(command)
+
+
+def collection_option(command: Command) -> Command:
+    """Add ``--collection``."""
+    return click.option(
+        "--collection", default="default", show_default=True, help="The set of pages to use."
+    )(command)
+
+
+def distance_option(default: int | None, shown: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--distance``."""
+    return click.option(
+        "--distance",
+        type=click.IntRange(0, _LARGEST),
+        default=default,
+        show_default=shown,
+        help="The largest number of differing bits that makes a duplicate.",
+    )
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON line to stdout, in UTF-8 whatever the locale."""
+    line = json.dumps(value, ensure_ascii=False)
+    # A lone surrogate, from an undecodable file name, becomes the JSON escape it stands for.
+    click.echo(line.encode("utf-8", "backslashreplace"))
+
+
+def people() -> Console:
+    """Return where to write for people: stderr, silent in colour and motion when piped."""
+    return Console(stderr=True, highlight=False)
+
+
+def read_file(name: str) -> bytes:
+    """Return the bytes of the file ``name``, of stdin for ``-``.
+
+    Raises:
+        UnreadableError: the file cannot be read.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UnreadableError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def file_url(name: str) -> str | None:
+    """Return the ``file:`` URL of the file ``name``, None for stdin."""
+    return None if name == "-" else Path(name).absolute().as_uri()
+
+
+def as_simhash(word: str) -> int | None:
+    """Return ``word`` as a simhash, or None where it names a file or stdin.
+
+    Raises:
+        InvalidSimhashError: it is neither.
+    """
+    if word == "-" or Path(word).is_file():
+        return None
+    try:
+        return parse_simhash(word)
+    except InvalidSimhashError as error:
+        raise InvalidSimhashError(
+            f"{word!r} is neither a file nor a simhash (16 hex digits, 0x..., or a decimal)"
+        ) from error

@@ -1,0 +1,91 @@
+"""The closing tables of an ingest run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from urllib.parse import unquote
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+
+from pgsimhash.records import Verdict
+
+_SHOWN = 20
+
+
+class Summary:
+    """Figures of the verdicts seen so far, and the first few duplicates."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.unchanged = 0
+        self.bytes_saved = 0
+        self.seconds = 0.0
+        self._duplicates: list[Verdict] = []
+        self._failures: list[Verdict] = []
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one verdict."""
+        self.counts[verdict.verdict] += 1
+        if verdict.reason == "unchanged":
+            self.unchanged += 1
+        elif verdict.distance is not None and len(self._duplicates) < _SHOWN:
+            self._duplicates.append(verdict)
+        elif verdict.verdict == "failed" and len(self._failures) < _SHOWN:
+            self._failures.append(verdict)
+        if verdict.distance is not None:
+            self.bytes_saved += verdict.html_bytes or 0
+
+    def print(self, console: Console) -> None:
+        """Print the first duplicates, the first failures and the figures."""
+        if self._duplicates:
+            self._print_duplicates(console)
+        for failure in self._failures:
+            console.print(f"failed: {failure.url}: {failure.detail}", markup=False, soft_wrap=True)
+        self._print_figures(console)
+        pages = self.counts.total()
+        if pages and self.unchanged + self.counts["too_short"] + self.counts["failed"] == pages:
+            console.print("Nothing was added: every page was already known.")
+
+    def _print_duplicates(self, console: Console) -> None:
+        found = self.counts["identical"] + self.counts["near"] - self.unchanged
+        shown = len(self._duplicates)
+        title = "Duplicates" if found == shown else f"Duplicates (the first {shown} of {found:,})"
+        table = Table(title=title, title_justify="left")
+        table.add_column("page", overflow="fold")
+        table.add_column("verdict")
+        table.add_column("bits", justify="right")
+        table.add_column("duplicates", overflow="fold")
+        urls = [url for v in self._duplicates for url in (v.url, v.duplicate_of) if url]
+        folder = _common_folder(urls)
+        for verdict in self._duplicates:
+            original = verdict.duplicate_of or "a simhash without a page"
+            table.add_row(
+                unquote(verdict.url.removeprefix(folder)),
+                verdict.verdict,
+                str(verdict.distance),
+                unquote(original.removeprefix(folder)),
+            )
+        console.print(table, markup=False)
+
+    def _print_figures(self, console: Console) -> None:
+        pages = self.counts.total()
+        table = Table("figure", "value", show_header=False)
+        table.columns[1].justify = "right"
+        table.add_row("pages", f"{pages:,}")
+        for name in ("new", "identical", "near", "too_short", "failed"):
+            table.add_row(name.replace("_", " "), f"{self.counts[name]:,}")
+        table.add_row("unchanged since last time", f"{self.unchanged:,}")
+        table.add_row("bytes saved", decimal(self.bytes_saved))
+        table.add_row("pages a second", f"{pages / self.seconds:,.1f}" if self.seconds else "-")
+        console.print(table)
+
+
+def _common_folder(urls: list[str]) -> str:
+    shortest, longest = min(urls), max(urls)
+    length = next(
+        (at for at, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b),
+        len(shortest),
+    )
+    return shortest[: shortest.rfind("/", 0, length) + 1]

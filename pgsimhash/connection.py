@@ -1,0 +1,139 @@
+"""From a DSN to a usable connection, with errors that name the fix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from psycopg import conninfo
+from psycopg.rows import scalar_row
+
+from pgsimhash import server
+from pgsimhash.errors import NoServerError, SchemaError, StoreError
+
+DSN_VARIABLE: Final = "PGSIMHASH_DSN"
+
+REVISION: Final = "0001"
+"""The schema revision that this version of the package works with."""
+
+_OLDEST_SERVER: Final = 140000
+_CONNECT_TIMEOUT: Final = 10
+
+
+def configured_dsn(dsn: str | None = None) -> str | None:
+    """Return ``dsn``, else PGSIMHASH_DSN, else None, which stands for the embedded server."""
+    return dsn or os.environ.get(DSN_VARIABLE) or None
+
+
+def resolve_dsn(dsn: str | None = None) -> str:
+    """Return :func:`configured_dsn`, else the DSN of the embedded server, now running.
+
+    Raises:
+        EmbeddedServerError: it comes to the embedded server and that does not start.
+    """
+    return configured_dsn(dsn) or server.start()
+
+
+def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection:
+    """Connect to PostgreSQL 14 or later.
+
+    Raises:
+        NoServerError: the DSN is malformed, nothing answers there, or the login is refused.
+        StoreError: the server is older than PostgreSQL 14.
+    """
+    try:
+        settings = conninfo.conninfo_to_dict(dsn)
+        settings.setdefault("connect_timeout", _CONNECT_TIMEOUT)
+        settings.setdefault("application_name", "pgsimhash")
+        connection = psycopg.connect(autocommit=autocommit, **settings)  # type: ignore[arg-type]
+    except psycopg.ProgrammingError as error:
+        raise NoServerError(
+            f"the DSN cannot be read: {_first_line(error)}; it looks like "
+            "postgresql://user:password@host:5432/database"
+        ) from error
+    except psycopg.OperationalError as error:
+        raise NoServerError(_login_advice(_first_line(error))) from error
+    if connection.info.server_version < _OLDEST_SERVER:
+        version = connection.info.server_version // 10000
+        connection.close()
+        raise StoreError(f"PostgreSQL 14 or later is needed, and this server is {version}")
+    return connection
+
+
+def check_schema(connection: psycopg.Connection) -> None:
+    """Check that the schema is the one this version of the package works with.
+
+    Raises:
+        SchemaError: it is missing, older or newer; the message names the command to run.
+    """
+    found = schema_revision(connection)
+    if found is None:
+        raise SchemaError("the schema pgsimhash is not in this database; run: pgsimhash migrate")
+    if found < REVISION:
+        raise SchemaError(
+            f"the schema is at revision {found} and this version of pgsimhash needs {REVISION}; "
+            "run: pgsimhash migrate"
+        )
+    if found > REVISION:
+        raise SchemaError(
+            f"the schema is at revision {found}, made by a newer pgsimhash than this one, which "
+            f"knows {REVISION}; run: pip install --upgrade pgsimhash"
+        )
+
+
+def schema_revision(connection: psycopg.Connection) -> str | None:
+    """Return the revision that the schema is at, None where it is not deployed."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        cursor.execute("SELECT to_regclass('pgsimhash.alembic_version') IS NOT NULL")
+        if not cursor.fetchone():
+            return None
+        found = cursor.execute("SELECT version_num FROM pgsimhash.alembic_version").fetchone()
+    return None if found is None else str(found)
+
+
+@contextmanager
+def translated_errors(connection: psycopg.Connection) -> Iterator[None]:
+    """Turn the server's refusals inside the block into this package's errors.
+
+    Raises:
+        NoServerError: the connection was lost.
+        StoreError: the server gave up (a time-out, a cancelled query, no disk space), or the
+            user may not do this.
+    """
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        kind, what = (
+            (NoServerError, "the connection to the database was lost")
+            if connection.broken
+            else (StoreError, "the database gave up")
+        )
+        raise kind(
+            f"{what}: {str(error).strip()}; what was committed stays, run again to continue"
+        ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
+            "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _login_advice(problem: str) -> str:
+    if "authentication failed" in problem or "no password" in problem:
+        return (
+            f"the server refused the login: {problem}; check user and password in --dsn or "
+            f"{DSN_VARIABLE}"
+        )
+    if "does not exist" in problem:
+        return f"{problem}; create it, or name another in --dsn or {DSN_VARIABLE}"
+    return (
+        f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or {DSN_VARIABLE} "
+        "(without either, the embedded server is used)"
+    )

@@ -1,0 +1,109 @@
+"""Pages to records, in this process or in several, in order and with bounded memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from pgsimhash.errors import PageError
+from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.schemes import fingerprint
+from pgsimhash.sources import SourceFailure, SourcePage
+
+_Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
+
+_IN_FLIGHT = 8
+"""How many pages wait for each process: enough to keep it busy, few enough to stay small."""
+
+
+def extract(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
+    """Fingerprint one page; whatever goes wrong with it becomes a failure."""
+    if isinstance(page, SourceFailure):
+        return PageFailure(page.url, page.reason, page.detail)
+    try:
+        made = fingerprint(page.html, page.url, charset=page.charset)
+    except PageError as error:
+        return PageFailure(page.url, error.reason, str(error))
+    except Exception as error:  # one page must never end the others
+        return PageFailure(page.url, "unexpected", f"{type(error).__name__}: {error}")
+    return PageRecord(
+        url=page.url,
+        simhash=made.simhash,
+        fetched_at=page.fetched_at,
+        title=made.title,
+        canonical_url=made.canonical_url,
+        language=made.language,
+        features=made.features,
+        html_bytes=made.html_bytes,
+    )
+
+
+def extract_many(
+    pages: Iterable[SourcePage | SourceFailure], jobs: int = 1
+) -> Iterator[PageRecord | PageFailure]:
+    """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
+
+    At most a few pages for each process are held at a time. A page that kills its process (out
+    of memory, a crash in a parser) becomes a failure with the reason ``crashed``.
+
+    Raises:
+        ValueError: ``jobs`` is below 1.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
+    if jobs == 1:
+        return map(extract, pages)
+    return _extract_in_processes(pages, jobs)
+
+
+def _extract_in_processes(
+    pages: Iterable[SourcePage | SourceFailure], jobs: int
+) -> Iterator[PageRecord | PageFailure]:
+    waiting: deque[_Task] = deque()
+    pool = _new_pool(jobs)
+    try:
+        for page in pages:
+            try:
+                future = pool.submit(extract, page)
+            except BrokenProcessPool:
+                pool.shutdown()
+                pool = _new_pool(jobs)
+                future = pool.submit(extract, page)
+            waiting.append((page, future))
+            if len(waiting) >= jobs * _IN_FLIGHT:
+                yield _result(*waiting.popleft())
+        while waiting:
+            yield _result(*waiting.popleft())
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _new_pool(jobs: int) -> ProcessPoolExecutor:
+    # A forked child would share the parent's database connection; these start clean.
+    method = "spawn" if sys.platform == "darwin" else "forkserver"
+    context = multiprocessing.get_context(method)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches every process of the terminal; only the parent acts on it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _result(
+    page: SourcePage | SourceFailure, future: Future[PageRecord | PageFailure]
+) -> PageRecord | PageFailure:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        # One page killed its process and took the others' results along: each goes alone now.
+        with _new_pool(1) as pool:
+            try:
+                return pool.submit(extract, page).result()
+            except BrokenProcessPool:
+                return PageFailure(page.url, "crashed", "the page ended the process reading it")

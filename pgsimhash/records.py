@@ -1,0 +1,127 @@
+"""What goes into a store and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from pgsimhash.bits import format_simhash
+
+VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
+
+Reason = Literal["first_seen", "same_simhash", "within_distance", "unchanged"]
+"""Why a stored page got its verdict; one that failed has its ``PageError.reason`` instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord:
+    """One page on its way into the store: its simhash and what is kept beside it."""
+
+    url: str
+    simhash: int
+    fetched_at: datetime | None = None
+    title: str | None = None
+    canonical_url: str | None = None
+    language: str | None = None
+    features: int | None = None
+    html_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFailure:
+    """One page that did not become a record; ``reason`` is a ``PageError.reason`` code."""
+
+    url: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the store decided about one page.
+
+    ``new``: nothing within the distance was known. ``identical`` (0-3 bits) and ``near`` (4-8
+    bits): ``duplicate_of`` is the URL of the nearest known page, ``distance`` bits away (None
+    where its simhash came in without a page). ``too_short`` and ``failed``: nothing was stored,
+    ``detail`` says why. ``reason`` is a short stable code. A page whose URL is known with this
+    very simhash is ``identical`` to itself with the reason ``unchanged``, and adds nothing.
+    """
+
+    url: str
+    verdict: VerdictName
+    reason: str
+    simhash: int | None = None
+    distance: int | None = None
+    duplicate_of: str | None = None
+    detail: str | None = None
+    html_bytes: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits."""
+        return {
+            "url": self.url,
+            "verdict": self.verdict,
+            "simhash": None if self.simhash is None else format_simhash(self.simhash),
+            "distance": self.distance,
+            "duplicate_of": self.duplicate_of,
+            "reason": self.reason,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A known simhash within the distance asked for, with the page that brought it first."""
+
+    simhash: int
+    distance: int
+    url: str | None
+    title: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits."""
+        return {
+            "simhash": format_simhash(self.simhash),
+            "distance": self.distance,
+            "url": self.url,
+            "title": self.title,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """The present version of a page, as the store keeps it.
+
+    ``duplicate_of`` is the URL of the page it was found to duplicate, ``distance`` bits away.
+    """
+
+    url: str
+    simhash: int
+    fetched_at: datetime
+    title: str | None
+    canonical_url: str | None
+    language: str | None
+    features: int | None
+    html_bytes: int | None
+    duplicate_of: str | None
+    distance: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """The figures of one collection.
+
+    ``pages`` counts versions, ``urls`` what they are versions of; ``duplicates`` are the
+    versions that duplicated a known page when they came in, ``duplicate_bytes`` their HTML.
+    """
+
+    collection: str
+    scheme: str
+    layout: str
+    default_distance: int
+    pages: int
+    urls: int
+    duplicates: int
+    duplicate_bytes: int
+    simhashes: int

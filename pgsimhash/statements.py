@@ -1,0 +1,39 @@
+"""The SQL files of the package, read and rendered.
+
+Queries (``sql/queries``) are plain text. Schema files (``sql/v<revision>``) are Mako templates:
+Mako is there already, Alembic needs it, and its line-based control flow keeps them readable SQL.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import LiteralString, cast
+
+from mako.template import Template
+
+from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, Layout
+
+
+def _read(path: str) -> str:
+    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+
+
+@cache
+def query(name: str) -> LiteralString:
+    """Return the statement in ``sql/queries/<name>.sql``."""
+    # The files ship with the package, so they are as literal as a string in this module.
+    return cast(LiteralString, _read(f"queries/{name}.sql"))
+
+
+def schema_statements(path: str, layout: Layout) -> list[str]:
+    """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``."""
+    script = Template(text=_read(path), strict_undefined=True).render(  # noqa: S702 (not HTML)
+        layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX
+    )
+    return _split(str(script))
+
+
+def _split(script: str) -> list[str]:
+    """Cut a script into statements: each ends with a semicolon at the end of a paragraph."""
+    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]

@@ -1,0 +1,102 @@
+"""The verdicts of one batch, decided in its order; pure, no database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgsimhash.bits import band, hamming_distances
+from pgsimhash.records import PageRecord, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMatch:
+    """The nearest simhash in the store and the page that brought it first, if any."""
+
+    distance: int
+    page_id: int | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict, and for a page to be stored the ids of its row and of its original."""
+
+    record: PageRecord
+    verdict: Verdict
+    page_id: int | None
+    duplicate_of: int | None
+
+
+def decide(
+    records: Sequence[PageRecord],
+    page_ids: Sequence[int],
+    present: Mapping[str, int],
+    nearest: Mapping[int, KnownMatch],
+    distance: int,
+) -> list[Decision]:
+    """Decide every page of a batch against the store and against the pages before it.
+
+    Args:
+        records: the batch, in order; the earliest of several near-copies is the new one.
+        page_ids: an id for each record, ascending, should it be stored.
+        present: URL to simhash of the present version of each known URL.
+        nearest: simhash to its nearest match in the store, within ``distance``.
+        distance: the largest number of differing bits that makes a duplicate.
+    """
+    versions = dict(present)
+    kept: list[int] = []
+    simhashes = np.array([record.simhash for record in records], dtype=np.uint64)
+    decisions = []
+    for number, (record, page_id) in enumerate(zip(records, page_ids, strict=True)):
+        if versions.get(record.url) == record.simhash:
+            decisions.append(_unchanged(record))
+            continue
+        match = nearest.get(record.simhash)
+        if kept:
+            distances = hamming_distances(record.simhash, simhashes[kept])
+            first = int(distances.argmin())
+            bits = int(distances[first])
+            if bits <= distance and (match is None or bits < match.distance):
+                match = KnownMatch(bits, page_ids[kept[first]], records[kept[first]].url)
+        versions[record.url] = record.simhash
+        kept.append(number)
+        decisions.append(_stored(record, page_id, match))
+    return decisions
+
+
+def _unchanged(record: PageRecord) -> Decision:
+    verdict = Verdict(
+        record.url,
+        "identical",
+        "unchanged",
+        simhash=record.simhash,
+        distance=0,
+        duplicate_of=record.url,
+        html_bytes=record.html_bytes,
+    )
+    return Decision(record, verdict, page_id=None, duplicate_of=None)
+
+
+def _stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decision:
+    if match is None:
+        verdict = Verdict(
+            record.url,
+            "new",
+            "first_seen",
+            simhash=record.simhash,
+            html_bytes=record.html_bytes,
+        )
+        return Decision(record, verdict, page_id, duplicate_of=None)
+    verdict = Verdict(
+        record.url,
+        "identical" if band(match.distance) == "identical" else "near",
+        "same_simhash" if match.distance == 0 else "within_distance",
+        simhash=record.simhash,
+        distance=match.distance,
+        duplicate_of=match.url,
+        html_bytes=record.html_bytes,
+    )
+    return Decision(record, verdict, page_id, match.page_id)

@@ -1,0 +1,15 @@
+"""The figures of a database, for all its collections."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg.rows import class_row
+
+from pgsimhash.records import CollectionStatus
+from pgsimhash.statements import query
+
+
+def read_status(connection: psycopg.Connection) -> list[CollectionStatus]:
+    """Return the figures of every collection, by name."""
+    with connection.cursor(row_factory=class_row(CollectionStatus)) as cursor:
+        return cursor.execute(query("status")).fetchall()

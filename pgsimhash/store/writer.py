@@ -1,0 +1,111 @@
+"""One batch of pages into the database: look up, decide, insert, under the collection's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+from psycopg.rows import scalar_row, tuple_row
+
+from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.errors import StoreError
+from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.decisions import Decision, KnownMatch, decide
+
+
+def write_batch(
+    connection: psycopg.Connection,
+    collection: Collection,
+    records: Sequence[PageRecord],
+    distance: int,
+) -> list[Verdict]:
+    """Decide and store ``records`` in the connection's present transaction.
+
+    The lock on the collection is held until that transaction ends, so that of several writers
+    with near-copies only one sees them as new.
+
+    Raises:
+        StoreError: the transaction's isolation level is not READ COMMITTED.
+    """
+    if not records:
+        return []
+    scope = {"collection_id": collection.collection_id}
+    _lock(connection, scope)
+    present = _present_versions(connection, scope, records)
+    nearest = _nearest(connection, collection, records, distance)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
+    decisions = decide(records, page_ids, present, nearest, distance)
+    _insert(connection, scope, [made for made in decisions if made.page_id is not None])
+    return [made.verdict for made in decisions]
+
+
+def _lock(connection: psycopg.Connection, scope: dict[str, int]) -> None:
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(query("lock_collection"), scope).fetchone()
+    # Under one snapshot for the whole transaction, rows that another writer committed while we
+    # waited for the lock would stay unseen.
+    if row is not None and row[1] != "read committed":
+        raise StoreError(
+            f"the connection's isolation level is {row[1]}, under which near-copies by other "
+            "writers would be missed; set it to READ COMMITTED"
+        )
+
+
+def _present_versions(
+    connection: psycopg.Connection, scope: dict[str, int], records: Sequence[PageRecord]
+) -> dict[str, int]:
+    urls = list({record.url for record in records})
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("present_versions"), {**scope, "urls": urls}).fetchall()
+    return {url: from_bigint(simhash) for url, simhash in rows}
+
+
+def _nearest(
+    connection: psycopg.Connection,
+    collection: Collection,
+    records: Sequence[PageRecord],
+    distance: int,
+) -> dict[int, KnownMatch]:
+    simhashes = list(dict.fromkeys(record.simhash for record in records))
+    parameters = {
+        "collection_id": collection.collection_id,
+        "collection": collection.name,
+        "simhashes": [to_bigint(simhash) for simhash in simhashes],
+        "distance": distance,
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("nearest"), parameters).fetchall()
+    return {
+        simhashes[number - 1]: KnownMatch(bits, page_id, url)
+        for number, _, bits, page_id, url in rows
+    }
+
+
+def _insert(
+    connection: psycopg.Connection, scope: dict[str, int], decisions: Sequence[Decision]
+) -> None:
+    if not decisions:
+        return
+    records = [made.record for made in decisions]
+    simhashes = [to_bigint(record.simhash) for record in records]
+    connection.execute(query("add_simhashes"), {**scope, "simhashes": simhashes})
+    connection.execute(
+        query("add_pages"),
+        {
+            **scope,
+            "page_id": [made.page_id for made in decisions],
+            "url": [record.url for record in records],
+            "simhash": simhashes,
+            "fetched_at": [record.fetched_at for record in records],
+            "title": [record.title for record in records],
+            "canonical_url": [record.canonical_url for record in records],
+            "language": [record.language for record in records],
+            "features": [record.features for record in records],
+            "html_bytes": [record.html_bytes for record in records],
+            "duplicate_of": [made.duplicate_of for made in decisions],
+            "distance": [made.verdict.distance for made in decisions],
+        },
+    )

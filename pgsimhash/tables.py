@@ -1,0 +1,119 @@
+"""The tables as SQLAlchemy sees them, for queries and for Alembic's comparison.
+
+They describe what the migrations made; the migrations do not read them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Computed,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+
+from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+
+SCHEMA: Final = "pgsimhash"
+
+metadata = MetaData(schema=SCHEMA)
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("collection_id", Integer, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("scheme", Text, nullable=False),
+    Column("layout", Text, nullable=False, server_default=DEFAULT_LAYOUT.name),
+    Column(
+        "default_distance",
+        SmallInteger,
+        nullable=False,
+        server_default=str(DEFAULT_LAYOUT.distances[-1]),
+    ),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    UniqueConstraint("name", name="collections_name_key"),
+    CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
+    comment="A set of pages compared with one another: one scheme, one layout.",
+)
+
+
+def _simhashes(layout: Layout) -> Table:
+    columns = [
+        Column(
+            permutation.column,
+            BigInteger,
+            Computed(
+                f"(collection_id::bigint << {COLLECTION_SHIFT})"
+                f" | ((simhash >> {permutation.shift}) & {permutation.mask})",
+                persisted=True,
+            ),
+            nullable=False,
+        )
+        for permutation in layout.permutations
+    ]
+    first, *others = layout.permutations
+    return Table(
+        "simhashes",
+        metadata,
+        Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+        Column("simhash", BigInteger, nullable=False),
+        *columns,
+        PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
+        *(Index(f"simhashes_{other.column}_idx", other.column, "simhash") for other in others),
+        comment="The distinct simhashes of each collection, with one prefix column per "
+        f"permutation (layout {layout.name}).",
+    )
+
+
+simhashes = _simhashes(DEFAULT_LAYOUT)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("page_id", BigInteger, Identity(), nullable=False),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("url", Text, nullable=False),
+    Column(
+        "host",
+        Text,
+        Computed(
+            "lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)'))",
+            persisted=True,
+        ),
+    ),
+    Column("simhash", BigInteger, nullable=False),
+    Column("fetched_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("title", Text),
+    Column("canonical_url", Text),
+    Column("language", Text),
+    Column("features", Integer),
+    Column("html_bytes", Integer),
+    Column("duplicate_of", BigInteger),
+    Column("distance", SmallInteger),
+    PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
+    Index("pages_url_idx", "collection_id", "url", "page_id"),
+    Index("pages_simhash_idx", "collection_id", "simhash", "page_id"),
+    Index(
+        "pages_duplicate_of_idx",
+        "collection_id",
+        "duplicate_of",
+        postgresql_where=text("duplicate_of IS NOT NULL"),
+    ),
+    comment="Every version of every page, with its simhash and the page it duplicates.",
+)

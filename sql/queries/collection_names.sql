@@ -1,0 +1,1 @@
+SELECT name FROM pgsimhash.collections ORDER BY name

@@ -1,0 +1,10 @@
+-- The newest version of each URL that is known.
+SELECT u.url, p.simhash
+FROM unnest(%(urls)s::text[]) AS u (url)
+CROSS JOIN LATERAL (
+    SELECT simhash
+    FROM pgsimhash.pages
+    WHERE collection_id = %(collection_id)s AND url = u.url
+    ORDER BY page_id DESC
+    LIMIT 1
+) AS p

@@ -1,0 +1,27 @@
+SELECT
+    c.name AS collection,
+    c.scheme,
+    c.layout,
+    c.default_distance,
+    p.pages,
+    p.urls,
+    p.duplicates,
+    p.duplicate_bytes,
+    s.simhashes
+FROM pgsimhash.collections AS c
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) AS pages,
+        count(DISTINCT url) AS urls,
+        count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
+        coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
+            AS duplicate_bytes
+    FROM pgsimhash.pages
+    WHERE collection_id = c.collection_id
+) AS p
+CROSS JOIN LATERAL (
+    SELECT count(*) AS simhashes
+    FROM pgsimhash.simhashes
+    WHERE collection_id = c.collection_id
+) AS s
+ORDER BY c.name

@@ -1,0 +1,17 @@
+DROP FUNCTION pgsimhash.near_duplicates(bigint[], integer, text);
+
+DROP FUNCTION pgsimhash.near_duplicates(bigint, integer, text);
+
+DROP FUNCTION pgsimhash.probes(bigint, integer, integer, integer);
+
+DROP FUNCTION pgsimhash.radii(integer);
+
+DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
+
+DROP FUNCTION pgsimhash.bit_count(bigint);
+
+DROP TABLE pgsimhash.pages;
+
+DROP TABLE pgsimhash.simhashes;
+
+DROP TABLE pgsimhash.collections;

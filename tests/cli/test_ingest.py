@@ -1,0 +1,234 @@
+"""``pgsimhash ingest``: pages in, one JSON line a page out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+from conftest import Run
+
+COMMAND = [sys.executable, "-m", "pgsimhash"]
+
+
+def name(url: str | None) -> str | None:
+    return None if url is None else url.rsplit("/", 1)[-1]
+
+
+def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
+    done = run("ingest", folder)
+    assert done.code == 0
+    assert done.stderr == ""
+    assert [(name(line["url"]), line["verdict"]) for line in done.lines] == [
+        ("looms.html", "new"),
+        ("short.html", "too_short"),
+        ("wells-copy.html", "new"),
+        ("wells.html", "identical"),
+    ]
+    assert all(
+        set(line) == {"url", "verdict", "simhash", "distance", "duplicate_of", "reason", "detail"}
+        for line in done.lines
+    )
+    copy = done.lines[-1]
+    assert name(copy["duplicate_of"]) == "wells-copy.html"
+    assert copy["distance"] <= 3
+    assert len(copy["simhash"]) == 16
+
+
+def test_a_second_run_adds_nothing_and_says_so(run: Run, folder: Path, dsn: str) -> None:
+    def rows() -> object:
+        with psycopg.connect(dsn) as connection:
+            return connection.execute(
+                "SELECT (SELECT count(*) FROM pgsimhash.pages),"
+                " (SELECT count(*) FROM pgsimhash.simhashes)"
+            ).fetchone()
+
+    run("ingest", folder)
+    before = rows()
+    done = run("ingest", folder, "--summary")
+    assert done.code == 0
+    assert {line["reason"] for line in done.lines} == {"unchanged", "too_short"}
+    assert "Nothing was added" in done.stderr
+    assert rows() == before
+
+
+def test_the_closing_tables_on_request(run: Run, folder: Path) -> None:
+    done = run("ingest", folder, "--summary")
+    figures = {
+        cells[0]: cells[1]
+        for line in done.stderr.splitlines()
+        if len(cells := [cell.strip() for cell in line.strip("│┃ ").split("│")]) == 2
+    }
+    assert figures["pages"] == "4"
+    assert figures["new"] == "2"
+    assert figures["identical"] == "1"
+    assert figures["near"] == "0"
+    assert figures["too short"] == "1"
+    assert figures["failed"] == "0"
+    assert figures["bytes saved"].endswith(("kB", "bytes"))
+    assert float(figures["pages a second"].replace(",", "")) > 0
+
+
+def test_json_lines_from_stdin_go_on_after_a_broken_one(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    lines = [
+        json.dumps({"url": "https://a.example/wells", "html": html}),
+        "{broken",
+        json.dumps({"url": "https://b.example/wells", "html": html}),
+    ]
+    done = run("ingest", "-", stdin="\n".join(lines))
+    assert done.code == 1
+    assert [line["verdict"] for line in done.lines] == ["new", "failed", "identical"]
+    assert done.lines[1]["detail"]
+
+
+def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> None:
+    (folder / "a-picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
+    (folder / "b-empty.html").write_bytes(b"")
+    (folder / "c-deep.html").write_text("<div>" * 10_000 + "text")
+    (folder / "d-nul.html").write_bytes((folder / "wells.html").read_bytes().replace(b" ", b" \0"))
+    done = run("ingest", folder, folder / "missing.html")
+    assert done.code == 1
+    by_name = {name(line["url"]): line for line in done.lines}
+    assert len(done.lines) == 9
+    assert by_name["a-picture.html"]["verdict"] == "failed"
+    assert by_name["b-empty.html"]["verdict"] == "too_short"
+    assert by_name["c-deep.html"]["verdict"] == "too_short"
+    assert by_name["d-nul.html"]["verdict"] == "new"
+    assert by_name["missing.html"]["reason"] == "unreadable"
+    assert by_name["looms.html"]["verdict"] == "new"
+
+
+def test_a_truncated_warc_gives_its_pages_and_reports_its_end(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    whole = tmp_path / "crawl.warc.gz"
+    with whole.open("wb") as stream:
+        writer = WARCWriter(stream, gzip=True)
+        for page in ("wells.html", "looms.html"):
+            headers = StatusAndHeaders(
+                "200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1"
+            )
+            with (folder / page).open("rb") as payload:
+                writer.write_record(
+                    writer.create_warc_record(
+                        f"https://a.example/{page}", "response", payload, http_headers=headers
+                    )
+                )
+    assert len(gzip.decompress(whole.read_bytes())) > 1000
+    cut = tmp_path / "cut.warc.gz"
+    cut.write_bytes(whole.read_bytes()[:-200])
+    done = run("ingest", whole)
+    assert [line["verdict"] for line in done.lines] == ["new", "new"]
+    assert done.code == 0
+    done = run("ingest", cut, "--collection", "cut")
+    assert done.lines[0]["verdict"] == "new"
+    assert done.lines[-1]["verdict"] == "failed"
+    assert done.code == 1
+
+
+def test_processes_give_the_same_lines(run: Run, folder: Path) -> None:
+    one = run("ingest", folder, "--jobs", "1", "--collection", "one")
+    two = run("ingest", folder, "--jobs", "2", "--collection", "two")
+    assert one.stdout == two.stdout
+
+
+def test_the_distance_decides(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    edited = html.replace(
+        "</article>", "<p>Somebody remarked that all this is old news.</p></article>"
+    )
+    (folder / "wells-edited.html").write_text(edited)
+    loose = run("ingest", folder, "--collection", "loose")
+    strict = run("ingest", folder, "--collection", "strict", "--distance", "0")
+    distance = next(
+        line["distance"] for line in loose.lines if name(line["url"]) == "wells-edited.html"
+    )
+    assert 0 < distance <= 8
+    verdicts = {name(line["url"]): line["verdict"] for line in strict.lines}
+    assert verdicts["wells-edited.html"] == "new"
+
+
+def test_a_distance_beyond_the_search_is_a_usage_error(run: Run, folder: Path) -> None:
+    done = run("ingest", folder, "--distance", "9")
+    assert done.code == 2
+    assert "0<=x<=8" in done.stderr
+
+
+def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:
+    """stderr is a terminal, stdout is a pipe: people see figures, the pipe sees data."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "ingest", folder, "--dsn", dsn],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(controller, 4096)
+        except OSError:  # the terminal is gone with the process
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(controller)
+    stdout, _ = process.communicate()
+    assert process.returncode == 0
+    assert len([json.loads(line) for line in stdout.splitlines()]) == 4
+    assert "pages a second" in shown.decode()
+    assert "4/4" in shown.decode()
+
+
+def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
+    folder: Path, dsn: str
+) -> None:
+    html = (folder / "wells.html").read_text()
+    process = subprocess.Popen(
+        [*COMMAND, "ingest", "-", "--dsn", dsn],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    lines = [
+        json.dumps({"url": f"https://a.example/{number}", "html": html}).encode() + b"\n"
+        for number in range(300)
+    ]
+    process.stdin.write(b"".join(lines))
+    process.stdin.flush()
+    first = process.stdout.readline()
+    assert json.loads(first)["verdict"] == "new"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    rest, stderr = process.communicate()
+    printed = [json.loads(line) for line in (first + rest).splitlines()]
+    assert process.returncode == 130
+    assert b"run again to continue" in stderr
+    assert 0 < len(printed) < 300
+    with psycopg.connect(dsn) as connection:
+        stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
+    assert {line["url"] for line in printed} <= stored
+
+    again = subprocess.run(
+        [*COMMAND, "ingest", "-", "--dsn", dsn],
+        check=True,
+        input=b"".join(lines),
+        capture_output=True,
+    )
+    verdicts = [json.loads(line) for line in again.stdout.splitlines()]
+    assert len(verdicts) == 300
+    assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored

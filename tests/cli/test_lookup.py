@@ -1,0 +1,91 @@
+"""``find``, ``fingerprint`` and ``compare``: questions that write nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import Run
+
+
+def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    wells = folder / "wells.html"
+    by_file = run("find", wells)
+    assert by_file.code == 0
+    assert by_file.lines[0]["url"].endswith("wells-copy.html")
+    assert by_file.lines[0]["title"] == "Wells"
+    simhash = by_file.lines[0]["simhash"]
+    assert run("find", "-", stdin=wells.read_bytes()).stdout == by_file.stdout
+    assert run("find", simhash).stdout == by_file.stdout
+    assert run("find", str(int(simhash, 16))).stdout == by_file.stdout
+
+
+def test_find_exits_with_one_where_there_is_nothing(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run("find", "0x1234", "--distance", "0")
+    assert (done.code, done.stdout) == (1, "")
+
+
+def test_find_refuses_what_is_neither_a_file_nor_a_simhash(run: Run) -> None:
+    done = run("find", "no-such-file.html")
+    assert done.code == 3
+    assert "neither a file nor a simhash" in done.stderr
+
+
+def test_find_in_an_unknown_collection_names_the_known_ones(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run("find", "1", "--collection", "typo")
+    assert done.code == 3
+    assert "there are: default" in done.stderr
+
+
+def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) -> None:
+    done = run("fingerprint", folder / "wells.html")
+    (line,) = done.lines
+    assert done.code == 0
+    assert line["title"] == "Wells"
+    assert int(line["simhash"], 16) == line["bigint"] % 2**64
+    assert line["scheme"] == "pgsimhash-article-1"
+    assert (
+        run("fingerprint", "-", stdin=(folder / "wells.html").read_bytes()).lines[0]["simhash"]
+        == line["simhash"]
+    )
+
+
+def test_fingerprint_reports_a_bad_file_and_goes_on(run: Run, folder: Path) -> None:
+    done = run("fingerprint", folder / "short.html", folder / "gone.html", folder / "wells.html")
+    assert done.code == 1
+    assert [Path(line["file"]).name for line in done.lines] == ["wells.html"]
+    assert "short.html: " in done.stderr
+    assert "gone.html cannot be read: No such file or directory" in done.stderr
+
+
+def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
+    done = run("fingerprint", "--markdown", folder / "wells-copy.html")
+    assert "Well number 1 was dug" in done.stdout
+    assert "Home" not in done.stdout
+
+
+def test_compare_pages_and_simhashes(run: Run, folder: Path) -> None:
+    same = run("compare", folder / "wells.html", folder / "wells-copy.html")
+    assert same.code == 0
+    assert same.lines[0]["band"] == "identical"
+    other = run("compare", folder / "wells.html", folder / "looms.html")
+    assert other.code == 1
+    assert other.lines[0]["band"] == "different"
+    done = run("compare", "0x0", "0xff")
+    assert done.lines == [
+        {
+            "a": "0000000000000000",
+            "b": "00000000000000ff",
+            "distance": 8,
+            "similarity": 0.875,
+            "band": "near",
+        }
+    ]
+
+
+def test_a_page_that_is_too_short_cannot_be_compared(run: Run, folder: Path) -> None:
+    done = run("compare", folder / "wells.html", folder / "short.html")
+    assert done.code == 1
+    assert done.stderr.startswith("Error: ")

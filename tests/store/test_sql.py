@@ -1,0 +1,208 @@
+"""What a user of plain SQL meets: the tables, the functions, and their agreement with Python."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import from_bigint, hamming_distance, to_bigint
+from pgsimhash.layout import DEFAULT_LAYOUT
+
+EDGES = [0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
+
+
+def sample(count: int) -> list[int]:
+    """Edge values, single bits, and random values, each once."""
+    rng = random.Random(20070508)
+    singles = [1 << bit for bit in range(64)]
+    return list(dict.fromkeys([*EDGES, *singles, *(rng.getrandbits(64) for _ in range(count))]))
+
+
+def new_collection(connection: psycopg.Connection, name: str) -> int:
+    row = connection.execute(
+        "INSERT INTO pgsimhash.collections (name, scheme) VALUES (%s, 'test') "
+        "RETURNING collection_id",
+        [name],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def insert(connection: psycopg.Connection, collection_id: int, simhashes: list[int]) -> None:
+    connection.execute(
+        "INSERT INTO pgsimhash.simhashes (collection_id, simhash) SELECT %s, unnest(%s::bigint[])",
+        [collection_id, [to_bigint(simhash) for simhash in simhashes]],
+    )
+
+
+def test_the_server_fills_the_same_prefix_columns_as_python(
+    connection: psycopg.Connection,
+) -> None:
+    simhashes = sample(5000)
+    new_collection(connection, "first")
+    collection_id = new_collection(connection, "second")
+    insert(connection, collection_id, simhashes)
+    names = ", ".join(permutation.column for permutation in DEFAULT_LAYOUT.permutations)
+    rows = connection.execute(f"SELECT simhash, {names} FROM pgsimhash.simhashes").fetchall()
+    stored = {from_bigint(simhash): tuple(prefixes) for simhash, *prefixes in rows}
+    expected = DEFAULT_LAYOUT.prefixes(np.array(simhashes, dtype=np.uint64), collection_id)
+    assert stored == dict(zip(simhashes, map(tuple, expected.tolist()), strict=True))
+
+
+def test_the_prefix_columns_are_bigints_that_nobody_can_fill_wrongly(
+    connection: psycopg.Connection,
+) -> None:
+    rows = connection.execute(
+        "SELECT column_name, data_type, is_generated FROM information_schema.columns "
+        "WHERE table_schema = 'pgsimhash' AND table_name = 'simhashes' "
+        "AND column_name LIKE 'prefix%' ORDER BY column_name"
+    ).fetchall()
+    assert rows == [
+        (permutation.column, "bigint", "ALWAYS") for permutation in DEFAULT_LAYOUT.permutations
+    ]
+    with pytest.raises(psycopg.errors.GeneratedAlways):
+        connection.execute(
+            "INSERT INTO pgsimhash.simhashes (collection_id, simhash, prefix_1) VALUES (1, 2, 3)"
+        )
+
+
+def test_bit_count_and_hamming_distance_agree_with_python(connection: psycopg.Connection) -> None:
+    values = sample(2000)
+    pairs = list(zip(values, values[1:] + values[:1], strict=True))
+    rows = connection.execute(
+        "SELECT pgsimhash.bit_count(a), pgsimhash.hamming_distance(a, b) "
+        "FROM unnest(%s::bigint[], %s::bigint[]) AS p (a, b)",
+        [[to_bigint(a) for a, _ in pairs], [to_bigint(b) for _, b in pairs]],
+    ).fetchall()
+    assert rows == [(a.bit_count(), hamming_distance(a, b)) for a, b in pairs]
+
+
+def test_the_query_of_the_papers_readers_runs_as_they_write_it(
+    connection: psycopg.Connection,
+) -> None:
+    insert(connection, new_collection(connection, "default"), [0b1111, 0b0111, 2**63 | 1])
+    connection.execute("SET LOCAL search_path = pgsimhash, public")
+    rows = connection.execute(
+        "SELECT simhash FROM simhashes WHERE bit_count(simhash # %s::bigint) <= 3 ORDER BY 1", [15]
+    ).fetchall()
+    assert rows == [(7,), (15,)]
+
+
+def test_probes_are_the_values_that_python_would_look_for(connection: psycopg.Connection) -> None:
+    for simhash in EDGES:
+        for permutation in DEFAULT_LAYOUT.permutations:
+            for radius in range(-1, DEFAULT_LAYOUT.largest_radius + 1):
+                row = connection.execute(
+                    "SELECT pgsimhash.probes(%s::bigint, %s, %s, 5)",
+                    [to_bigint(simhash), permutation.number, radius],
+                ).fetchone()
+                assert row is not None
+                assert set(row[0]) == {
+                    (5 << 40) + (permutation.prefix(simhash) ^ flip)
+                    for flip in permutation.flips(radius)
+                }
+
+
+def test_radii_agree_with_python(connection: psycopg.Connection) -> None:
+    for distance in DEFAULT_LAYOUT.distances:
+        row = connection.execute("SELECT pgsimhash.radii(%s)", [distance]).fetchone()
+        assert row == (list(DEFAULT_LAYOUT.radii(distance)),)
+
+
+@pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
+def test_near_duplicates_returns_what_a_full_scan_returns(
+    connection: psycopg.Connection, distance: int
+) -> None:
+    rng = random.Random(distance)
+    centres = [rng.getrandbits(64) for _ in range(20)] + EDGES
+    copies = [
+        centre ^ sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 10)))
+        for centre in centres
+        for _ in range(50)
+    ]
+    known = list(dict.fromkeys([*centres, *copies]))
+    other = new_collection(connection, "other")
+    insert(connection, new_collection(connection, "default"), known)
+    insert(connection, other, [simhash ^ 1 for simhash in known])
+    for query in centres:
+        rows = connection.execute(
+            "SELECT * FROM pgsimhash.near_duplicates(%s::bigint, %s)",
+            [to_bigint(query), distance],
+        ).fetchall()
+        found = sorted((from_bigint(simhash), bits) for simhash, bits in rows)
+        expected = sorted(
+            (simhash, hamming_distance(simhash, query))
+            for simhash in known
+            if hamming_distance(simhash, query) <= distance
+        )
+        assert found == expected
+
+
+def test_the_batch_form_answers_each_query_by_its_number(connection: psycopg.Connection) -> None:
+    insert(connection, new_collection(connection, "default"), [0b0001, 0b0011, 2**63])
+    rows = connection.execute(
+        "SELECT * FROM pgsimhash.near_duplicates(ARRAY[3, -9223372036854775808, 255], 1) "
+        "ORDER BY query_number, distance"
+    ).fetchall()
+    assert rows == [(1, 3, 0), (1, 1, 1), (2, to_bigint(2**63), 0)]
+
+
+@pytest.mark.parametrize("distance", [-1, 9, None])
+def test_a_distance_beyond_the_layout_is_refused_with_a_hint(
+    connection: psycopg.Connection, distance: int | None
+) -> None:
+    new_collection(connection, "default")
+    with pytest.raises(psycopg.errors.InvalidParameterValue) as caught:
+        connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, %s::integer)", [distance])
+    assert "from 0 to 8" in str(caught.value)
+
+
+def test_an_unknown_collection_and_a_null_query_are_refused(
+    connection: psycopg.Connection,
+) -> None:
+    with (
+        pytest.raises(psycopg.errors.UndefinedObject, match='collection "typo" does not exist'),
+        connection.transaction(),
+    ):
+        connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, 3, 'typo')")
+    new_collection(connection, "default")
+    with pytest.raises(psycopg.errors.NullValueNotAllowed):
+        connection.execute("SELECT * FROM pgsimhash.near_duplicates(NULL::bigint, 3)")
+
+
+def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection) -> None:
+    collection_id = new_collection(connection, "default")
+    urls = {
+        "https://News.Example.org/a?b#c": "news.example.org",
+        "http://user:secret@example.com:8080/": "example.com",
+        "file:///tmp/page.html": None,
+    }
+    for url in urls:
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (%s, %s, 1)",
+            [collection_id, url],
+        )
+    assert dict(connection.execute("SELECT url, host FROM pgsimhash.pages").fetchall()) == urls
+
+
+def test_lookups_read_only_the_indexes(dsn: str) -> None:
+    """The plan of each branch is an index-only scan, even before the table was analysed."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        collection_id = new_collection(connection, "default")
+        rng = random.Random(1)
+        insert(connection, collection_id, [rng.getrandbits(64) for _ in range(20_000)])
+        connection.execute("LOAD 'auto_explain'")
+        connection.execute("SET auto_explain.log_min_duration = 0")
+        connection.execute("SET auto_explain.log_nested_statements = on")
+        connection.execute("SET client_min_messages = log")
+        plans: list[str] = []
+        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        for distance in DEFAULT_LAYOUT.distances:
+            plans.clear()
+            connection.execute("SELECT * FROM pgsimhash.near_duplicates(7, %s)", [distance])
+            plan = next(text for text in plans if "simhashes" in text and "Append" in text)
+            assert plan.count("Index Only Scan using simhashes_") == 3, plan
+            assert "Seq Scan" not in plan

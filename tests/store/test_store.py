@@ -1,0 +1,369 @@
+"""The store as an ingest job uses it."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg.rows import dict_row
+
+import pgsimhash
+from pgsimhash import Store, connect, hamming_distance
+
+FAR = 2**64 - 1
+
+
+def page(*paragraphs: str) -> str:
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    return f"<html><head><title>Wells</title></head><body><article>{body}</article></body></html>"
+
+
+def paragraph(seed: int, words: int = 120) -> str:
+    rng = random.Random(seed)
+    syllables = ["ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "zu"]
+    return " ".join(
+        "".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(words)
+    ).capitalize()
+
+
+ARTICLE = paragraph(1), paragraph(2)
+
+
+def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
+    first = store.ingest("https://a.example/wells", page(*ARTICLE))
+    assert (first.verdict, first.distance, first.duplicate_of) == ("new", None, None)
+    copy = store.ingest("https://b.example/wells?utm=1", page(*ARTICLE))
+    assert (copy.verdict, copy.reason) == ("identical", "same_simhash")
+    assert (copy.distance, copy.duplicate_of) == (0, "https://a.example/wells")
+    assert copy.simhash == first.simhash
+
+
+def test_an_edited_page_is_found_and_another_one_is_not(store: Store) -> None:
+    store.ingest("https://a.example/wells", page(*ARTICLE))
+    edited = store.ingest("https://a.example/copy", page(*ARTICLE, "One added remark, signed."))
+    assert edited.verdict in ("identical", "near")
+    assert edited.duplicate_of == "https://a.example/wells"
+    other = store.ingest("https://a.example/other", page(paragraph(3), paragraph(4)))
+    assert other.verdict == "new"
+
+
+def test_verdicts_come_in_the_order_of_the_pages_whatever_becomes_of_them(store: Store) -> None:
+    pages: list[tuple[str, str | bytes]] = [
+        ("https://a.example/1", page(*ARTICLE)),
+        ("https://a.example/2", "<p>Not found"),
+        ("https://a.example/3", b"%PDF-1.7 ..."),
+        ("no url", page(*ARTICLE)),
+        ("https://a.example/5", page(*ARTICLE)),
+    ]
+    verdicts = list(store.ingest_many(pages))
+    assert [verdict.url for verdict in verdicts] == [url for url, _ in pages]
+    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
+        ("new", "first_seen"),
+        ("too_short", "too_short"),
+        ("failed", "not_html"),
+        ("failed", "invalid_url"),
+        ("identical", "same_simhash"),
+    ]
+    assert all(verdict.detail for verdict in verdicts[1:4])
+
+
+def test_the_same_pages_again_add_nothing(store: Store, dsn: str) -> None:
+    pages = [(f"https://a.example/{n}", page(paragraph(n), paragraph(n + 50))) for n in range(5)]
+    assert [verdict.verdict for verdict in store.ingest_many(pages)] == ["new"] * 5
+    before = store.status()
+    again = list(store.ingest_many(pages))
+    assert {verdict.reason for verdict in again} == {"unchanged"}
+    assert [verdict.duplicate_of for verdict in again] == [url for url, _ in pages]
+    assert store.status() == before
+
+
+def test_several_processes_give_the_same_verdicts_as_one(dsn: str) -> None:
+    pages = [
+        (f"https://a.example/{n}", page(paragraph(n % 7), paragraph(n % 7 + 50))) for n in range(40)
+    ]
+    with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
+        assert list(one.ingest_many(pages)) == list(two.ingest_many(pages, jobs=2))
+
+
+def test_ingest_is_lazy_and_forgets_what_it_has_stored(store: Store) -> None:
+    taken = 0
+
+    def endless() -> object:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield (f"https://a.example/{taken}", page(paragraph(taken, 40)))
+
+    verdicts = store.ingest_many(endless())  # type: ignore[arg-type]
+    assert taken == 0
+    for _ in range(300):
+        next(verdicts)
+    assert taken <= 2 * 256
+
+
+def test_a_changed_page_is_a_new_version(store: Store) -> None:
+    url = "https://a.example/wells"
+    store.ingest(url, page(*ARTICLE))
+    changed = store.ingest(url, page(paragraph(8), paragraph(9)))
+    assert changed.verdict == "new"
+    known = store.get(url)
+    assert known is not None
+    assert known.simhash == changed.simhash
+    assert store.delete(url) == 2
+    assert store.get(url) is None
+
+
+def test_add_and_find_with_the_callers_own_simhashes(store: Store) -> None:
+    store.add("https://a.example/1", 0)
+    store.add("https://a.example/2", 0b11)
+    store.add("https://a.example/3", 0b11)
+    store.add("https://a.example/4", FAR)
+    matches = store.find(0, distance=3)
+    assert [(match.simhash, match.distance, match.url) for match in matches] == [
+        (0, 0, "https://a.example/1"),
+        (3, 2, "https://a.example/2"),
+    ]
+    assert [match.url for match in store.find(FAR)] == ["https://a.example/4"]
+    assert store.find(0b1111 << 30) == []
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    centres=st.lists(st.integers(0, FAR), min_size=1, max_size=4),
+    flips=st.lists(st.sets(st.integers(0, 63), max_size=12), max_size=25),
+    distance=st.integers(0, 8),
+)
+def test_find_returns_exactly_what_brute_force_returns(
+    connection: psycopg.Connection,
+    centres: list[int],
+    flips: list[set[int]],
+    distance: int,
+) -> None:
+    with connection.transaction(force_rollback=True):
+        store = connect(connection=connection)
+        known = {
+            centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
+            for number, bits in enumerate(flips)
+        }
+        for number, simhash in enumerate(sorted(known)):
+            store.add(f"https://a.example/{number}", simhash)
+        for query in centres:
+            found = [(match.distance, match.simhash) for match in store.find(query, distance)]
+            assert sorted(found) == sorted(
+                (hamming_distance(query, simhash), simhash)
+                for simhash in known
+                if hamming_distance(query, simhash) <= distance
+            )
+
+
+def test_get_returns_what_was_kept(store: Store) -> None:
+    html = (
+        '<html lang="en"><head><title>Wells</title>'
+        '<link rel="canonical" href="/wells"></head>'
+        f"<body><article><p>{ARTICLE[0]}</p><p>{ARTICLE[1]}</p></article></body></html>"
+    )
+    store.ingest("https://a.example/original", html)
+    store.ingest("https://a.example/copy", html)
+    known = store.get("https://a.example/copy")
+    assert known is not None
+    assert known.title == "Wells"
+    assert known.canonical_url == "https://a.example/wells"
+    assert known.language == "en"
+    assert known.html_bytes == len(html)
+    assert (known.duplicate_of, known.distance) == ("https://a.example/original", 0)
+    assert known.fetched_at.tzinfo is not None
+
+
+def test_the_time_of_fetching_is_the_callers_where_given(store: Store) -> None:
+    when = datetime(2024, 2, 29, 12, tzinfo=UTC)
+    store.add("https://a.example/1", 1, fetched_at=when)
+    known = store.get("https://a.example/1")
+    assert known is not None
+    assert known.fetched_at == when
+
+
+def test_delete_forgets_the_page_and_what_only_it_had(store: Store) -> None:
+    store.add("https://a.example/1", 1)
+    store.add("https://a.example/2", 1)
+    store.add("https://a.example/3", 3)
+    assert store.delete("https://a.example/1") == 1
+    assert [match.url for match in store.find(1)] == ["https://a.example/2", "https://a.example/3"]
+    freed = store.get("https://a.example/2")
+    assert freed is not None
+    assert (freed.duplicate_of, freed.distance) == (None, None)
+    assert store.delete("https://a.example/2") == 1
+    assert [match.simhash for match in store.find(1)] == [3]
+    assert store.delete("https://a.example/unknown") == 0
+
+
+def test_collections_do_not_see_one_another(dsn: str) -> None:
+    with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
+        one.add("https://a.example/1", 1)
+        assert two.add("https://a.example/1", 1).verdict == "new"
+        assert [row.collection for row in one.status()] == ["one", "two"]
+        assert one.delete("https://a.example/1") == 1
+        assert [match.url for match in two.find(1)] == ["https://a.example/1"]
+
+
+def test_rows_inserted_by_plain_sql_are_found(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "INSERT INTO pgsimhash.simhashes (collection_id, simhash) "
+            "SELECT collection_id, -1 FROM pgsimhash.collections WHERE name = 'default'"
+        )
+    (match,) = store.find(FAR - 1)
+    assert (match.simhash, match.distance, match.url) == (FAR, 1, None)
+    verdict = store.add("https://a.example/1", FAR)
+    assert (verdict.verdict, verdict.distance, verdict.duplicate_of) == ("identical", 0, None)
+
+
+def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) -> None:
+    html = page(*ARTICLE)
+    store.ingest("https://a.example/1", html)
+    store.ingest("https://a.example/2", html)
+    store.ingest("https://a.example/2", page(paragraph(3)))
+    (row,) = store.status()
+    assert (row.pages, row.urls, row.simhashes) == (3, 2, 2)
+    assert (row.duplicates, row.duplicate_bytes) == (1, len(html))
+
+
+class TestTheCallersOwnConnection:
+    """It stays the caller's, and so does its transaction."""
+
+    def test_nothing_is_committed_for_the_caller(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            store = connect(connection=connection)
+            store.add("https://a.example/1", 1)
+            connection.rollback()
+            connect(connection=connection).add("https://a.example/2", 1)
+            connection.commit()
+        with connect(dsn) as store:
+            assert [match.url for match in store.find(1)] == ["https://a.example/2"]
+
+    def test_a_block_of_the_caller_is_joined(self, dsn: str) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            store = connect(connection=connection)
+            with connection.transaction(force_rollback=True):
+                store.add("https://a.example/1", 1)
+            assert store.find(1) == []
+            store.add("https://a.example/2", 1)
+        with connect(dsn) as other:
+            assert [match.url for match in other.find(1)] == ["https://a.example/2"]
+
+    def test_an_error_leaves_the_transaction_usable(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            store = connect(connection=connection)
+            store.add("https://a.example/1", 1)
+            with pytest.raises(pgsimhash.InvalidDistanceError):
+                store.find(1, distance=9)
+            with pytest.raises(pgsimhash.InvalidSimhashError):
+                store.add("https://a.example/2", -1)
+            assert len(store.find(1)) == 1
+
+    def test_its_row_factory_does_not_matter(self, dsn: str) -> None:
+        with psycopg.connect(dsn, row_factory=dict_row) as connection:
+            store = connect(connection=connection)
+            store.add("https://a.example/1", 1)
+            assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
+            assert len(store.find(1)) == 1
+            assert store.get("https://a.example/2") is not None
+            assert store.delete("https://a.example/1") == 1
+            assert len(store.status()) == 1
+
+    def test_the_store_does_not_close_it(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            with connect(connection=connection) as store:
+                store.find(1)
+            assert not connection.closed
+
+    def test_an_isolation_level_that_would_miss_copies_is_refused(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            store = connect(connection=connection)
+            with pytest.raises(pgsimhash.StoreError, match="READ COMMITTED"):
+                store.add("https://a.example/1", 1)
+
+    def test_a_dsn_besides_it_is_a_mistake(self, connection: psycopg.Connection) -> None:
+        with pytest.raises(TypeError, match="not both"):
+            connect("postgresql://", connection=connection)
+
+
+def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
+    """The second writer waits for the first one's transaction, and then sees its page."""
+    with psycopg.connect(dsn) as one, psycopg.connect(dsn) as two:
+        first = connect(connection=one)
+        one.commit()
+        second = connect(connection=two)
+        two.commit()
+        first.add("https://a.example/1", 1)
+        two.execute("SET LOCAL lock_timeout = '100ms'")
+        with pytest.raises(pgsimhash.StoreError, match="lock timeout"):
+            second.add("https://a.example/2", 1)
+        two.rollback()
+        one.commit()
+        assert second.add("https://a.example/2", 1).verdict == "identical"
+
+
+class TestBadInput:
+    def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
+        with connect(dsn, collection="news"):
+            pass
+        with pytest.raises(pgsimhash.CollectionError, match=r"there are: news.*pgsimhash ingest"):
+            connect(dsn, collection="typo", create=False)
+
+    def test_another_scheme_is_refused(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
+            )
+        with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*--collection old-2"):
+            connect(dsn, collection="old")
+
+    def test_another_layout_is_refused(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute(
+                "ALTER TABLE pgsimhash.collections DROP CONSTRAINT collections_layout_built"
+            )
+            connection.execute(
+                "INSERT INTO pgsimhash.collections (name, scheme, layout) VALUES (%s, %s, %s)",
+                ["old", "pgsimhash-article-1", "16+16+16+16"],
+            )
+        with pytest.raises(pgsimhash.CollectionError, match=r"16\+16.*--collection old-2"):
+            connect(dsn, collection="old")
+
+    @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
+    def test_what_is_no_url_is_refused(self, store: Store, url: str) -> None:
+        with pytest.raises(pgsimhash.InvalidUrlError):
+            store.add(url, 1)
+
+    def test_a_url_too_long_for_an_index_is_reported_and_the_rest_goes_on(
+        self, store: Store
+    ) -> None:
+        long = "https://a.example/" + "a" * 2048
+        verdicts = store.ingest_many(
+            [(long, page(*ARTICLE)), ("https://b.example/", page(*ARTICLE))]
+        )
+        assert [verdict.verdict for verdict in verdicts] == ["failed", "new"]
+
+    def test_a_lost_connection_is_a_store_error(self, dsn: str) -> None:
+        with connect(dsn) as store:
+            store.add("https://a.example/1", 1)
+            with psycopg.connect(dsn, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
+                store.add("https://a.example/2", 2)
+        with connect(dsn) as store:
+            assert len(store.find(1)) == 1
+
+    def test_jobs_below_one_are_refused(self, store: Store) -> None:
+        with pytest.raises(ValueError, match="jobs"):
+            store.ingest_many([], jobs=0)

@@ -1,0 +1,95 @@
+"""A simhash is a 64-bit number: its range, its sign in SQL, its distances and its text forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pgsimhash
+from pgsimhash.bits import check_distance, check_simhash, hamming_distances
+
+simhashes = st.integers(0, 2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    ("simhash", "bigint"),
+    [
+        (0, 0),
+        (1, 1),
+        (2**63 - 1, 2**63 - 1),
+        (2**63, -(2**63)),
+        (2**64 - 1, -1),
+    ],
+)
+def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: int) -> None:
+    assert pgsimhash.to_bigint(simhash) == bigint
+    assert pgsimhash.from_bigint(bigint) == simhash
+
+
+@given(simhashes)
+def test_bigint_and_text_forms_come_back_as_the_same_simhash(simhash: int) -> None:
+    assert pgsimhash.from_bigint(pgsimhash.to_bigint(simhash)) == simhash
+    assert pgsimhash.parse_simhash(pgsimhash.format_simhash(simhash)) == simhash
+    assert pgsimhash.parse_simhash(hex(simhash)) == simhash
+    assert pgsimhash.parse_simhash(f" {pgsimhash.format_simhash(simhash).upper()}\n") == simhash
+
+
+@pytest.mark.parametrize(
+    ("text", "simhash"),
+    [
+        ("00000000000000ff", 255),
+        ("0xff", 255),
+        ("255", 255),
+        ("-1", 2**64 - 1),
+        ("18446744073709551615", 2**64 - 1),
+        ("1234567890123456", 0x1234567890123456),
+    ],
+)
+def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
+    assert pgsimhash.parse_simhash(text) == simhash
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])
+def test_what_is_no_simhash_is_refused_as_text(text: str) -> None:
+    with pytest.raises(pgsimhash.InvalidSimhashError):
+        pgsimhash.parse_simhash(text)
+
+
+@pytest.mark.parametrize("value", [-1, 2**64, True, 1.0, "1", None])
+def test_what_is_no_simhash_is_refused_as_a_number(value: object) -> None:
+    with pytest.raises(pgsimhash.InvalidSimhashError):
+        check_simhash(value)  # type: ignore[arg-type]
+
+
+def test_numpy_integers_are_simhashes() -> None:
+    assert pgsimhash.to_bigint(np.uint64(2**64 - 1)) == -1
+
+
+@given(simhashes, st.sets(st.integers(0, 63)))
+def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -> None:
+    other = simhash ^ sum(1 << bit for bit in flipped)
+    assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
+    assert pgsimhash.similarity(simhash, other) == 1 - len(flipped) / 64
+    assert hamming_distances(simhash, np.array([other, simhash], dtype=np.uint64)).tolist() == [
+        len(flipped),
+        0,
+    ]
+
+
+def test_bands() -> None:
+    assert [pgsimhash.band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
+        "identical",
+        "identical",
+        "near",
+        "near",
+        "different",
+        "different",
+    ]
+
+
+@pytest.mark.parametrize("distance", [-1, 9, 3.0, "3", True, None])
+def test_a_distance_beyond_the_search_is_refused(distance: object) -> None:
+    with pytest.raises(pgsimhash.InvalidDistanceError, match="from 0 to 8"):
+        check_distance(distance)  # type: ignore[arg-type]
