@@ -198,6 +198,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     html = (folder / "wells.html").read_text()
     process = subprocess.Popen(
         [*COMMAND, "ingest", "-", "--dsn", dsn],
+        bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

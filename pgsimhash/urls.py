@@ -1,0 +1,36 @@
+"""What counts as the URL of a page."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from pgsimhash.errors import InvalidUrlError
+
+URL_BYTES_MAX: Final = 2048
+"""The longest URL the store indexes, in bytes of UTF-8."""
+
+_SCHEMES: Final = frozenset({"http", "https", "file"})
+
+
+def check_url(url: str) -> str:
+    """Return ``url``, if it is an absolute http, https or file URL of at most 2,048 bytes.
+
+    Raises:
+        InvalidUrlError: it is not; the message names what is wrong.
+    """
+    shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
+    try:
+        length = len(url.encode())
+        parts = urlsplit(url)
+    except (UnicodeEncodeError, ValueError) as error:
+        raise InvalidUrlError(f"{shown} is not a URL: {error}") from error
+    if length > URL_BYTES_MAX:
+        raise InvalidUrlError(f"{shown} is longer than {URL_BYTES_MAX} bytes")
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise InvalidUrlError(f"{shown} holds white space or control characters; percent-encode it")
+    if parts.scheme not in _SCHEMES:
+        raise InvalidUrlError(f"{shown} is not an absolute http, https or file URL")
+    if parts.scheme != "file" and not parts.hostname:
+        raise InvalidUrlError(f"{shown} names no host")
+    return url

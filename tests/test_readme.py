@@ -1,0 +1,125 @@
+"""Everything the README shows is run: its Python, its SQL, its commands, its printed tables."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgsimhash import connect
+from pgsimhash.sources import read_pages
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found, f"the README shows no {language}"
+    return found
+
+
+def commands(*starts: str) -> list[str]:
+    """The README's shell lines that begin with one of the words, without their comments."""
+    lines = [line.split(" #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line.startswith(starts)]
+
+
+def environment(dsn: str) -> dict[str, str]:
+    """A shell in which this Python's commands are found first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PGSIMHASH_DSN": dsn}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with the sample pages, where a command may leave files."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python(code: str, dsn: str, clone: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=clone,
+        env=environment(dsn),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_python_finds_the_copy(dsn: str, clone: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", blocks("python")[0]],
+        check=True,
+        cwd=clone,
+        env=environment(dsn),
+        capture_output=True,
+        text=True,
+    )
+    first, second = done.stdout.splitlines()
+    assert first.split()[1] == "new"
+    assert second.split()[1] in ("identical", "near")
+    assert second.split()[3] == first.split()[0]
+
+
+def test_sql(dsn: str) -> None:
+    with connect(dsn) as store:
+        for _ in store.ingest_many(read_pages([ROOT / "examples" / "pages"])):
+            pass
+    near, by_hand, insert = blocks("sql")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute(near).fetchall()
+        assert len(rows) > 2
+        assert rows[0][1] == 0
+        assert any(url.endswith("tide-pools-print.html") for url, _ in rows)
+        assert all(bits <= 3 for _, bits in connection.execute(by_hand).fetchall())
+        assert connection.execute(by_hand).fetchall()
+        assert connection.execute(insert).rowcount == 1
+
+
+@pytest.mark.parametrize("command", commands("pgsimhash ingest")[:1])
+def test_commands(command: str, dsn: str, clone: Path) -> None:
+    """The commands in their order, in one shell that stops at the first failure."""
+    shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
+    shown += commands("pgsimhash compare", "pgsimhash status", "pgsimhash migrate --sql >")
+    assert shown[0] == command
+    assert len(shown) == 6
+    script = "\n".join(["set -eu", *shown])
+    done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
+    assert done.returncode == 0
+    assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
+    assert (clone / "schema.sql").read_text().startswith("BEGIN;")
+
+
+def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:
+    alembic, migrate, piped = commands("alembic upgrade", "pgsimhash migrate")[1:]
+    assert piped.endswith('psql "$PGSIMHASH_DSN"')
+    for command in (alembic, migrate, "pgsimhash migrate --downgrade base"):
+        assert command in README
+        subprocess.run(["sh", "-c", command], check=True, cwd=ROOT, env=environment(empty_dsn))
+
+
+def test_the_output_of_the_demo(dsn: str) -> None:
+    """The tables in the README are what the command prints, but for the speed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pgsimhash", "ingest", "examples/pages", "--summary"],
+        check=True,
+        cwd=ROOT,
+        env={**environment(dsn), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+    )
+
+    def lines(text: str) -> list[str]:
+        return [line.rstrip() for line in text.splitlines() if "pages a second" not in line]
+
+    assert lines(done.stderr) == lines(blocks("text")[0])
