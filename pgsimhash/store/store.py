@@ -29,10 +29,10 @@ from pgsimhash.records import (
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.statements import query
-from pgsimhash.urls import check_url
 from pgsimhash.store.collection import open_collection
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import write_batch
+from pgsimhash.urls import check_url
 
 BATCH_PAGES: Final = 256
 _BATCH_SECONDS: Final = 2.0
