@@ -1,0 +1,85 @@
+"""HTTP bodies as the server sent them, back to the page."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from importlib import import_module
+from typing import Final
+
+from warcio.bufferedreaders import ChunkedDataReader
+
+from pgsimhash.errors import TooLargeError, UnreadableError
+
+_BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
+
+
+def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:
+    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` named in the HTTP headers.
+
+    warcio's own decoder has no limit and takes damaged data for its end, so that only its
+    reader of chunks is used; a body that is not in chunks after all passes it unchanged.
+
+    Raises:
+        TooLargeError: the page has more than ``max_bytes`` bytes.
+        UnreadableError: the data is damaged, or its encoding is not known.
+    """
+    if "chunked" in transfer.lower():
+        body = bytes(ChunkedDataReader(io.BytesIO(body)).read())
+    for encoding in reversed(encodings.lower().split(",")):
+        try:
+            body = _decoded(body, encoding.strip(), max_bytes)
+        except UnreadableError:
+            # Many crawlers store the page decoded and keep the header.
+            if not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
+                raise
+    return body
+
+
+def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
+    match encoding:
+        case "" | "identity":
+            return body
+        case "gzip" | "x-gzip":
+            return _inflated(body, encoding, 16 + zlib.MAX_WBITS, max_bytes)
+        case "deflate":
+            # The standard says zlib's format; some servers send the bare one.
+            is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+            bits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
+            return _inflated(body, encoding, bits, max_bytes)
+        case "br":
+            return _unbrotlied(body, max_bytes)
+        case _:
+            raise UnreadableError(f"the content encoding {encoding!r} is not known")
+
+
+def _inflated(body: bytes, encoding: str, bits: int, max_bytes: int) -> bytes:
+    decoder = zlib.decompressobj(bits)
+    try:
+        page = decoder.decompress(body, max_bytes + 1)
+    except zlib.error as error:
+        raise UnreadableError(f"its {encoding} data is damaged ({error})") from None
+    return _checked(page, decoder.eof, encoding, max_bytes)
+
+
+def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
+    try:
+        brotli = import_module("brotli")
+        decoder = brotli.Decompressor()
+        # Older versions, without this method, cannot be kept from filling the memory.
+        _ = decoder.can_accept_more_data
+    except (ImportError, AttributeError):
+        raise UnreadableError("it is compressed with brotli: pip install 'brotli>=1.2'") from None
+    try:
+        page = decoder.process(body, output_buffer_limit=max_bytes + 1)
+    except brotli.error as error:
+        raise UnreadableError(f"its br data is damaged ({error})") from None
+    return _checked(page, decoder.is_finished(), "br", max_bytes)
+
+
+def _checked(page: bytes, finished: bool, encoding: str, max_bytes: int) -> bytes:
+    if len(page) > max_bytes:
+        raise TooLargeError(f"the page is larger than {max_bytes} bytes")
+    if not finished:
+        raise UnreadableError(f"its {encoding} data ends early")
+    return page

@@ -1,0 +1,69 @@
+"""What every reader yields: a page, or why there is none."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pgsimhash.errors import PageError
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""The largest page, record or line that is read; real pages stay far below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """One page as it was found, not decoded and not parsed.
+
+    ``charset`` is what stood beside the page (an HTTP header, a JSON field), not inside it.
+    ``fetched_at`` has a time zone.
+    """
+
+    url: str
+    html: bytes | str
+    charset: str | None = None
+    fetched_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """A page that could not be read.
+
+    ``url`` is the page's URL, or the path or ``path#record`` where the URL is not known.
+    ``reason`` is the code of a :class:`~pgsimhash.errors.PageError`; ``detail`` is one line.
+    """
+
+    url: str
+    reason: str
+    detail: str
+
+
+def failure(url: str, error: PageError | OSError | ValueError) -> SourceFailure:
+    """Return ``error`` as the failure of ``url``."""
+    if isinstance(error, PageError):
+        return SourceFailure(url, error.reason, one_line(error))
+    return SourceFailure(url, "unreadable", one_line(error))
+
+
+def one_line(error: Exception) -> str:
+    """Return what went wrong, without the path or number an operating system error adds."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def shown(path: Path) -> str:
+    """Return ``path`` as text that can be printed and stored whatever its bytes are."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def parse_time(text: str) -> datetime:
+    """Return an ISO-8601 time with its zone, which is UTC where the text names none.
+
+    Raises:
+        ValueError: the text is not such a time.
+    """
+    time = datetime.fromisoformat(text.strip())
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

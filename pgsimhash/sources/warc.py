@@ -1,0 +1,218 @@
+"""WARC archives: the HTML pages among their records.
+
+warcio parses the headers. Its own iterator takes a file that ends early for a short one, so
+the records are told apart here, where nothing goes missing without a failure that says so.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email.message import Message
+from pathlib import Path
+from typing import Any, Final
+
+from warcio.recordloader import ArcWarcRecordLoader
+from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
+
+from pgsimhash.errors import PageError, TooLargeError, UnreadableError
+from pgsimhash.sources.bodies import decode_body
+from pgsimhash.sources.page import (
+    SourceFailure,
+    SourcePage,
+    failure,
+    parse_time,
+    shown,
+)
+from pgsimhash.sources.streams import ChecksumError, DamagedError, Stream, open_stream
+from pgsimhash.urls import check_url
+
+_Item = SourcePage | SourceFailure
+
+_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+_MAX_HEADERS: Final = 64 * 1024
+_VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
+
+
+class _NoRecordError(Exception):
+    """What stands here is no record; the next one may begin in ``line`` or after it."""
+
+    def __init__(self, message: str, line: bytes = b"\n") -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Headers:
+    """Lends the stream's lines to warcio's parser: a header without end must not fill memory."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._left = _MAX_HEADERS
+
+    def readline(self) -> bytes:
+        line = self._stream.readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise _NoRecordError("its header does not end")
+        if not line.endswith(b"\n"):
+            raise DamagedError("the file ends early")
+        return line
+
+
+class _Record:
+    """One record of the archive, read no further than asked for."""
+
+    def __init__(self, stream: Stream, version: bytes) -> None:
+        parser = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES)
+        try:
+            self._headers = parser.parse(_Headers(stream), version)
+        except StatusAndHeadersParserException:
+            raise _NoRecordError(f"{version!r} is not a known version of WARC") from None
+        length = self._header("Content-Length")
+        if not (length.isascii() and length.isdigit() and len(length) < 20):
+            raise _NoRecordError("its Content-Length is missing or is not a number")
+        self._stream = stream
+        self._unread = int(length)
+        # Some crawlers write the URL in angle brackets or with spaces.
+        url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
+        self._url = url.replace(" ", "%20")
+
+    def skip(self) -> None:
+        self._stream.skip(self._unread)
+        self._unread = 0
+
+    def item(self, place: str, max_bytes: int) -> _Item | None:
+        """Return the record's page, why it cannot be read, or None where it holds no page."""
+        try:
+            return self._page(max_bytes)
+        except PageError as error:
+            with suppress(PageError):
+                place = check_url(self._url)
+            return failure(place, error)
+
+    def _page(self, max_bytes: int) -> SourcePage | None:
+        kind = self._header("WARC-Type").lower()
+        transfer = encodings = ""
+        head = b""
+        if kind == "resource":
+            content_type = _content_type(self._header("Content-Type"))
+        elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
+            head = self._read(min(self._unread, _MAX_HEADERS))
+            http, head = _split_http(head)
+            if http is None or http.get_statuscode() != "200":
+                return None
+            content_type = _content_type(
+                http.get_header("Content-Type") or self._header("WARC-Identified-Payload-Type")
+            )
+            transfer = http.get_header("Transfer-Encoding") or ""
+            encodings = http.get_header("Content-Encoding") or ""
+        else:
+            return None
+        if content_type.get_content_type() not in _HTML_TYPES:
+            return None
+        url = check_url(self._url)
+        if kind == "response" and not head and self._unread:
+            raise UnreadableError("its HTTP header does not end")
+        if len(head) + self._unread > max_bytes:
+            raise TooLargeError(f"the record is larger than {max_bytes} bytes")
+        if self._header("WARC-Segment-Number"):
+            raise UnreadableError("the record is one segment of several")
+        body = decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
+        fetched_at = None
+        # A page without a date is still a page.
+        with suppress(ValueError):
+            fetched_at = parse_time(self._header("WARC-Date"))
+        return SourcePage(url, body, content_type.get_content_charset(), fetched_at)
+
+    def _read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._unread -= size
+        return data
+
+    def _header(self, name: str) -> str:
+        return (self._headers.get_header(name) or "").strip()
+
+
+def read_warc(path: Path, max_bytes: int) -> Iterator[_Item]:
+    """Yield the pages of an archive, gzip or not.
+
+    These are the responses with status 200 and the resources, where their type is HTML. Bytes
+    between records, and the place where a damaged file ends, are failures of ``path#record``.
+    """
+    name = shown(path)
+    try:
+        with open_stream(path) as stream:
+            yield from _read_records(stream, name, max_bytes)
+    except OSError as error:
+        yield failure(name, error)
+
+
+def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
+    number = 1
+    try:
+        line = _next_line(stream)
+        while line:
+            place = f"{name}#{number}"
+            try:
+                if not _VERSION.match(line):
+                    raise _NoRecordError("there is no record here", line)
+                record = _Record(stream, line)
+                item = record.item(place, max_bytes)
+                record.skip()
+                try:
+                    # Reading on has gzip compare the checksum of the record just read.
+                    line = _next_line_after_block(stream)
+                except ChecksumError:
+                    raise
+                except DamagedError:
+                    number += 1
+                    if item is not None:
+                        yield item
+                    raise
+            except _NoRecordError as error:
+                detail = f"{error}; skipped to the next one"
+                item = SourceFailure(place, "unreadable", detail)
+                line = _next_version(stream, error.line)
+            number += 1
+            if item is not None:
+                yield item
+    except DamagedError as damage:
+        detail = f"{damage}; record {number} and what follows it were not read"
+        yield SourceFailure(f"{name}#{number}", "unreadable", detail)
+
+
+def _next_line(stream: Stream) -> bytes:
+    while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
+        pass
+    return line
+
+
+def _next_line_after_block(stream: Stream) -> bytes:
+    line = stream.readline(_MAX_HEADERS)
+    if line.strip() and not _VERSION.match(line):
+        raise _NoRecordError("the record is longer than its Content-Length", line)
+    return line if line.strip() else _next_line(stream)
+
+
+def _next_version(stream: Stream, line: bytes) -> bytes:
+    # Bytes that do not end in a new line are followed by the version on the same one.
+    while line and not (version := _VERSION.search(line)):
+        line = stream.readline(_MAX_HEADERS)
+    return version[0] if line and version else b""
+
+
+def _split_http(head: bytes) -> tuple[Any, bytes]:
+    lines = io.BytesIO(head)
+    try:
+        http = StatusAndHeadersParser([], verify=False).parse(lines)
+    except EOFError:
+        return None, b""
+    return http, lines.read()
+
+
+def _content_type(value: str) -> Message:
+    message = Message()
+    message["Content-Type"] = value
+    return message
