@@ -1,0 +1,103 @@
+"""Readers that turn paths into pages, one after the other and with bounded memory."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pgsimhash.errors import UnreadableError
+from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
+from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
+from pgsimhash.sources.page import MAX_BYTES, SourceFailure, SourcePage, failure, shown
+from pgsimhash.sources.streams import Stream
+
+__all__ = ["MAX_BYTES", "SourceFailure", "SourcePage", "count_pages", "read_pages"]
+
+_STDIN: Final = "-"
+_JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_WARC_SUFFIXES: Final = (".warc", ".warc.gz")
+
+
+def read_pages(
+    paths: Iterable[str | Path], *, stdin: BinaryIO | None = None, max_bytes: int = MAX_BYTES
+) -> Iterator[SourcePage | SourceFailure]:
+    """Yield the pages of ``paths`` in their order, each path as often as it is given.
+
+    What cannot be read is yielded as a failure, and the rest goes on.
+
+    Args:
+        paths: folders of HTML files, HTML files, JSON lines with "url" and "html", WARC
+            archives, or ``-`` for JSON lines from stdin.
+        stdin: what ``-`` reads instead of the process's own stdin.
+        max_bytes: the largest page; a larger one is a failure and is not held in memory.
+
+    Raises:
+        TypeError: ``paths`` is one string.
+        ValueError: ``max_bytes`` is below 1.
+    """
+    if isinstance(paths, str):
+        raise TypeError(f"paths is a list of paths: write [{paths!r}]")
+    if max_bytes < 1:
+        raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
+    return _read_all(paths, stdin, max_bytes)
+
+
+def count_pages(paths: Iterable[str | Path]) -> int | None:
+    """Return how many items :func:`read_pages` will yield, None where only reading would tell."""
+    total = 0
+    for path in map(Path, paths):
+        if str(path) == _STDIN:
+            return None
+        if _is_folder(path):
+            total += sum(1 for _ in html_paths(path))
+        elif path.name.lower().endswith(_JSON_SUFFIXES + _WARC_SUFFIXES) and path.exists():
+            return None
+        else:
+            total += 1
+    return total
+
+
+def _read_all(
+    paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
+) -> Iterator[SourcePage | SourceFailure]:
+    for path in map(Path, paths):
+        if str(path) == _STDIN:
+            stream = Stream(sys.stdin.buffer if stdin is None else stdin)
+            yield from read_json_lines(stream, "stdin", max_bytes)
+        else:
+            yield from _read(path, max_bytes)
+
+
+def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFailure]:
+    name = path.name.lower()
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        yield failure(shown(path), error)
+        return
+    if _is_folder(path):
+        for found in html_paths(path):
+            yield found if isinstance(found, SourceFailure) else read_html(found, max_bytes)
+    elif name.endswith(HTML_SUFFIXES):
+        yield read_html(path, max_bytes)
+    elif name.endswith(_JSON_SUFFIXES):
+        yield from read_json_file(path, max_bytes)
+    elif name.endswith(_WARC_SUFFIXES):
+        # warcio is loaded only by those who read archives.
+        from pgsimhash.sources.warc import read_warc
+
+        yield from read_warc(path, max_bytes)
+    else:
+        accepted = ", ".join(HTML_SUFFIXES + _JSON_SUFFIXES + _WARC_SUFFIXES)
+        detail = f"not a folder, and its name does not end in one of {accepted}"
+        yield failure(shown(path), UnreadableError(detail))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False

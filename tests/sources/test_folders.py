@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pgsimhash.sources import SourceFailure, SourcePage, count_pages, read_pages
+
+
+def failed(item: SourcePage | SourceFailure) -> tuple[str, str, str]:
+    assert isinstance(item, SourceFailure)
+    return item.url, item.reason, item.detail
+
+
+def names(folder: Path) -> list[str]:
+    return [item.url.removeprefix(folder.as_uri() + "/") for item in read_pages([folder])]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Folders and files named so that walking has to sort, descend and leave out."""
+    for name in ("b.html", "a.HTM", "c/d/e.xhtml", "c/a.html", "aa/z.html", ".git/x.html"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(name.encode())
+    for name in (".hidden.html", "notes.txt", "c/page.html.gz", "feed.jsonl"):
+        (tmp_path / name).write_text("left out")
+    return tmp_path
+
+
+def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Path) -> None:
+    assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
+
+
+def test_a_page_is_bytes_under_its_file_uri(folder: Path) -> None:
+    page = next(read_pages([folder]))
+    assert page == SourcePage(f"file://{folder}/a.HTM", b"a.HTM", charset=None, fetched_at=None)
+
+
+def test_the_uri_is_absolute_and_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a é.html").write_text("<p>x")
+    monkeypatch.chdir(tmp_path)
+    (page,) = read_pages(["a é.html"])
+    assert page.url == f"file://{tmp_path}/a%20%C3%A9.html"
+
+
+def test_links_to_folders_are_followed_and_loops_end(folder: Path) -> None:
+    (folder / "c" / "loop").symlink_to(folder)
+    (folder / "c" / "self").symlink_to("self")
+    (folder / "zz").symlink_to(folder / "c")
+    assert [name for name in names(folder) if name.endswith("l")] == [
+        "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"
+    ]  # fmt: skip
+
+
+def test_a_link_to_nothing_is_a_failure_where_it_names_a_page(folder: Path) -> None:
+    (folder / "a.html").symlink_to(folder / "gone.html")
+    (folder / "also-gone").symlink_to(folder / "gone")
+    items = list(read_pages([folder]))
+    assert [failed(item) for item in items if isinstance(item, SourceFailure)] == [
+        (f"file://{folder}/a.html", "unreadable", "No such file or directory")
+    ]
+    assert len(items) == 6
+
+
+def test_a_folder_named_like_a_page_is_a_failure(folder: Path) -> None:
+    (folder / "a.html").mkdir()
+    item = list(read_pages([folder]))[1]
+    assert failed(item) == (f"file://{folder}/a.html", "unreadable", "a folder, not a file")
+
+
+def test_a_folder_given_as_a_path_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / ".site.html").mkdir()
+    (tmp_path / ".site.html" / "a.html").write_text("<p>x")
+    assert names(tmp_path / ".site.html") == ["a.html"]
+
+
+def test_a_pipe_does_not_stop_the_walk(folder: Path) -> None:
+    os.mkfifo(folder / "a.html")
+    item = list(read_pages([folder]))[1]
+    assert failed(item)[1:] == ("unreadable", "a device or pipe, not a file")
+
+
+def test_a_page_that_may_not_be_read_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Permissions do not bind root, who runs the tests in containers.
+    opened = Path.open
+
+    def refuse(path: Path, mode: str) -> object:
+        if path.name == "b.html":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, mode)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    items = list(read_pages([folder]))
+    assert failed(items[2]) == (f"file://{folder}/b.html", "unreadable", "Permission denied")
+    assert [type(item) for item in items].count(SourcePage) == 4
+
+
+def test_a_folder_that_may_not_be_listed_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = os.scandir
+
+    def refuse(path: Path) -> object:
+        if path.name == "c":
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    items = list(read_pages([folder]))
+    assert failed(items[3]) == (str(folder / "c"), "unreadable", "Permission denied")
+    assert len(items) == count_pages([folder]) == 4
+
+
+def test_a_page_that_went_meanwhile_is_a_failure(folder: Path) -> None:
+    pages = read_pages([folder])
+    next(pages)
+    (folder / "b.html").unlink()
+    next(pages)
+    assert failed(next(pages))[1:] == ("unreadable", "No such file or directory")
+    assert len(list(pages)) == 2
+
+
+def test_a_page_over_the_limit_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "a.html").open("wb") as file:
+        file.truncate(10**12)
+    (tmp_path / "b.html").write_bytes(b"x" * 100)
+    large, fits = read_pages([tmp_path], max_bytes=100)
+    assert failed(large)[1:] == ("too_large", "the file is larger than 100 bytes")
+    assert isinstance(fits, SourcePage)
+
+
+def test_a_name_that_is_not_utf8_can_be_told(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.html"))
+    try:
+        path.write_text("<p>x")
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    page, unknown = read_pages([path, path.with_suffix(".gone")])
+    assert page.url == f"file://{tmp_path}/caf%E9.html"
+    assert unknown.url == f"{tmp_path}/caf\\xe9.gone"

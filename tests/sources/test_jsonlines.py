@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+
+GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'
+PAGE = SourcePage("https://example.com/good", "<p>good")
+
+
+def read(data: bytes, max_bytes: int = 10_000) -> list[SourcePage | SourceFailure]:
+    return list(read_pages(["-"], stdin=io.BytesIO(data), max_bytes=max_bytes))
+
+
+def test_a_line_is_a_page() -> None:
+    line = json.dumps({
+        "url": "https://example.com/a",
+        "html": "<p>Grüße",
+        "charset": "windows-1252",
+        "fetched_at": "2024-05-06T07:08:09+02:00",
+        "anything": ["else", "is", "ignored"],
+    })  # fmt: skip
+    assert read(line.encode()) == [
+        SourcePage(
+            "https://example.com/a",
+            "<p>Grüße",
+            "windows-1252",
+            datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone(timedelta(hours=2))),
+        )
+    ]
+
+
+@pytest.mark.parametrize("time", ["2024-05-06T07:08:09Z", "2024-05-06 07:08:09"])
+def test_a_time_without_a_zone_is_utc(time: str) -> None:
+    (page,) = read(
+        json.dumps({"url": "https://a.example", "html": "", "fetched_at": time}).encode()
+    )
+    assert isinstance(page, SourcePage)
+    assert page.fetched_at == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def test_null_says_as_little_as_nothing() -> None:
+    line = GOOD.replace(b"}", b', "charset": null, "fetched_at": null}')
+    assert read(line) == [PAGE]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.ndjson.gz"])
+def test_files_plain_and_gzip(tmp_path: Path, name: str) -> None:
+    data = GOOD + b"\n" + GOOD
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert list(read_pages([tmp_path / name])) == [PAGE, PAGE]
+
+
+def test_the_first_bytes_tell_gzip_not_the_name(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(gzip.compress(GOOD))
+    (tmp_path / "b.jsonl.gz").write_bytes(GOOD)
+    assert list(read_pages([tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"])) == [PAGE, PAGE]
+
+
+def test_empty_lines_a_byte_order_mark_and_a_missing_last_newline_do_no_harm() -> None:
+    assert read(b"\xef\xbb\xbf" + GOOD + b"\r\n\n  \n" + GOOD) == [PAGE, PAGE]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "detail"),
+    [
+        (b"{", "unreadable", "the line is not JSON: Expecting property name"),
+        (b"[" * 100_000, "unreadable", "the line is not JSON"),
+        (b'["url", "html"]', "unreadable", "the line is not a JSON object"),
+        (b'{"html": ""}', "unreadable", '"url" is missing'),
+        (b'{"url": "https://a.example"}', "unreadable", '"html" is missing'),
+        (b'{"url": 1, "html": ""}', "unreadable", '"url" is not a string'),
+        (b'{"url": "https://a.example", "html": null}', "unreadable", '"html" is not a string'),
+        (b'{"url": "/page", "html": ""}', "invalid_url", "absolute"),
+        (b'{"url": "https://a.example/\\u0000", "html": ""}', "invalid_url", "control characters"),
+        (b'{"url": "https://a.example/\\ud800", "html": ""}', "invalid_url", "is not a URL"),
+        (b'{"url": "https://a.example", "html": "", "charset": 8}', "unreadable", '"charset" is'),
+        (b'{"url": "https://a.example", "html": "", "fetched_at": 8}', "unreadable", "string"),
+        (b'{"url": "https://a.example", "html": "", "fetched_at": "x"}', "unreadable", "ISO-8601"),
+        (b'{"url": "https://a.example", "html": "\xff"}', "unreadable", "not UTF-8 (byte 39)"),
+    ],
+)
+def test_a_broken_line_is_a_failure_and_the_next_follows(
+    line: bytes, reason: str, detail: str
+) -> None:
+    before, broken, after = read(GOOD + b"\n" + line + b"\n" + GOOD, max_bytes=1_000_000)
+    assert before == after == PAGE
+    assert isinstance(broken, SourceFailure)
+    assert (broken.url, broken.reason) == ("stdin#2", reason)
+    assert detail in broken.detail
+    assert "\n" not in broken.detail
+
+
+def test_a_file_s_failures_name_its_path_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n" + GOOD + b"\nbroken\n")
+    assert [item.url for item in read_pages([path])] == [PAGE.url, f"{path}#3"]
+
+
+class LongLine(io.BytesIO):
+    """A stream that makes the line after its own ones, and tells how much was asked for at once."""
+
+    left = 10**9
+    largest = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        assert size is not None
+        assert size > 0
+        self.largest = max(self.largest, size)
+        if line := super().readline(size):
+            return line
+        self.left -= size
+        return b"x" * size if self.left > 0 else b""
+
+
+def test_a_line_over_the_limit_is_never_held_whole() -> None:
+    stdin = LongLine(GOOD + b"\n")
+    page, long = read_pages(["-"], stdin=stdin, max_bytes=1000)
+    assert page == PAGE
+    assert long == SourceFailure("stdin#2", "too_large", "the line is longer than 1000 bytes")
+    assert stdin.largest <= 2**20
+
+
+def test_after_a_line_over_the_limit_the_next_follows() -> None:
+    items = read(b"x" * 3_000_000 + b"\n" + GOOD + b"\n", max_bytes=1000)
+    assert [item.url for item in items] == ["stdin#1", PAGE.url]
+
+
+def test_a_line_as_long_as_the_limit_is_read() -> None:
+    assert read(GOOD + b"\n" + GOOD, max_bytes=len(GOOD)) == [PAGE, PAGE]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_damaged_gzip_data_ends_the_file_with_one_failure(tmp_path: Path, damage: str) -> None:
+    good = gzip.compress(GOOD + b"\n")
+    rest = bytearray(gzip.compress(GOOD + b"\n"))
+    if damage == "cut":
+        del rest[-10:]
+    else:
+        rest[-10] ^= 0xFF
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(good + rest)
+    page, broken = read_pages([path])
+    assert page == PAGE
+    assert isinstance(broken, SourceFailure)
+    assert (broken.url, broken.reason) == (f"{path}#2", "unreadable")
+    assert "gzip data" in broken.detail
+    assert "what follows line 1 was not read" in broken.detail
+
+
+def test_a_file_that_cannot_be_opened_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.touch()
+
+    def refuse(path: Path, mode: str) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]

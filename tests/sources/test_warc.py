@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+
+HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40
+
+
+def record(
+    body: bytes = HTML,
+    *,
+    url: str = "https://example.com/",
+    kind: str = "response",
+    status: str = "200 OK",
+    mime: str = "text/html; charset=ISO-8859-1",
+    http: dict[str, str] | None = None,
+    warc: dict[str, str] | None = None,
+    zipped: bool = True,
+) -> bytes:
+    """Return one record with the headers crawlers write."""
+    if kind in ("response", "revisit"):
+        headers = {"Content-Type": mime, **(http or {})}
+        body = f"HTTP/1.1 {status}\r\n{lines(headers)}\r\n".encode() + body
+        mime = f"application/http; msgtype={kind}"
+    headers = {
+        "WARC-Type": kind,
+        "WARC-Record-ID": "<urn:uuid:12345678-1234-5678-1234-567812345678>",
+        "WARC-Target-URI": url,
+        "WARC-Date": "2024-05-06T07:08:09Z",
+        "Content-Type": mime,
+        "Content-Length": str(len(body)),
+        **(warc or {}),
+    }
+    data = f"WARC/1.1\r\n{lines(headers)}\r\n".encode() + body + b"\r\n\r\n"
+    return gzip.compress(data, mtime=0) if zipped else data
+
+
+def lines(headers: dict[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items() if value)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.warc.gz"
+
+
+def read(path: Path, *parts: bytes, max_bytes: int = 100_000) -> list[SourcePage | SourceFailure]:
+    path.write_bytes(b"".join(parts))
+    return list(read_pages([path], max_bytes=max_bytes))
+
+
+def one(path: Path, data: bytes, max_bytes: int = 100_000) -> SourcePage:
+    (item,) = read(path, data, max_bytes=max_bytes)
+    assert isinstance(item, SourcePage), item
+    return item
+
+
+def failed(item: SourcePage | SourceFailure) -> tuple[str, str]:
+    assert isinstance(item, SourceFailure)
+    assert "\n" not in item.detail
+    return item.url, item.reason
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_response_is_a_page(path: Path, zipped: bool) -> None:
+    assert one(path, record(zipped=zipped)) == SourcePage(
+        "https://example.com/", HTML, "iso-8859-1", datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    )
+
+
+def test_a_resource_is_a_page(path: Path) -> None:
+    page = one(path, record(kind="resource", url="file:///a.html", mime="text/html"))
+    assert (page.url, page.html, page.charset) == ("file:///a.html", HTML, None)
+
+
+def test_xhtml_is_html(path: Path) -> None:
+    assert one(path, record(mime="application/xhtml+xml")).html == HTML
+
+
+def test_a_type_only_the_crawler_found_counts(path: Path) -> None:
+    found = {"WARC-Identified-Payload-Type": "text/html"}
+    assert one(path, record(mime="", warc=found)).html == HTML
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"status": "404 Not Found"},
+        {"status": "304 Not Modified"},
+        {"mime": "image/png"},
+        {"mime": ""},
+        {"kind": "resource", "mime": "text/css"},
+        {"kind": "metadata", "mime": "text/html"},
+        {"kind": "revisit"},
+        {"url": "dns:example.com"},
+        {"kind": "warcinfo", "url": "", "mime": "application/warc-fields"},
+        {"kind": "resource", "mime": "text/plain", "body": b""},
+    ],
+)
+def test_other_records_are_passed_over(path: Path, other: dict[str, Any]) -> None:
+    (page,) = read(path, record(**other), record(url="https://example.com/page"))
+    assert page.url == "https://example.com/page"
+
+
+def test_a_page_without_a_date_is_a_page(path: Path) -> None:
+    assert one(path, record(warc={"WARC-Date": "yesterday"})).fetched_at is None
+
+
+def test_urls_as_some_crawlers_write_them(path: Path) -> None:
+    plain = record(url="https://example.com/a b", zipped=False)
+    wrapped = plain.replace(b"https://example.com/a b", b"<https://example.com/a b>")
+    assert one(path, wrapped).url == "https://example.com/a%20b"
+
+
+def chunked(body: bytes) -> bytes:
+    parts = [body[at : at + 100] for at in range(0, len(body), 100)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""])
+
+
+def bare_deflate(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        pytest.param("gzip", gzip.compress(HTML), id="gzip"),
+        pytest.param("X-GZIP", gzip.compress(HTML), id="x-gzip"),
+        pytest.param("deflate", zlib.compress(HTML), id="deflate as the standard has it"),
+        pytest.param("deflate", bare_deflate(HTML), id="deflate as some servers have it"),
+        pytest.param("gzip, gzip", gzip.compress(gzip.compress(HTML)), id="twice"),
+        pytest.param("identity", HTML, id="identity"),
+        pytest.param("gzip", HTML, id="a header that outlived its encoding"),
+        pytest.param("zstd", HTML, id="the same of an unknown encoding"),
+    ],
+)
+@pytest.mark.parametrize("in_chunks", [True, False])
+def test_content_encodings_are_undone(
+    path: Path, encoding: str, body: bytes, in_chunks: bool
+) -> None:
+    http = {"Content-Encoding": encoding}
+    if in_chunks:
+        http["Transfer-Encoding"] = "chunked"
+        body = chunked(body)
+    assert one(path, record(body, http=http)).html == HTML
+
+
+def test_a_body_that_is_not_in_chunks_after_all(path: Path) -> None:
+    assert one(path, record(http={"Transfer-Encoding": "chunked"})).html == HTML
+
+
+def test_brotli_is_undone_where_it_is_installed(path: Path) -> None:
+    brotli = pytest.importorskip("brotli", "1.2")
+    http = {"Content-Encoding": "br"}
+    assert one(path, record(brotli.compress(HTML), http=http)).html == HTML
+    cut, bomb = read(
+        path,
+        record(brotli.compress(HTML)[:-5], http=http),
+        record(brotli.compress(bytes(10**8)), http=http),
+    )
+    assert failed(cut) == ("https://example.com/", "unreadable")
+    assert failed(bomb) == ("https://example.com/", "too_large")
+
+
+def test_brotli_that_is_not_installed_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    (item,) = read(path, record(b"\x1b\x00", http={"Content-Encoding": "br"}))
+    assert failed(item) == ("https://example.com/", "unreadable")
+    assert isinstance(item, SourceFailure)
+    assert "pip install 'brotli>=1.2'" in item.detail
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        pytest.param("gzip", gzip.compress(HTML)[:-20], id="cut"),
+        pytest.param("gzip", b"\x1f\x8bnonsense", id="nonsense"),
+        pytest.param("deflate", zlib.compress(HTML)[:-20], id="cut deflate"),
+        pytest.param("zstd", b"\x28\xb5\x2f\xfd", id="an unknown encoding"),
+    ],
+)
+def test_a_body_that_cannot_be_decoded_is_a_failure(path: Path, encoding: str, body: bytes) -> None:
+    broken, page = read(path, record(body, http={"Content-Encoding": encoding}), record())
+    assert failed(broken) == ("https://example.com/", "unreadable")
+    assert isinstance(page, SourcePage)
+
+
+def test_a_record_over_the_limit_is_a_failure(path: Path) -> None:
+    large = record(b"<p>" + bytes(10**7), url="https://example.com/large")
+    failure, page = read(path, large, record())
+    assert failed(failure) == ("https://example.com/large", "too_large")
+    assert isinstance(page, SourcePage)
+
+
+def test_a_large_record_that_is_no_page_is_no_failure(path: Path) -> None:
+    assert len(read(path, record(bytes(10**7), mime="video/mp4"), record())) == 1
+
+
+def test_a_page_that_unpacks_to_more_than_the_limit_is_a_failure(path: Path) -> None:
+    bomb = record(gzip.compress(bytes(10**8)), http={"Content-Encoding": "gzip"})
+    assert failed(read(path, bomb)[0]) == ("https://example.com/", "too_large")
+
+
+def test_no_more_is_read_at_once_than_the_limit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Counting(gzip.GzipFile):
+        def read(self, size: int | None = -1) -> bytes:
+            assert size is not None
+            asked.append(size)
+            return super().read(size)
+
+    monkeypatch.setattr(gzip, "GzipFile", Counting)
+    path.write_bytes(record(bytes(10**7), mime="video/mp4") + record(bytes(10**7)))
+    assert len(list(read_pages([path], max_bytes=1000))) == 1
+    assert max(asked) <= 2**20
+
+
+@pytest.mark.parametrize("url", ["no-url", "https://"])
+def test_a_page_without_a_url_is_told_by_its_number(path: Path, url: str) -> None:
+    (item,) = read(path, record(url=url, kind="resource", mime="text/html"))
+    assert failed(item) == (f"{path}#1", "invalid_url")
+
+
+def test_a_segment_of_a_page_is_not_taken_for_the_page(path: Path) -> None:
+    (item,) = read(path, record(warc={"WARC-Segment-Number": "1"}))
+    assert failed(item) == ("https://example.com/", "unreadable")
+
+
+def test_an_http_header_without_end_is_a_failure(path: Path) -> None:
+    (item,) = read(path, record(http={"X-Long": "x" * 100_000}))
+    assert failed(item) == ("https://example.com/", "unreadable")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_wherever_a_file_is_cut_nothing_is_lost_in_silence(path: Path, zipped: bool) -> None:
+    records = [record(b"<p>", url=f"https://a.example/{n}", zipped=zipped) for n in range(3)]
+    ends = [len(b"".join(records[:n])) for n in range(4)]
+    data = b"".join(records)
+    pages = read(path, data)
+    # Here a whole page is all there is to see, or only the empty lines after it are missing.
+    harmless = {end - missing for end in ends for missing in range(1 if zipped else 5)}
+    for cut in range(len(data)):
+        items = read(path, data[:cut])
+        found = [item for item in items if isinstance(item, SourcePage)]
+        assert found == pages[: len(found)]
+        assert len(found) >= sum(end <= cut for end in ends[1:])
+        failures = [failed(item) for item in items[len(found) :]]
+        expected = [] if cut in harmless else [(f"{path}#{len(found) + 1}", "unreadable")]
+        assert failures == expected, cut
+
+
+def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
+    changed = bytearray(record())
+    changed[-6] ^= 0xFF
+    page, broken = read(path, record(), bytes(changed), record())
+    assert isinstance(page, SourcePage)
+    assert failed(broken) == (f"{path}#2", "unreadable")
+    assert isinstance(broken, SourceFailure)
+    assert "record 2 and what follows it were not read" in broken.detail
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"garbage", b"garbage\r\n", b"two\nlines\n", bytes(70_000), b"WARC/1.0", b"WARC/9.9\r\n\r\n"],
+    ids=["within a line", "a line", "lines", "zeros", "half a record", "another format"],
+)
+def test_garbage_between_records_is_skipped_and_reported(path: Path, garbage: bytes) -> None:
+    before, after = record(zipped=False), record(url="https://example.com/b", zipped=False)
+    first, broken, last = read(path, before, garbage, after)
+    assert (first.url, last.url) == ("https://example.com/", "https://example.com/b")
+    assert failed(broken) == (f"{path}#2", "unreadable")
+
+
+def test_garbage_between_gzip_members_ends_the_file(path: Path) -> None:
+    first, broken = read(path, record(), b"garbage", record())
+    assert isinstance(first, SourcePage)
+    assert failed(broken) == (f"{path}#2", "unreadable")
+
+
+@pytest.mark.parametrize("length", ["", "10", "-1", "many", "9" * 30])
+def test_a_record_with_a_wrong_length_is_a_failure(path: Path, length: str) -> None:
+    wrong = record(warc={"Content-Length": length}, zipped=False)
+    broken, page = read(path, wrong, record(url="https://example.com/b", zipped=False))
+    assert failed(broken) == (f"{path}#1", "unreadable")
+    assert page.url == "https://example.com/b"
+
+
+def test_a_header_without_end_does_not_fill_the_memory(path: Path) -> None:
+    broken, page = read(path, b"WARC/1.0\r\n" + b"a: b\r\n" * 100_000, record(zipped=False))
+    assert failed(broken) == (f"{path}#1", "unreadable")
+    assert isinstance(page, SourcePage)
+
+
+def test_a_file_that_is_no_archive_is_one_failure(path: Path) -> None:
+    assert [failed(item) for item in read(path, HTML * 100)] == [(f"{path}#1", "unreadable")]
+
+
+def test_records_in_a_single_gzip_member(path: Path) -> None:
+    assert len(read(path, gzip.compress(record(zipped=False) * 3))) == 3
+
+
+def test_damage_says_nothing_on_stderr(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    read(path, record(zipped=False), b"garbage", record(zipped=False)[:-300])
+    read(path, record(), record()[:-100])
+    read(path, record(gzip.compress(HTML)[:-9], http={"Content-Encoding": "gzip"}))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_other_inputs_go_on_after_a_damaged_one(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(record()[:-50])
+    (tmp_path / "b.warc").write_bytes(record(zipped=False))
+    broken, page = read_pages([path, tmp_path / "b.warc"])
+    assert isinstance(broken, SourceFailure)
+    assert isinstance(page, SourcePage)
+
+
+def test_a_file_that_cannot_be_opened_is_a_failure(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.touch()
+
+    def refuse(path: Path, mode: str) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]
