@@ -55,7 +55,9 @@ def read_html(path: Path, max_bytes: int) -> SourcePage | SourceFailure:
 
 def _entries(folder: Path) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+        names = [entry.name for entry in entries if not entry.name.startswith(".")]
+    # So that page.html comes before page-print.html: the first of a group is its original.
+    names.sort(key=lambda name: name.partition("."))
     return (folder / name for name in names)
 
 

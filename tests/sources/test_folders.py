@@ -33,6 +33,13 @@ def test_pages_come_in_the_order_of_their_names_whatever_their_depth(folder: Pat
     assert names(folder) == ["a.HTM", "aa/z.html", "b.html", "c/a.html", "c/d/e.xhtml"]
 
 
+def test_a_page_comes_before_the_pages_named_after_it(tmp_path: Path) -> None:
+    for name in ("page-print.html", "page.html", "page.de.html", "page/a.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("<p>x")
+    assert names(tmp_path) == ["page/a.html", "page.de.html", "page.html", "page-print.html"]
+
+
 def test_a_page_is_bytes_under_its_file_uri(folder: Path) -> None:
     page = next(read_pages([folder]))
     assert page == SourcePage(f"file://{folder}/a.HTM", b"a.HTM", charset=None, fetched_at=None)
