@@ -15,6 +15,10 @@ class InvalidDistanceError(PgsimhashError, ValueError):
     """A Hamming distance is outside what the collection's layout answers."""
 
 
+class InvalidWeightError(PgsimhashError, ValueError):
+    """A feature's weight is negative or not finite, or the weights are too large together."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 

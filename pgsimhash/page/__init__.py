@@ -1,0 +1,73 @@
+"""From the bytes of a page to its main content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lxml.html import HtmlElement
+
+from pgsimhash.page.clean import clean
+from pgsimhash.page.content import main_content
+from pgsimhash.page.decode import clean_text, decode
+from pgsimhash.page.links import absolute, base_url
+from pgsimhash.page.markdown import render
+from pgsimhash.page.parse import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """The main content of a page: ``markdown`` for people, ``text`` for the simhash."""
+
+    markdown: str
+    text: str
+    title: str | None
+    canonical_url: str | None
+    language: str | None
+
+
+def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+    """Return the main content of a page.
+
+    Args:
+        html: the page, as bytes or decoded.
+        url: where it was found; relative URLs in it are resolved against this.
+        charset: the label in the HTTP header, if there was one.
+
+    Raises:
+        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+    """
+    text = clean_text(html) if isinstance(html, str) else decode(html, charset)
+    root = parse(text)
+    if root is None:
+        return Article("", "", None, None, None)
+    base = base_url(root, url)
+    title = _title(root)
+    canonical = _canonical(root, base)
+    language = _language(root)
+    outline = clean(root)
+    rendered = render(main_content(root, outline), base)
+    return Article(rendered.markdown, rendered.plain, title, canonical, language)
+
+
+def _title(root: HtmlElement) -> str | None:
+    for element in root.iter("title"):
+        # An svg has titles too, and those name a drawing.
+        if next(element.iterancestors("svg"), None) is None:
+            title = " ".join("".join(element.itertext()).split())
+            if title:
+                return title
+    return None
+
+
+def _canonical(root: HtmlElement, base: str | None) -> str | None:
+    for link in root.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split():
+            found = absolute(link.get("href"), base)
+            if found is not None and found.startswith(("http://", "https://")):
+                return found
+    return None
+
+
+def _language(root: HtmlElement) -> str | None:
+    language = root.get("lang") or root.get("xml:lang") or ""
+    return language.strip()[:35] or None

@@ -1,0 +1,198 @@
+"""Takes out of a page what is not its text: code, controls, navigation, advertisements, comments.
+
+Elements go by their tag, by whole words of their class and id, or because they are mostly
+links. What holds a large part of the page's text stays, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from lxml import etree
+from lxml.html import HtmlElement
+
+from pgsimhash.page.outline import Outline
+
+_NEVER_TEXT: Final = tuple(
+    [
+        "script",
+        "style",
+        "template",
+        "svg",
+        "iframe",
+        "object",
+        "embed",
+        "applet",
+        "canvas",
+        "audio",
+        "video",
+        "input",
+        "button",
+        "select",
+        "textarea",
+        "datalist",
+        "head",
+        "noscript",
+        "map",
+        "frameset",
+    ]
+)
+_BESIDE_TEXT: Final = frozenset(["nav", "aside", "footer", "dialog", "menu"])
+_BESIDE_ROLES: Final = frozenset(
+    [
+        "navigation",
+        "banner",
+        "contentinfo",
+        "complementary",
+        "search",
+        "menu",
+        "menubar",
+        "dialog",
+        "alertdialog",
+        "toolbar",
+        "tablist",
+    ]
+)
+_PROTECTED: Final = frozenset(["html", "body", "main", "article"])
+
+_BESIDE_WORDS: Final = frozenset(
+    [
+        "ad",
+        "ads",
+        "advert",
+        "adverts",
+        "advertisement",
+        "advertisements",
+        "advertising",
+        "adsense",
+        "sponsored",
+        "sponsor",
+        "sponsors",
+        "outbrain",
+        "taboola",
+        "promo",
+        "promos",
+        "promotion",
+        "promoted",
+        "comment",
+        "comments",
+        "disqus",
+        "respond",
+        "sidebar",
+        "breadcrumb",
+        "breadcrumbs",
+        "pagination",
+        "pager",
+        "paginator",
+        "nav",
+        "navbar",
+        "navigation",
+        "menu",
+        "submenu",
+        "toolbar",
+        "share",
+        "sharing",
+        "shares",
+        "social",
+        "addthis",
+        "sharethis",
+        "related",
+        "recommended",
+        "recommendations",
+        "recirculation",
+        "trending",
+        "newsletter",
+        "newsletters",
+        "subscribe",
+        "subscription",
+        "signup",
+        "cookie",
+        "cookies",
+        "consent",
+        "gdpr",
+        "paywall",
+        "popup",
+        "modal",
+        "overlay",
+        "lightbox",
+        "tooltip",
+        "footer",
+        "masthead",
+        "copyright",
+        "skip",
+    ]
+)
+_TEXT_WORDS: Final = frozenset(
+    [
+        "article",
+        "articles",
+        "content",
+        "main",
+        "body",
+        "post",
+        "entry",
+        "story",
+        "text",
+        "page",
+        "wrapper",
+        "container",
+    ]
+)
+_CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+
+_LARGE_SHARE: Final = 0.4
+_LINK_BLOCKS: Final = frozenset(
+    ["ul", "ol", "dl", "div", "section", "table", "p", "header", "form", "tr", "td", "li"]
+)
+
+
+def clean(root: HtmlElement) -> Outline:
+    """Remove from the tree what is not text of the page, and return the rest's outline.
+
+    The outline still lists the removed elements, in ``removed``.
+    """
+    etree.strip_elements(root, *_NEVER_TEXT, with_tail=False)
+    outline = Outline(root)
+    large = _LARGE_SHARE * outline.chars[0]
+    for index, node in enumerate(outline.nodes):
+        if outline.chars[index] <= large and node.tag not in _PROTECTED and _is_beside(node):
+            outline.removed.add(index)
+    outline.measure()
+    large = _LARGE_SHARE * outline.chars[0]
+    for index, node in enumerate(outline.nodes):
+        chars = outline.chars[index]
+        if node.tag in _LINK_BLOCKS and 0 < chars <= large and outline.linked[index] > 0.6 * chars:
+            outline.removed.add(index)
+    outline.measure()
+    for index in outline.removed:
+        outline.nodes[index].tag = "removed"
+    etree.strip_elements(root, "removed", with_tail=False)
+    return outline
+
+
+def _is_beside(node: HtmlElement) -> bool:
+    if node.tag in _BESIDE_TEXT:
+        return True
+    attributes = node.attrib
+    if not attributes:
+        return False
+    if "hidden" in attributes or attributes.get("role") in _BESIDE_ROLES:
+        return True
+    style = attributes.get("style")
+    if style and _HIDDEN_STYLE.search(style):
+        return True
+    return any(
+        _names_beside(value) for value in (attributes.get("class"), attributes.get("id")) if value
+    )
+
+
+@lru_cache(maxsize=4096)
+def _names_beside(value: str) -> bool:
+    for name in value[:1000].split():
+        words = {word.lower() for word in _CAMEL.findall(name)}
+        if words & _BESIDE_WORDS and not words & _TEXT_WORDS:
+            return True
+    return False

@@ -1,0 +1,74 @@
+"""Finds the main content of a cleaned page: readability's judgment first, then plainer ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+from readability import Document
+
+from pgsimhash.page.outline import Outline
+
+NODES_MAX: Final = 20_000
+"""Readability is asked only up to this many elements: some of its steps are quadratic."""
+
+_ENOUGH: Final = 0.35
+_BLOCKS: Final = frozenset(["blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"])
+
+
+def main_content(root: HtmlElement, outline: Outline) -> list[HtmlElement]:
+    """Return the elements that hold the main content, in order, none inside another."""
+    page = outline.chars[0]
+    if len(outline.nodes) <= NODES_MAX:
+        found = _Scorer(root, outline).best()
+        if found is not None and len(found.text_content()) >= _ENOUGH * page:
+            return [found]
+    for path in (".//article", ".//main", ".//*[@role='main']", ".//*[@id='content']"):
+        for element in root.iterfind(path):
+            if len(element.text_content()) >= _ENOUGH * page:
+                return [element]
+    return [root]
+
+
+class _Scorer(Document):  # type: ignore[misc]
+    """Readability's scoring of paragraphs, on a tree that is parsed and cleaned already."""
+
+    def __init__(self, root: HtmlElement, outline: Outline) -> None:
+        super().__init__(root)
+        self.html = root
+        self._density = {
+            node: linked / chars if chars else 0.0
+            for node, linked, chars in zip(
+                outline.nodes, outline.linked, outline.chars, strict=True
+            )
+        }
+
+    def best(self) -> HtmlElement | None:
+        self._mark_paragraphs()
+        candidates = self.score_paragraphs()
+        best = self.select_best_candidate(candidates)
+        if best is None:
+            return None
+        best = self.get_semantic_article_candidate(candidates, best)
+        best = self.get_semantic_main_candidate(candidates, best)
+        return self.get_article(candidates, best, html_partial=True)
+
+    def _html(self, force: bool = False) -> HtmlElement:
+        return self.html
+
+    def _mark_paragraphs(self) -> None:
+        for element in self.html.iter("div"):
+            if next(element.iterdescendants(*_BLOCKS), None) is None:
+                element.tag = "p"
+
+    def class_weight(self, e: HtmlElement) -> int:
+        return 0
+
+    def get_link_density(self, elem: HtmlElement) -> float:
+        known = self._density.get(elem)
+        return super().get_link_density(elem) if known is None else known
+
+    def tags(self, node: HtmlElement, *tag_names: str) -> Iterator[HtmlElement]:
+        for tag in tag_names:
+            yield from node.findall(f".//{tag}")

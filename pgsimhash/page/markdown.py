@@ -1,0 +1,330 @@
+"""From the main content to Markdown for people and plain text for the simhash, in one walk.
+
+The Markdown is CommonMark with GitHub's tables. The plain text has the same words without
+markup, URLs or images, a line for each block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from lxml import etree
+from lxml.html import HtmlElement
+
+from pgsimhash.page.links import absolute, image_source
+from pgsimhash.page.tables import Table, is_data_table
+
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_INLINE: Final = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "math",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
+)
+_MARKS: Final = {
+    "b": "**",
+    "strong": "**",
+    "em": "*",
+    "i": "*",
+    "code": "`",
+    "kbd": "`",
+    "samp": "`",
+    "tt": "`",
+    "del": "~~",
+    "s": "~~",
+    "strike": "~~",
+}
+_SPACE: Final = re.compile(r"\s+")
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<])")
+_LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)-?\s*([\w+#.-]{1,30})(?=\s|;|$)"
+)
+_BACKTICKS: Final = re.compile(r"`+")
+_CONTAINERS_MAX: Final = 32
+
+
+class Rendered(NamedTuple):
+    """One text twice: ``markdown`` for people, ``plain`` for the simhash."""
+
+    markdown: str
+    plain: str
+
+
+def render(elements: Iterable[HtmlElement], base: str | None) -> Rendered:
+    """Return the Markdown and the plain text of ``elements``, one after the other.
+
+    Links and images become absolute against ``base``. The walk is iterative, and what is nested
+    deeper than 32 lists and quotes is written at that depth, so that output stays linear.
+    """
+    writer = _Writer(base)
+    for element in elements:
+        walker = etree.iterwalk(element, events=("start", "end"))
+        for event, node in walker:
+            if event == "end":
+                writer.end(node)
+                if node is not element and node.tail:
+                    writer.text(node.tail)
+            elif not isinstance(node.tag, str) or writer.start(node):
+                walker.skip_subtree()
+        writer.flush()
+    return Rendered("\n\n".join(writer.blocks), "".join(writer.plain))
+
+
+class _Writer:
+    """What has been written so far, and the block being written."""
+
+    def __init__(self, base: str | None) -> None:
+        self.blocks: list[str] = []
+        self.plain: list[str] = []
+        self._base = base
+        self._inline: list[str] = []
+        # Where each open inline element began: its block and the place in that block.
+        self._open: list[tuple[int, int]] = []
+        self._block = 0
+        # The prefix of each open list item or quote: of its first line, and of the others.
+        self._first: list[str] = []
+        self._rest: list[str] = []
+        self._lists: list[int | None] = []
+        self._deeper = 0
+        self._heading = 0
+        self._table: Table | None = None
+        self._table_depth = 0
+
+    def start(self, node: HtmlElement) -> bool:
+        """Open ``node``; return whether it is done with, children and all."""
+        tag = node.tag
+        if tag in _INLINE:
+            if tag == "img":
+                self._image(node)
+            self._open.append((self._block, len(self._inline)))
+        elif tag == "br":
+            self._inline.append(" " if self._table or self._heading else "\n")
+            self.plain.append("\n")
+        elif self._table is not None:
+            self._start_in_table(node, self._table)
+        else:
+            self.flush()
+            if tag == "pre":
+                self._fence(node)
+                return True
+            if tag == "table" and is_data_table(node):
+                self._table = Table()
+            elif tag == "li":
+                self._enter(self._marker(), None)
+            elif tag == "blockquote":
+                self._enter("> ", "> ")
+            elif tag in ("ul", "ol"):
+                start = node.get("start", "1")
+                number = int(start) if start.isascii() and start.isdigit() else 1
+                self._lists.append(number % 10**9 if tag == "ol" else None)
+            elif tag in _HEADINGS:
+                self._heading = _HEADINGS[tag]
+            elif tag == "hr":
+                self._emit("---")
+        if node.text:
+            self.text(node.text)
+        return False
+
+    def end(self, node: HtmlElement) -> None:
+        """Close ``node``."""
+        tag = node.tag
+        if tag in _INLINE:
+            self._close_inline(node, *self._open.pop())
+        elif tag == "br" or (tag == "pre" and self._table is None):
+            return
+        elif self._table is not None:
+            self._end_in_table(node, self._table)
+        else:
+            self.flush()
+            if tag in ("li", "blockquote"):
+                self._leave()
+            elif tag in ("ul", "ol"):
+                self._lists.pop()
+            elif tag in _HEADINGS:
+                self._heading = 0
+
+    def text(self, text: str) -> None:
+        """Add ``text`` to the open block."""
+        self.plain.append(text)
+        self._inline.append(_SPECIAL.sub(r"\\\1", _SPACE.sub(" ", text)))
+
+    def flush(self) -> None:
+        """End the open block."""
+        self._block += 1
+        self.plain.append("\n")
+        if not self._inline:
+            return
+        lines = [_SPACE.sub(" ", line).strip() for line in "".join(self._inline).split("\n")]
+        self._inline.clear()
+        text = "  \n".join(line for line in lines if line)
+        if text and self._heading:
+            self._emit(f"{'#' * self._heading} {text}")
+        elif text:
+            self._emit(_LINE_START.sub(r"\2\\\1\3", text))
+
+    def _emit(self, text: str) -> None:
+        first, rest = "".join(self._first), "".join(self._rest)
+        self._first[:] = self._rest
+        if rest:
+            text = "\n".join(
+                f"{rest if number else first}{line}".rstrip()
+                for number, line in enumerate(text.split("\n"))
+            )
+        self.blocks.append(text)
+
+    def _enter(self, first: str, rest: str | None) -> None:
+        if len(self._first) >= _CONTAINERS_MAX:
+            self._deeper += 1
+            return
+        self._first.append(first)
+        self._rest.append(" " * len(first) if rest is None else rest)
+
+    def _leave(self) -> None:
+        if self._deeper:
+            self._deeper -= 1
+        else:
+            self._first.pop()
+            self._rest.pop()
+
+    def _marker(self) -> str:
+        number = self._lists[-1] if self._lists else None
+        if number is None:
+            return "- "
+        self._lists[-1] = number + 1
+        return f"{number}. "
+
+    def _close_inline(self, node: HtmlElement, block: int, place: int) -> None:
+        tag = node.tag
+        mark = _MARKS.get(tag)
+        if block != self._block or not (mark or tag == "a"):
+            return
+        inner = "".join(self._inline[place:])
+        words = inner.strip()
+        if not words:
+            return
+        if mark == "`":
+            words = _code(re.sub(r"\\([\\`*_\[\]<])", r"\1", words))
+        elif mark:
+            words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
+        else:
+            href = absolute(node.get("href"), self._base)
+            words = f"[{words}]({href})" if href else words
+        before = " " if inner[0].isspace() else ""
+        after = " " if inner[-1].isspace() else ""
+        self._inline[place:] = [before + words.replace("\n", " ") + after]
+
+    def _image(self, node: HtmlElement) -> None:
+        source = absolute(image_source(node), self._base)
+        if source:
+            alt = _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", node.get("alt") or "").strip())
+            self._inline.append(f"![{alt}]({source})")
+
+    def _fence(self, node: HtmlElement) -> None:
+        code = "".join(node.itertext()).strip("\n").rstrip()
+        self.plain += (code, "\n")
+        if not code:
+            return
+        longest = max(map(len, _BACKTICKS.findall(code)), default=0)
+        fence = "`" * max(3, longest + 1)
+        self._emit(f"{fence}{_language(node)}\n{code}\n{fence}")
+
+    def _start_in_table(self, node: HtmlElement, table: Table) -> None:
+        self.plain.append("\n")
+        if node.tag == "table":
+            self._table_depth += 1
+        elif self._table_depth:
+            self._inline.append(" ")
+        elif node.tag == "tr":
+            table.add_row()
+        elif node.tag in ("td", "th"):
+            self._block += 1
+            self._inline.clear()
+        else:
+            self._inline.append(" ")
+
+    def _end_in_table(self, node: HtmlElement, table: Table) -> None:
+        self._inline.append(" ")
+        self.plain.append("\n")
+        if node.tag == "table" and self._table_depth:
+            self._table_depth -= 1
+        elif self._table_depth:
+            return
+        elif node.tag in ("td", "th", "caption"):
+            cell = _SPACE.sub(" ", "".join(self._inline)).strip()
+            self._block += 1
+            self._inline.clear()
+            if node.tag != "caption":
+                table.add_cell(cell, node.get("colspan"))
+            elif cell:
+                self._emit(cell)
+        elif node.tag == "table":
+            self._table = None
+            self._inline.clear()
+            text = table.markdown()
+            if text:
+                self._emit(text)
+
+
+def _code(words: str) -> str:
+    longest = max(map(len, _BACKTICKS.findall(words)), default=0)
+    ticks = "`" * (longest + 1)
+    space = " " if words.startswith("`") or words.endswith("`") else ""
+    return f"{ticks}{space}{words}{space}{ticks}"
+
+
+def _language(node: HtmlElement) -> str:
+    """The language of a ``pre``, as its own, its ``code``'s or its wrapper's attributes say."""
+    places = [node, *node[:1]]
+    parent = node.getparent()
+    if parent is not None:
+        places.append(parent)
+        if parent.getparent() is not None:
+            places.append(parent.getparent())
+    for place in places:
+        found = _LANGUAGE.search(place.get("class") or "")
+        if found:
+            return found[1].rstrip(".-")
+        for name in ("data-lang", "data-language", "lang"):
+            value = place.get(name) or ""
+            if re.fullmatch(r"[\w+#.-]{1,30}", value) and (name != "lang" or place is node):
+                return value
+    return ""

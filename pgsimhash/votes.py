@@ -1,0 +1,98 @@
+"""The vote that turns weighted features into one 64-bit simhash.
+
+Each feature is hashed to 64 bits; a set bit adds the feature's weight to that position, a clear
+bit takes it away, and the simhash has a 1 wherever the sum is above zero (Charikar, "Similarity
+Estimation Techniques from Rounding Algorithms", STOC 2002; Manku, Jain, Das Sarma, "Detecting
+Near-Duplicates for Web Crawling", WWW 2007, section 2).
+
+A feature's hash is the first eight bytes, read as a little-endian number, of MurmurHash3 x64
+128 with seed 0 over the feature's UTF-8. Weights are rounded to multiples of 2**-16, so that
+every sum is exact and no order of addition, no platform and no BLAS can change a bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import InvalidWeightError, TooShortError
+
+WEIGHT_UNIT: Final = 2.0**-16
+"""Weights are rounded to multiples of this (ties to even)."""
+
+WEIGHT_SUM_MAX: Final = 2.0**36
+"""The largest sum of weights; up to here doubles count in units without rounding."""
+
+_BYTE_BITS: Final = np.unpackbits(
+    np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1, bitorder="little"
+).astype(np.float64)
+
+
+def simhash(features: Iterable[str] | Mapping[str, float]) -> int:
+    """Return the simhash of ``features``.
+
+    Args:
+        features: the features, each counting 1 for every time it occurs; or a mapping from
+            feature to weight.
+
+    Returns:
+        An ``int`` with 0 <= x < 2**64.
+
+    Raises:
+        TooShortError: there is no feature, or none with a weight above zero.
+        InvalidWeightError: a weight is negative or not finite, or their sum is above 2**36.
+        TypeError: ``features`` is one string, or a feature is no string.
+    """
+    if isinstance(features, str | bytes):
+        raise TypeError("features is an iterable of strings, not one string; split it first")
+    weighted = features if isinstance(features, Mapping) else Counter(features)
+    weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
+    return vote(hash_features(weighted.keys()), weights)
+
+
+def hash_features(features: Collection[str]) -> NDArray[np.uint64]:
+    """Return the 64-bit hash of each feature, in order (shape (n,), dtype uint64).
+
+    A lone surrogate, which UTF-8 cannot write, is hashed as ``?``.
+    """
+    digest = mmh3.mmh3_x64_128_digest
+    joined = b"".join([digest(feature.encode("utf-8", "replace"))[:8] for feature in features])
+    return np.frombuffer(joined, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
+    """Return the simhash that ``hashes``, each with its weight, vote for.
+
+    Args:
+        hashes: shape (n,), dtype uint64.
+        weights: shape (n,), dtype float64, none negative.
+
+    Returns:
+        An ``int`` with 0 <= x < 2**64; a bit whose sum is exactly zero is 0.
+
+    Raises:
+        TooShortError: there is no hash, or none with a weight above zero.
+        InvalidWeightError: a weight is negative or not finite, or their sum is above 2**36.
+        ValueError: the shapes differ.
+    """
+    if hashes.shape != weights.shape or hashes.ndim != 1:
+        raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InvalidWeightError("a feature's weight is a finite number, 0 or more")
+    if weights.sum() > WEIGHT_SUM_MAX:
+        raise InvalidWeightError("the weights add up to more than 2**36; scale them down")
+    units = np.rint(weights / WEIGHT_UNIT)
+    total = units.sum()
+    if total == 0:
+        raise TooShortError("there is no feature to vote, so there is no simhash")
+    # What each byte value got at each of the eight byte positions, then its bits.
+    octets = hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+    by_value = np.stack([np.bincount(octets[:, place], units, minlength=256) for place in range(8)])
+    ones = by_value @ _BYTE_BITS
+    bits = np.packbits(2.0 * ones > total, axis=1, bitorder="little")
+    return int.from_bytes(bits.tobytes(), "little")
