@@ -85,17 +85,17 @@ def decode(data: bytes, charset: str | None = None) -> str:
     _refuse_binary(data)
     unmarked, marked = EncodingDetector.strip_byte_order_mark(data)
     if marked is not None:
-        return _finish(unmarked.decode(marked, "replace"))
+        return clean_text(unmarked.decode(marked, "replace"))
     declared = _codec(charset) or _codec(
         EncodingDetector.find_declared_encoding(data, is_html=True)
     )
     # Seven-bit encodings look like ASCII until they are read.
     if declared is None or not declared.startswith("iso2022"):
         try:
-            return _finish(codecs.getincrementaldecoder("utf-8")().decode(data))
+            return clean_text(codecs.getincrementaldecoder("utf-8")().decode(data))
         except UnicodeDecodeError:
             pass
-    return _finish(_decode_broken(data) if declared is None else data.decode(declared, "replace"))
+    return clean_text(_decode_broken(data) if declared is None else data.decode(declared, "replace"))
 
 
 def _decode_broken(data: bytes) -> str:
@@ -132,5 +132,6 @@ def _refuse_binary(data: bytes) -> None:
         raise NotHtmlError("this is binary data, not an HTML page")
 
 
-def _finish(text: str) -> str:
+def clean_text(text: str) -> str:
+    """Return ``text`` without NUL characters, which no page means and PostgreSQL refuses."""
     return text.replace("\0", "")

@@ -21,7 +21,7 @@ def absolute(url: str | None, base: str | None) -> str | None:
         return None
 
 
-def base_of(root: HtmlElement, url: str | None) -> str | None:
+def base_url(root: HtmlElement, url: str | None) -> str | None:
     """Return what the page's relative URLs are relative to (``base``, else its own URL)."""
     for element in root.iter("base"):
         href = element.get("href")
@@ -32,15 +32,13 @@ def base_of(root: HtmlElement, url: str | None) -> str | None:
 
 def image_source(image: HtmlElement) -> str | None:
     """Return the URL of an ``img``, wherever lazy loading keeps it, None for a placeholder."""
-    for name in _LAZY:
-        if value := image.get(name):
+    for name in (*_LAZY, "src"):
+        value: str = image.get(name, "")
+        if value and not value.startswith("data:"):
             return value
-    source = image.get("src")
-    if source and not source.startswith("data:"):
-        return source
     for name in _LAZY_SETS:
-        first = (image.get(name) or "").strip().split(",", 1)[0].split()
-        if first:
+        candidates: str = image.get(name, "")
+        if first := candidates.strip().split(",", 1)[0].split():
             return first[0]
     return None
 
