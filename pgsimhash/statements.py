@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 from mako.template import Template
 
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, Layout
 
 
-def _read(path: str) -> str:
+def _read(path: str) -> LiteralString:
+    # The files ship with the package, so they are as literal as a string in this module.
     return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
 @cache
 def query(name: str) -> LiteralString:
     """Return the statement in ``sql/queries/<name>.sql``."""
-    # The files ship with the package, so they are as literal as a string in this module.
-    return cast(LiteralString, _read(f"queries/{name}.sql"))
+    return _read(f"queries/{name}.sql")
 
 
 def schema_statements(path: str, layout: Layout) -> list[str]:
@@ -31,7 +31,7 @@ def schema_statements(path: str, layout: Layout) -> list[str]:
     script = Template(text=_read(path), strict_undefined=True).render(  # noqa: S702 (not HTML)
         layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX
     )
-    return _split(str(script))
+    return _split(script)
 
 
 def _split(script: str) -> list[str]:

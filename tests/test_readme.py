@@ -101,10 +101,12 @@ def test_commands(command: str, dsn: str, clone: Path) -> None:
 
 
 def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:
-    alembic, migrate, piped = commands("alembic upgrade", "pgsimhash migrate")[1:]
-    assert piped.endswith('psql "$PGSIMHASH_DSN"')
-    for command in (alembic, migrate, "pgsimhash migrate --downgrade base"):
-        assert command in README
+    (deploying,) = [block for block in blocks("sh") if block.startswith("alembic upgrade")]
+    alembic, migrate, piped = [line.split(" #")[0].strip() for line in deploying.splitlines()]
+    assert piped == 'pgsimhash migrate --sql | psql "$PGSIMHASH_DSN"'
+    back = "pgsimhash migrate --downgrade base"
+    assert f"`{back}`" in README
+    for command in (alembic, migrate, back):
         subprocess.run(["sh", "-c", command], check=True, cwd=ROOT, env=environment(empty_dsn))
 
 

@@ -16,18 +16,22 @@ from pgsimhash.errors import PageError, PgsimhashError
 __all__ = ["main"]
 
 
-class _Failure(click.ClickException):
-    def __init__(self, error: PgsimhashError) -> None:
-        super().__init__(str(error))
-        self.exit_code = 1 if isinstance(error, PageError) else 3
+class _PageFailure(click.ClickException):
+    exit_code = 1
+
+
+class _StoreFailure(click.ClickException):
+    exit_code = 3
 
 
 class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except PageError as error:
+            raise _PageFailure(str(error)) from error
         except PgsimhashError as error:
-            raise _Failure(error) from error
+            raise _StoreFailure(str(error)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

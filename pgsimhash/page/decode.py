@@ -62,6 +62,12 @@ _NOT_FOR_PAGES: Final = frozenset(
     {"utf-7", "idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
 )
 
+_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
 _BROKEN_FEW: Final = 20
 """How many characters outside ASCII make up for a broken one."""
 
@@ -83,9 +89,9 @@ def decode(data: bytes, charset: str | None = None) -> str:
         NotHtmlError: the bytes are an image, an archive or other binary data.
     """
     _refuse_binary(data)
-    unmarked, marked = EncodingDetector.strip_byte_order_mark(data)
-    if marked is not None:
-        return clean_text(unmarked.decode(marked, "replace"))
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return clean_text(data[len(mark) :].decode(encoding, "replace"))
     declared = _codec(charset) or _codec(
         EncodingDetector.find_declared_encoding(data, is_html=True)
     )
@@ -95,7 +101,9 @@ def decode(data: bytes, charset: str | None = None) -> str:
             return clean_text(codecs.getincrementaldecoder("utf-8")().decode(data))
         except UnicodeDecodeError:
             pass
-    return clean_text(_decode_broken(data) if declared is None else data.decode(declared, "replace"))
+    if declared in (None, "utf-8"):
+        return clean_text(_decode_broken(data))
+    return clean_text(data.decode(declared, "replace"))
 
 
 def _decode_broken(data: bytes) -> str:

@@ -54,7 +54,7 @@ def amounts(root: HtmlElement) -> dict[HtmlElement, Amount]:
 
 def walk(root: HtmlElement) -> Iterator[tuple[str, HtmlElement]]:
     """Yield ``start`` and ``end`` of every element under ``root``, without recursion."""
-    return etree.iterwalk(root, events=("start", "end"))
+    yield from etree.iterwalk(root, events=("start", "end"))
 
 
 def remove(element: HtmlElement) -> None:

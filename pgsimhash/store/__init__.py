@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 
 from pgsimhash import server
@@ -16,7 +18,7 @@ def connect(
     *,
     collection: str = "default",
     create: bool = True,
-    connection: psycopg.Connection | None = None,
+    connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 from psycopg.rows import class_row, scalar_row
@@ -24,7 +25,7 @@ class Collection:
 
 
 def open_collection(
-    connection: psycopg.Connection, name: str, scheme: str, *, create: bool
+    connection: psycopg.Connection[Any], name: str, scheme: str, *, create: bool
 ) -> Collection:
     """Return the collection ``name``, created with ``scheme`` where it is missing.
 
@@ -48,12 +49,12 @@ def open_collection(
     return found
 
 
-def _find(connection: psycopg.Connection, name: str) -> Collection | None:
+def _find(connection: psycopg.Connection[Any], name: str) -> Collection | None:
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("collection"), {"name": name}).fetchone()
 
 
-def _known(connection: psycopg.Connection) -> str:
+def _known(connection: psycopg.Connection[Any]) -> str:
     with connection.cursor(row_factory=scalar_row) as cursor:
         names = cursor.execute(query("collection_names")).fetchall()
     return f" (there are: {', '.join(names)})" if names else ""

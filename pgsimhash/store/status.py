@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 from psycopg.rows import class_row
 
@@ -9,7 +11,7 @@ from pgsimhash.records import CollectionStatus
 from pgsimhash.statements import query
 
 
-def read_status(connection: psycopg.Connection) -> list[CollectionStatus]:
+def read_status(connection: psycopg.Connection[Any]) -> list[CollectionStatus]:
     """Return the figures of every collection, by name."""
     with connection.cursor(row_factory=class_row(CollectionStatus)) as cursor:
         return cursor.execute(query("status")).fetchall()

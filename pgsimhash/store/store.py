@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -51,7 +51,7 @@ class Store:
 
     def __init__(
         self,
-        connection: psycopg.Connection,
+        connection: psycopg.Connection[Any],
         collection: str = "default",
         *,
         create: bool = True,

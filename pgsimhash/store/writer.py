@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
@@ -16,7 +17,7 @@ from pgsimhash.store.decisions import Decision, KnownMatch, decide
 
 
 def write_batch(
-    connection: psycopg.Connection,
+    connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
     distance: int,
@@ -42,7 +43,7 @@ def write_batch(
     return [made.verdict for made in decisions]
 
 
-def _lock(connection: psycopg.Connection, scope: dict[str, int]) -> None:
+def _lock(connection: psycopg.Connection[Any], scope: dict[str, int]) -> None:
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(query("lock_collection"), scope).fetchone()
     # Under one snapshot for the whole transaction, rows that another writer committed while we
@@ -55,7 +56,7 @@ def _lock(connection: psycopg.Connection, scope: dict[str, int]) -> None:
 
 
 def _present_versions(
-    connection: psycopg.Connection, scope: dict[str, int], records: Sequence[PageRecord]
+    connection: psycopg.Connection[Any], scope: dict[str, int], records: Sequence[PageRecord]
 ) -> dict[str, int]:
     urls = list({record.url for record in records})
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -64,7 +65,7 @@ def _present_versions(
 
 
 def _nearest(
-    connection: psycopg.Connection,
+    connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
     distance: int,
@@ -85,7 +86,7 @@ def _nearest(
 
 
 def _insert(
-    connection: psycopg.Connection, scope: dict[str, int], decisions: Sequence[Decision]
+    connection: psycopg.Connection[Any], scope: dict[str, int], decisions: Sequence[Decision]
 ) -> None:
     if not decisions:
         return

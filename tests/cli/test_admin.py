@@ -6,10 +6,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from conftest import Run
 from psycopg import conninfo
 
 from pgsimhash.layout import DEFAULT_LAYOUT
+from tests.cli.harness import Run
 
 
 def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder: Path) -> None:
@@ -52,8 +52,8 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
 
 @pytest.mark.parametrize("command", ["status", "migrate", "ingest", "find"])
 def test_no_server_is_one_clear_line(run: Run, command: str, folder: Path) -> None:
-    arguments = {"ingest": [folder], "find": ["1"]}.get(command, [])
-    done = run(command, *arguments, "--dsn", "host=127.0.0.1 port=1 user=x dbname=y")
+    needed: dict[str, list[str | Path]] = {"ingest": [folder], "find": ["1"]}
+    done = run(command, *needed.get(command, []), "--dsn", "host=127.0.0.1 port=1 user=x dbname=y")
     assert done.code == 3
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Run
+from tests.cli.harness import Run
 
 
 def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
@@ -12,7 +12,7 @@ def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
     wells = folder / "wells.html"
     by_file = run("find", wells)
     assert by_file.code == 0
-    assert by_file.lines[0]["url"].endswith("wells-copy.html")
+    assert by_file.lines[0]["url"].endswith("wells.html")
     assert by_file.lines[0]["title"] == "Wells"
     simhash = by_file.lines[0]["simhash"]
     assert run("find", "-", stdin=wells.read_bytes()).stdout == by_file.stdout
