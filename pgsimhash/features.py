@@ -8,6 +8,7 @@ Documents", 1997). A feature that occurs tf times weighs 1 + ln(tf).
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import unicodedata
@@ -51,7 +52,7 @@ def tokenize(text: str) -> list[str]:
     tokens: list[str] = []
     for word in words:
         if _UNSPACED_RUN.match(word) and len(word) > 1:
-            tokens.extend(map("".join, zip(word, word[1:], strict=False)))
+            tokens.extend(map("".join, itertools.pairwise(word)))
         elif not word.isdecimal():
             tokens.append(word)
     return tokens

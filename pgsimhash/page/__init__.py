@@ -9,7 +9,7 @@ from lxml.html import HtmlElement
 from pgsimhash.page.clean import clean
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import clean_text, decode
-from pgsimhash.page.links import absolute, base_url
+from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
 
@@ -44,6 +44,7 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     title = _title(root)
     canonical = _canonical(root, base)
     language = _language(root)
+    restore_images(root)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
     return Article(rendered.markdown, rendered.plain, title, canonical, language)

@@ -15,138 +15,41 @@ from lxml.html import HtmlElement
 
 from pgsimhash.page.outline import Outline
 
-_NEVER_TEXT: Final = tuple(
-    [
-        "script",
-        "style",
-        "template",
-        "svg",
-        "iframe",
-        "object",
-        "embed",
-        "applet",
-        "canvas",
-        "audio",
-        "video",
-        "input",
-        "button",
-        "select",
-        "textarea",
-        "datalist",
-        "head",
-        "noscript",
-        "map",
-        "frameset",
-    ]
-)
-_BESIDE_TEXT: Final = frozenset(["nav", "aside", "footer", "dialog", "menu"])
-_BESIDE_ROLES: Final = frozenset(
-    [
-        "navigation",
-        "banner",
-        "contentinfo",
-        "complementary",
-        "search",
-        "menu",
-        "menubar",
-        "dialog",
-        "alertdialog",
-        "toolbar",
-        "tablist",
-    ]
-)
-_PROTECTED: Final = frozenset(["html", "body", "main", "article"])
 
-_BESIDE_WORDS: Final = frozenset(
-    [
-        "ad",
-        "ads",
-        "advert",
-        "adverts",
-        "advertisement",
-        "advertisements",
-        "advertising",
-        "adsense",
-        "sponsored",
-        "sponsor",
-        "sponsors",
-        "outbrain",
-        "taboola",
-        "promo",
-        "promos",
-        "promotion",
-        "promoted",
-        "comment",
-        "comments",
-        "disqus",
-        "respond",
-        "sidebar",
-        "breadcrumb",
-        "breadcrumbs",
-        "pagination",
-        "pager",
-        "paginator",
-        "nav",
-        "navbar",
-        "navigation",
-        "menu",
-        "submenu",
-        "toolbar",
-        "share",
-        "sharing",
-        "shares",
-        "social",
-        "addthis",
-        "sharethis",
-        "related",
-        "recommended",
-        "recommendations",
-        "recirculation",
-        "trending",
-        "newsletter",
-        "newsletters",
-        "subscribe",
-        "subscription",
-        "signup",
-        "cookie",
-        "cookies",
-        "consent",
-        "gdpr",
-        "paywall",
-        "popup",
-        "modal",
-        "overlay",
-        "lightbox",
-        "tooltip",
-        "footer",
-        "masthead",
-        "copyright",
-        "skip",
-    ]
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NEVER_TEXT: Final = _words(
+    "script style template svg iframe object embed applet canvas audio video input button select"
+    " textarea datalist head noscript map frameset"
 )
-_TEXT_WORDS: Final = frozenset(
-    [
-        "article",
-        "articles",
-        "content",
-        "main",
-        "body",
-        "post",
-        "entry",
-        "story",
-        "text",
-        "page",
-        "wrapper",
-        "container",
-    ]
+_BESIDE_TEXT: Final = _words("nav aside footer dialog menu")
+_BESIDE_ROLES: Final = _words(
+    "navigation banner contentinfo complementary search menu menubar dialog alertdialog toolbar"
+    " tablist"
 )
+_PROTECTED: Final = _words("html body main article")
+_BESIDE_WORDS: Final = _words(
+    "ad ads advert adverts advertisement advertisements advertising adsense sponsored sponsor"
+    " sponsors outbrain taboola promo promos promotion promoted"
+    " comment comments disqus respond"
+    " sidebar breadcrumb breadcrumbs pagination pager paginator"
+    " nav navbar navigation menu submenu toolbar"
+    " share sharing shares social addthis sharethis"
+    " related recommended recommendations recirculation trending"
+    " newsletter newsletters subscribe subscription signup cookie cookies consent gdpr paywall"
+    " popup modal overlay lightbox tooltip"
+    " footer masthead copyright skip"
+)
+_TEXT_WORDS: Final = _words(
+    "article articles content main body post entry story text page wrapper container"
+)
+_LINK_BLOCKS: Final = _words("ul ol dl div section table p header form tr td li")
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _LARGE_SHARE: Final = 0.4
-_LINK_BLOCKS: Final = frozenset(
-    ["ul", "ol", "dl", "div", "section", "table", "p", "header", "form", "tr", "td", "li"]
-)
 
 
 def clean(root: HtmlElement) -> Outline:

@@ -1,145 +1,189 @@
-"""From a page's bytes to text, the way browsers choose the encoding."""
+"""From the bytes of a page to its text.
+
+Labels mean what they mean in browsers (WHATWG Encoding Standard, section 4.2), where
+``iso-8859-1`` is windows-1252 and ``gb2312`` is gb18030. The order is theirs too, except that
+bytes which are valid UTF-8 are UTF-8 whatever the label says: labels are wrong more often.
+"""
 
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Final
 
 from bs4.dammit import EncodingDetector
 
 from pgsimhash.errors import NotHtmlError
 
-_SIGNATURES: Final = {
+_MAGIC: Final = {
     b"%PDF-": "a PDF",
-    b"\x89PNG": "a PNG image",
+    b"\x89PNG\r\n\x1a\n": "a PNG image",
+    b"GIF87a": "a GIF image",
+    b"GIF89a": "a GIF image",
     b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
-    b"RIFF": "an image or a recording",
+    b"PK\x03\x04": "a zip archive or an office document",
     b"\x1f\x8b": "gzip data; decompress it first",
-    b"PK\x03\x04": "a ZIP archive",
-    b"Rar!": "a RAR archive",
-    b"7z\xbc\xaf": "a 7z archive",
-    b"BZh": "bzip2 data; decompress it first",
-    b"\xfd7zXZ": "xz data; decompress it first",
     b"\x28\xb5\x2f\xfd": "zstd data; decompress it first",
+    b"\xfd7zXZ\x00": "xz data; decompress it first",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\xd0\xcf\x11\xe0": "an office document",
     b"\x7fELF": "a program",
-    b"ID3": "a recording",
-    b"OggS": "a recording",
     b"wOFF": "a font",
     b"wOF2": "a font",
-    b"\xd0\xcf\x11\xe0": "an Office document",
+    b"OggS\x00": "audio or video",
+    b"\x1a\x45\xdf\xa3": "video",
 }
 
-# The names that pages give are read as browsers read them (WHATWG Encoding, section 4.2).
-_READ_AS: Final = {
-    "ascii": "windows-1252",
-    "us-ascii": "windows-1252",
-    "iso-8859-1": "windows-1252",
-    "iso8859-1": "windows-1252",
-    "latin1": "windows-1252",
-    "latin-1": "windows-1252",
-    "iso-8859-9": "windows-1254",
-    "iso-8859-11": "cp874",
+# What browsers decode a label as, by the name of the codec that Python has for the label.
+_BROWSER_CODECS: Final = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
     "tis-620": "cp874",
-    "windows-874": "cp874",
     "gb2312": "gb18030",
     "gbk": "gb18030",
     "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
-    "x-sjis": "cp932",
-    "ks_c_5601-1987": "cp949",
-    "euc-kr": "cp949",
+    "euc_kr": "cp949",
     "big5": "big5hkscs",
-    # A page that could be read as far as this label is not in UTF-16.
-    "utf-16": "utf-8",
-    "utf-16le": "utf-8",
-    "utf-16be": "utf-8",
 }
-
-# Python's own codecs, and UTF-7, which browsers refuse because it can hide markup.
-_NOT_FOR_PAGES: Final = frozenset(
-    {"utf-7", "idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
-)
-
-_MARKS: Final = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
+_SAME_CODECS: Final = """
+    utf-8 utf-16 utf-16-le utf-16-be cp866 cp874 cp932 cp949
+    cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258
+    iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-10
+    iso8859-13 iso8859-14 iso8859-15 iso8859-16
+    koi8-r koi8-u mac-roman mac-cyrillic gb18030 big5hkscs euc_jp iso2022_jp
+"""
+_BROWSER_CODECS.update((name, name) for name in _SAME_CODECS.split())
+# Labels that browsers know and Python does not.
+_BROWSER_LABELS: Final = {
+    "x-sjis": "cp932",
+    "x-euc-jp": "euc_jp",
+    "x-gbk": "gb18030",
+    "x-x-big5": "big5hkscs",
+    "cn-big5": "big5hkscs",
+    "x-cp1250": "cp1250",
+    "x-cp1251": "cp1251",
+    "x-cp1252": "cp1252",
+    "windows-949": "cp949",
+    "windows-874": "cp874",
+    "dos-874": "cp874",
+    "iso-8859-8-i": "iso8859-8",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-user-defined": "cp1252",
+    "unicode-1-1-utf-8": "utf-8",
 }
+_UTF16: Final = frozenset({"utf-16", "utf-16-le", "utf-16-be"})
+_LABEL_MAX: Final = 40
 
-_BROKEN_FEW: Final = 20
-"""How many characters outside ASCII make up for a broken one."""
+_HEAD: Final = 8192
+"""How far into the page its own label and its nature are looked for, in bytes."""
 
-_BINARY_SAMPLE: Final = 4096
-_BINARY_SHARE: Final = 0.1
-_TEXT_CONTROLS: Final = frozenset(b"\t\n\v\f\r\x1b")
+_PRINTABLE_SHARE: Final = 0.97
+_CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
+_DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 
-def decode(data: bytes, charset: str | None = None) -> str:
-    """Return the text of a page's bytes, without NUL characters.
+def decode(html: bytes, charset: str | None = None) -> str:
+    """Return the text of a page, without NUL and other control characters.
 
-    The first of these that fits: a byte order mark; UTF-8, where the bytes are valid UTF-8 (a
-    label that says otherwise is wrong), their end cut off or not; ``charset``, the label in the
-    HTTP header; the label in the page (``meta`` or an XML declaration); UTF-8 with a few broken
-    characters; windows-1252. The choice never depends on what else is installed. (HTML
-    Standard, section 13.2.3.2, with UTF-8 moved forward.)
+    The first of these that holds decides: a byte-order mark; valid UTF-8 with at least one
+    character outside ASCII; ``charset``, then the page's own label, if the bytes are valid in
+    it; UTF-8 with some windows-1252 mixed in; a label in which nearly all bytes are valid, with
+    replacement characters; windows-1252. No guess depends on what else is installed.
+
+    Args:
+        html: the bytes as they came, decompressed.
+        charset: the label in the HTTP header, if there was one; an unknown one is ignored.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive or other binary data.
+        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
     """
-    _refuse_binary(data)
-    for mark, encoding in _MARKS.items():
-        if data.startswith(mark):
-            return clean_text(data[len(mark) :].decode(encoding, "replace"))
-    declared = _codec(charset) or _codec(
-        EncodingDetector.find_declared_encoding(data, is_html=True)
-    )
-    # Seven-bit encodings look like ASCII until they are read.
-    if declared is None or not declared.startswith("iso2022"):
-        try:
-            return clean_text(codecs.getincrementaldecoder("utf-8")().decode(data))
-        except UnicodeDecodeError:
-            pass
-    if declared in (None, "utf-8"):
-        return clean_text(_decode_broken(data))
-    return clean_text(data.decode(declared, "replace"))
-
-
-def _decode_broken(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    letters = sum(not character.isascii() for character in text) - broken
-    return text if broken * _BROKEN_FEW < letters else data.decode("windows-1252", "replace")
-
-
-def _codec(label: str | None) -> str | None:
-    """Return the name of the Python codec for a page's label, None where there is none."""
-    if label is None:
-        return None
-    word = label.strip().strip("\"'").lower()
-    name = _READ_AS.get(word, word)
-    try:
-        codec = codecs.lookup(name).name
-        # This refuses the codecs that do not make text, such as base64 and zip.
-        b"".decode(codec)
-    except (LookupError, ValueError):
-        return None
-    return None if codec in _NOT_FOR_PAGES else codec
-
-
-def _refuse_binary(data: bytes) -> None:
-    start = data[:_BINARY_SAMPLE]
-    for signature, what in _SIGNATURES.items():
-        if start.startswith(signature):
-            raise NotHtmlError(f"this is {what}, not an HTML page")
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not start:
-        return
-    controls = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in start) - start.count(0)
-    if controls > _BINARY_SHARE * len(start):
-        raise NotHtmlError("this is binary data, not an HTML page")
+    detector = EncodingDetector(html, is_html=True)
+    body: bytes = detector.markup
+    codec = detector.sniffed_encoding or _unmarked_utf16(body, charset)
+    if codec is not None:
+        return clean_text(body.decode(codec, "replace"))
+    _refuse_binary(body)
+    return clean_text(_decode_unmarked(body, charset))
 
 
 def clean_text(text: str) -> str:
-    """Return ``text`` without NUL characters, which no page means and PostgreSQL refuses."""
-    return text.replace("\0", "")
+    """Return ``text`` without NUL, control characters and lone surrogates."""
+    return _DROPPED.sub("", text) if _DROPPED.search(text) else text
+
+
+def codec_for(label: str | None) -> str | None:
+    """Return Python's name of the codec that browsers use for ``label``, None if there is none."""
+    if not label or len(label) > _LABEL_MAX or not label.isascii():
+        return None
+    name = label.strip(" \t\r\n\f\"'").lower()
+    if name in _BROWSER_LABELS:
+        return _BROWSER_LABELS[name]
+    try:
+        return _BROWSER_CODECS.get(codecs.lookup(name).name)
+    except (LookupError, ValueError):
+        return None
+
+
+def _refuse_binary(body: bytes) -> None:
+    start = body[:64].lstrip(b" \t\r\n\0")
+    for magic, what in _MAGIC.items():
+        if start.startswith(magic):
+            raise NotHtmlError(f"this is not HTML but {what}")
+    head = body[:_HEAD]
+    printable = len(head.translate(None, _CONTROLS))
+    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
+        raise NotHtmlError("this is not HTML but binary data")
+
+
+def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
+    # Its NUL bytes decide: the label alone has often been wrong.
+    start = body[:64]
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) <= len(start) // 4 or min(even, odd) > len(start) // 8:
+        return None
+    if b"<" in start or codec_for(charset) in _UTF16:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return None
+
+
+def _decode_unmarked(body: bytes, charset: str | None) -> str:
+    # The pattern behind this is quadratic, so it sees the head only.
+    declared = EncodingDetector.find_declared_encoding(
+        body[:_HEAD], is_html=True, search_entire_document=True
+    )
+    labels = [codec_for(label) for label in (charset, declared)]
+    names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
+    for name in names if body.isascii() else ["utf-8", *names]:
+        try:
+            return body.decode(name)
+        except UnicodeDecodeError as error:
+            # A size limit of the crawler may have cut the last character in two.
+            if name == "utf-8" and error.reason == "unexpected end of data":
+                return body[: error.start].decode()
+    return _decode_broken(body, names)
+
+
+def _decode_broken(body: bytes, names: list[str]) -> str:
+    """Decode what is valid in none of the encodings it may be in."""
+    foreign = len(body) - len(body.decode("ascii", "ignore"))
+    # A multi-byte character counts once when broken and several times in ``foreign``.
+    if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
+        return body.decode("utf-8", _CP1252_ERRORS)
+    for name in names:
+        text = body.decode(name, "replace")
+        if text.count("\ufffd") * 20 <= foreign:
+            return text
+    return body.decode("cp1252", "replace")
+
+
+def _as_cp1252(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_CP1252_ERRORS, _as_cp1252)

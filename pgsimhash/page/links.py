@@ -1,54 +1,74 @@
-"""URLs in a page: made absolute, and images found behind their lazy loading."""
+"""The URLs inside a page: made absolute, never raising, whatever the page says."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-_LAZY: Final = ("data-src", "data-original", "data-lazy-src", "data-url", "data-image")
-_LAZY_SETS: Final = ("data-srcset", "data-lazy-srcset", "srcset")
+_URL_MAX: Final = 8192
+_LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-url")
+_SOURCE_SETS: Final = ("srcset", "data-srcset", "data-lazy-srcset")
+_NOT_PLACES: Final = frozenset({"javascript", "data", "about", "blob", "vbscript"})
+_LINE_BREAKS: Final = re.compile(r"[\t\r\n]+")
+_UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 
 
-def absolute(url: str | None, base: str | None) -> str | None:
-    """Return ``url`` made absolute against ``base``, None for what is empty or no URL."""
-    if url is None or not (trimmed := url.strip()):
+def absolute(reference: str | None, base: str | None) -> str | None:
+    """Return ``reference`` resolved against ``base`` (RFC 3986), percent-encoded for Markdown.
+
+    None stands for what leads nowhere: nothing, ``javascript:``, ``data:`` and the like, an
+    invalid URL, or one longer than 8,192 characters. Without ``base``, a relative reference
+    stays relative.
+    """
+    if not reference or len(reference) > _URL_MAX:
         return None
+    # Browsers drop line breaks from URLs, and white space around them.
+    word = _LINE_BREAKS.sub("", reference).strip()
     try:
-        return urljoin(base, trimmed) if base else trimmed
+        joined = urljoin(base, word) if base else word
+        if not word or urlsplit(joined).scheme in _NOT_PLACES:
+            return None
     except ValueError:
         return None
+    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), joined)
 
 
 def base_url(root: HtmlElement, url: str | None) -> str | None:
-    """Return what the page's relative URLs are relative to (``base``, else its own URL)."""
+    """Return what relative URLs in the page are relative to: its ``<base>``, else ``url``."""
     for element in root.iter("base"):
         href = element.get("href")
-        if href:
-            return absolute(href, url)
+        if href is not None:
+            return absolute(href, url) or url
     return url
 
 
 def image_source(image: HtmlElement) -> str | None:
-    """Return the URL of an ``img``, wherever lazy loading keeps it, None for a placeholder."""
-    for name in (*_LAZY, "src"):
+    """Return the reference to the picture an ``img`` shows once scripts have loaded it.
+
+    A lazy-loading attribute wins over ``src``, which then is a placeholder; where there is
+    neither, the first entry of a ``srcset`` counts.
+    """
+    for name in (*_LAZY_SOURCES, "src"):
         value: str = image.get(name, "")
         if value and not value.startswith("data:"):
             return value
-    for name in _LAZY_SETS:
-        candidates: str = image.get(name, "")
-        if first := candidates.strip().split(",", 1)[0].split():
-            return first[0]
+    for name in _SOURCE_SETS:
+        entries: list[str] = image.get(name, "").split(maxsplit=1)
+        if entries and not entries[0].startswith("data:"):
+            return entries[0].rstrip(",")
     return None
 
 
-def restore_lazy_images(root: HtmlElement) -> None:
-    """Put an image that a page repeats inside ``noscript`` where its placeholder stands."""
+def restore_images(root: HtmlElement) -> None:
+    """Give a placeholder ``img`` the source of the one in the ``noscript`` right behind it."""
     for fallback in root.iter("noscript"):
-        images = list(fallback.iter("img"))
         placeholder = fallback.getprevious()
-        if len(images) == 1 and placeholder is not None and placeholder.tag == "img":
-            source = image_source(images[0])
-            if source and image_source(placeholder) is None:
-                placeholder.set("src", source)
+        images = list(fallback.iter("img"))
+        if len(images) != 1 or placeholder is None or placeholder.tag != "img":
+            continue
+        source = image_source(images[0])
+        if source and image_source(placeholder) is None:
+            placeholder.set("src", source)

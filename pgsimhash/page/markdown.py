@@ -17,48 +17,11 @@ from pgsimhash.page.links import absolute, image_source
 from pgsimhash.page.tables import Table, is_data_table
 
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_INLINE: Final = frozenset(
-    [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "code",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "img",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "math",
-        "q",
-        "rp",
-        "rt",
-        "ruby",
-        "s",
-        "samp",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "wbr",
-    ]
-)
+_INLINE_TAGS: Final = """
+    a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math q rp
+    rt ruby s samp small span strike strong sub sup time tt u var wbr
+"""
+_INLINE: Final = frozenset(_INLINE_TAGS.split())
 _MARKS: Final = {
     "b": "**",
     "strong": "**",

@@ -10,6 +10,8 @@ from lxml.html import HtmlElement
 DEPTH_MAX: Final = 256
 """How deep the tree may be where libxml2 gives up: deeper elements become their siblings."""
 
+_Text = str | bytes
+
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 
@@ -44,18 +46,21 @@ class _FlatBuilder:
         self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
         self._depth = 0
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
         self._depth += 1
         if self._depth <= DEPTH_MAX:
-            self._builder.start(tag, attributes)
+            self._builder.start(tag, attrib)
 
-    def end(self, tag: str) -> None:
+    def end(self, tag: _Text) -> None:
         if self._depth <= DEPTH_MAX:
             self._builder.end(tag)
         self._depth -= 1
 
-    def data(self, text: str) -> None:
-        self._builder.data(text)
+    def data(self, data: _Text) -> None:
+        self._builder.data(data)
+
+    def comment(self, text: _Text) -> None:
+        pass
 
     def close(self) -> HtmlElement | None:
         try:
