@@ -14,8 +14,11 @@ from pgsimhash.errors import PageError
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import fingerprint
 from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.urls import URL_BYTES_MAX
 
 _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
+
+_TITLE_MAX = 1000
 
 _IN_FLIGHT = 8
 """How many pages wait for each process: enough to keep it busy, few enough to stay small."""
@@ -35,12 +38,16 @@ def extract(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
         url=page.url,
         simhash=made.simhash,
         fetched_at=page.fetched_at,
-        title=made.title,
-        canonical_url=made.canonical_url,
+        title=made.title and made.title[:_TITLE_MAX],
+        canonical_url=_short_url(made.canonical_url),
         language=made.language,
         features=made.features,
         html_bytes=made.html_bytes,
     )
+
+
+def _short_url(url: str | None) -> str | None:
+    return url if url is not None and len(url.encode()) <= URL_BYTES_MAX else None
 
 
 def extract_many(
@@ -85,8 +92,9 @@ def _extract_in_processes(
 
 def _new_pool(jobs: int) -> ProcessPoolExecutor:
     # A forked child would share the parent's database connection; these start clean.
-    method = "spawn" if sys.platform == "darwin" else "forkserver"
-    context = multiprocessing.get_context(method)
+    context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
+    # The fork server imports this once for all the processes it will fork.
+    context.set_forkserver_preload([__name__])
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
 
 

@@ -1,0 +1,94 @@
+"""From pages to records: one bad page never ends the others."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from pgsimhash.extraction import extract, extract_many
+from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.sources import SourceFailure, SourcePage
+
+
+def article(seed: int) -> str:
+    rng = random.Random(seed)
+    words = " ".join("".join(rng.choices("aeioumnrst", k=6)) for _ in range(60))
+    return f"<html><title>Number {seed}</title><body><p>{words}</p></body></html>"
+
+
+class Deadly:
+    """HTML that ends the process that receives it, as a crash in a parser would."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return (os._exit, (1,))
+
+
+def page(number: int, html: object = None) -> SourcePage:
+    content = article(number) if html is None else html
+    return SourcePage(f"https://a.example/{number}", content)  # type: ignore[arg-type]
+
+
+def outcome(item: PageRecord | PageFailure) -> str:
+    return item.reason if isinstance(item, PageFailure) else "record"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
+    pages = [
+        page(1),
+        SourceFailure("https://a.example/2", "unreadable", "gone"),
+        page(3, b"%PDF-1.4"),
+        page(4, "<p>short"),
+        *map(page, range(5, 60)),
+    ]
+    made = list(extract_many(pages, jobs))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert [outcome(item) for item in made[:4]] == ["record", "unreadable", "not_html", "too_short"]
+    assert {outcome(item) for item in made[4:]} == {"record"}
+
+
+def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> None:
+    pages = [page(number, Deadly() if number in (3, 40) else None) for number in range(60)]
+    made = list(extract_many(pages, jobs=2))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert {item.url for item in made if outcome(item) == "crashed"} == {
+        "https://a.example/3",
+        "https://a.example/40",
+    }
+    assert sum(isinstance(item, PageRecord) for item in made) == 58
+
+
+def test_few_pages_are_held_at_a_time() -> None:
+    taken = 0
+
+    def pages() -> Iterator[SourcePage]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield page(taken)
+
+    made = extract_many(pages(), jobs=2)
+    next(made)
+    assert taken <= 16
+
+
+def test_an_unforeseen_error_is_a_failure_of_the_page() -> None:
+    made = extract(page(1, html=7))
+    assert isinstance(made, PageFailure)
+    assert made.reason == "unexpected"
+    assert "TypeError" in made.detail
+
+
+def test_what_a_page_says_of_itself_is_bounded() -> None:
+    html = (
+        article(1)
+        .replace("Number 1", "x" * 100_000)
+        .replace("<body>", f"<link rel=canonical href='https://a.example/{'y' * 5000}'><body>")
+    )
+    made = extract(page(1, html))
+    assert isinstance(made, PageRecord)
+    assert made.title == "x" * 1000
+    assert made.canonical_url is None
