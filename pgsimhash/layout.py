@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import BITS, NEAR_MAX, check_distance, check_simhash
+from pgsimhash.bits import BITS, NEAR_MAX, check_distance, check_simhash, to_bigint
 
 COLLECTION_SHIFT: Final = 40
 """A prefix column holds the collection's number above this bit and the prefix below it."""
@@ -32,21 +32,48 @@ NOT_PROBED: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Permutation:
-    """One order of the blocks, known by the block it brings to the front.
+class Block:
+    """A run of ``width`` bits that starts ``shift`` bits above the lowest."""
 
-    ``number`` counts from 1 and names the column ``prefix_<number>``; the prefix is the
-    ``width`` bits of the simhash that start ``shift`` bits above the lowest.
-    """
-
-    number: int
     width: int
     shift: int
 
     @property
     def mask(self) -> int:
-        """The prefix's bits, shifted down to bit 0."""
+        """The block's bits, shifted down to bit 0."""
         return (1 << self.width) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """One order of the blocks, known by the blocks it brings to the front.
+
+    ``number`` counts from 1 and names the column ``prefix_<number>``; the prefix is the bits of
+    the blocks in ``leading``, in their order; ``trailing`` are the others.
+    """
+
+    number: int
+    leading: tuple[Block, ...]
+    trailing: tuple[Block, ...]
+
+    @property
+    def width(self) -> int:
+        """How many bits the prefix has."""
+        return sum(block.width for block in self.leading)
+
+    @property
+    def places(self) -> list[tuple[Block, int]]:
+        """Each leading block, and how many bits of the prefix come behind it."""
+        position, found = self.width, []
+        for block in self.leading:
+            position -= block.width
+            found.append((block, position))
+        return found
+
+    @property
+    def bits(self) -> int:
+        """The leading blocks' bits where they are in a simhash, as PostgreSQL's bigint."""
+        return to_bigint(sum(block.mask << block.shift for block in self.leading))
 
     @property
     def column(self) -> str:
@@ -55,7 +82,34 @@ class Permutation:
 
     def prefix(self, simhash: int) -> int:
         """Return the prefix of ``simhash`` (0 <= prefix < 2**width)."""
-        return (check_simhash(simhash) >> self.shift) & self.mask
+        number = check_simhash(simhash)
+        return sum(
+            ((number >> block.shift) & block.mask) << position for block, position in self.places
+        )
+
+    def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return a new array of permuted simhashes, the prefix in the highest bits."""
+        permuted = np.zeros_like(simhashes)
+        position = BITS
+        for block in _joined((*self.leading, *self.trailing)):
+            position -= block.width
+            moved = simhashes >> np.uint64(block.shift)
+            moved &= np.uint64(block.mask)
+            moved <<= np.uint64(position)
+            permuted |= moved
+        return permuted
+
+    def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the simhashes that :meth:`permute` made ``permuted`` of."""
+        simhashes = np.zeros_like(permuted)
+        position = BITS
+        for block in _joined((*self.leading, *self.trailing)):
+            position -= block.width
+            moved = permuted >> np.uint64(position)
+            moved &= np.uint64(block.mask)
+            moved <<= np.uint64(block.shift)
+            simhashes |= moved
+        return simhashes
 
     def flips(self, radius: int) -> list[int]:
         """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
@@ -66,31 +120,56 @@ class Permutation:
         )
 
 
+def _joined(blocks: tuple[Block, ...]) -> list[Block]:
+    """Join the blocks that are neighbours in the simhash as well."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and joined[-1].shift == block.shift + block.width:
+            joined[-1] = Block(joined[-1].width + block.width, block.shift)
+        else:
+            joined.append(block)
+    return joined
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A partition of the 64 bits into blocks, widest first, with a permutation for each.
+    """A partition of the 64 bits into blocks, with a permutation for each choice of some.
+
+    ``widths`` are the blocks from the highest bit down; every permutation brings ``leading`` of
+    them to the front ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2).
 
     Raises:
-        ValueError: the widths do not add up to 64, or a block cannot be a prefix.
+        ValueError: the widths do not add up to 64, or a prefix would be too wide.
     """
 
     name: str
     widths: tuple[int, ...]
+    leading: int = 1
 
     def __post_init__(self) -> None:
-        if sum(self.widths) != BITS:
-            raise ValueError(f"the blocks of a layout add up to {BITS} bits, not to {self.widths}")
-        if not all(0 < width <= COLLECTION_SHIFT for width in self.widths):
-            raise ValueError(f"a block is 1 to {COLLECTION_SHIFT} bits wide, not {self.widths}")
+        if sum(self.widths) != BITS or min(self.widths) < 1:
+            raise ValueError(f"the blocks of a layout add up to {BITS} bits, not {self.widths}")
+        if not 0 < self.leading < len(self.widths):
+            raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
+        if any(permutation.width > COLLECTION_SHIFT for permutation in self.permutations):
+            raise ValueError(f"a prefix has at most {COLLECTION_SHIFT} bits; use smaller blocks")
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks, from the highest bits to the lowest."""
+        shift, found = BITS, []
+        for width in self.widths:
+            shift -= width
+            found.append(Block(width, shift))
+        return tuple(found)
 
     @property
     def permutations(self) -> tuple[Permutation, ...]:
         """The permutations in the order of their columns."""
-        shift, found = BITS, []
-        for number, width in enumerate(self.widths, start=1):
-            shift -= width
-            found.append(Permutation(number, width, shift))
-        return tuple(found)
+        return tuple(
+            Permutation(number, front, tuple(block for block in self.blocks if block not in front))
+            for number, front in enumerate(combinations(self.blocks, self.leading), start=1)
+        )
 
     @property
     def distances(self) -> range:
@@ -105,15 +184,22 @@ class Layout:
     def radii(self, distance: int) -> tuple[int, ...]:
         """Return one radius for each permutation, so that no match within ``distance`` is missed.
 
-        The radii add up, with one more for each permutation, to exactly ``distance + 1``; the
-        wider blocks take the larger ones, because a probe of theirs meets fewer candidates.
-        ``NOT_PROBED`` marks a permutation that is not needed.
+        With one leading block each, the radii add up, with one more for each permutation, to
+        exactly ``distance + 1``; the first blocks take the larger ones. ``NOT_PROBED`` marks a
+        permutation that is not needed. With several leading blocks all radii are the same: what
+        the blocks with the fewest differing bits hold when these are spread most evenly.
 
         Raises:
             InvalidDistanceError: ``distance`` is not in :attr:`distances`.
         """
-        share, extra = divmod(check_distance(distance, self.distances[-1]) + 1, len(self.widths))
-        return tuple(share - 1 + (number <= extra) for number in range(1, len(self.widths) + 1))
+        bits = check_distance(distance, self.distances[-1])
+        blocks = len(self.widths)
+        if self.leading > 1:
+            least, more = divmod(bits, blocks)
+            radius = self.leading * least + max(0, self.leading - (blocks - more))
+            return (radius,) * len(self.permutations)
+        share, extra = divmod(bits + 1, blocks)
+        return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
 
     def prefixes(self, simhashes: NDArray[np.uint64], collection_id: int) -> NDArray[np.int64]:
         """Return what the prefix columns hold: shape (n,) uint64 in, (n, permutations) int64 out.
@@ -123,7 +209,10 @@ class Layout:
         """
         if not 0 < collection_id <= COLLECTION_MAX:
             raise ValueError(f"a collection's number is 1 to {COLLECTION_MAX}, not {collection_id}")
-        columns = [(simhashes >> np.uint64(p.shift)) & np.uint64(p.mask) for p in self.permutations]
+        columns = [
+            permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
+            for permutation in self.permutations
+        ]
         scoped = np.stack(columns, axis=1) | np.uint64(collection_id << COLLECTION_SHIFT)
         return scoped.astype(np.int64)
 

@@ -10,9 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import LiteralString
 
-from mako.template import Template
+from mako.lookup import TemplateLookup
 
-from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, Layout
+from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, Layout, Permutation
 
 
 def _read(path: str) -> LiteralString:
@@ -28,12 +28,20 @@ def query(name: str) -> LiteralString:
 
 def schema_statements(path: str, layout: Layout) -> list[str]:
     """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``."""
-    script = Template(text=_read(path), strict_undefined=True).render(  # noqa: S702 (not HTML)
+    script = _templates().get_template(path).render(
         layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX
     )
-    return _split(script)
-
-
-def _split(script: str) -> list[str]:
-    """Cut a script into statements: each ends with a semicolon at the end of a paragraph."""
+    # Each statement ends with a semicolon at the end of a paragraph.
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
+
+
+def prefix_expression(permutation: Permutation) -> str:
+    """Return the SQL expression for the prefix of the column ``simhash``."""
+    prefix = _templates().get_template("v0001/prefix.sql").get_def("prefix")
+    return prefix.render(permutation=permutation, simhash="simhash")
+
+
+@cache
+def _templates() -> TemplateLookup:
+    # Mako can escape for HTML, and this is SQL.
+    return TemplateLookup([str(files("pgsimhash.sql"))], strict_undefined=True)

@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+from pgsimhash.statements import prefix_expression
 
 SCHEMA: Final = "pgsimhash"
 
@@ -60,7 +61,7 @@ def _simhashes(layout: Layout) -> Table:
             BigInteger,
             Computed(
                 f"(collection_id::bigint << {COLLECTION_SHIFT})"
-                f" | ((simhash >> {permutation.shift}) & {permutation.mask})",
+                f" | {prefix_expression(permutation)}",
                 persisted=True,
             ),
             nullable=False,

@@ -1,3 +1,4 @@
+<%namespace file="prefix.sql" import="prefix"/>\
 -- PostgreSQL has bit_count for bytea and bit only.
 CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -35,7 +36,7 @@ CREATE FUNCTION pgsimhash.probes(
             (collection_id::bigint << ${collection_shift})
             | CASE permutation
 % for permutation in layout.permutations:
-                WHEN ${permutation.number} THEN (query >> ${permutation.shift}) & ${permutation.mask}
+                WHEN ${permutation.number} THEN ${prefix(permutation, "query")}
 % endfor
             END
         )
@@ -102,7 +103,7 @@ BEGIN
         WHERE s.${permutation.column} = ANY (probes_${permutation.number})
             AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
 %     for earlier in layout.permutations[:permutation.number - 1]:
-            AND pgsimhash.bit_count(((s.simhash # query) >> ${earlier.shift}) & ${earlier.mask})
+            AND pgsimhash.bit_count((s.simhash # query) & (${earlier.bits}))
                 > radius[${earlier.number}]
 %     endfor
 % endfor

@@ -1,0 +1,6 @@
+<%doc>The prefix of a simhash: the leading blocks of a permutation, moved together.</%doc>
+<%def name="prefix(permutation, simhash)" filter="trim">
+% for block, position in permutation.places:
+${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.shift}) & ${block.mask})${f" << {position})" if position else ""}\
+% endfor
+</%def>
