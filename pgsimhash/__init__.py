@@ -25,6 +25,7 @@ from pgsimhash.errors import (
     TooShortError,
     UnreadableError,
 )
+from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import CollectionStatus, Match, StoredPage, Verdict
 from pgsimhash.schemes import Fingerprint, fingerprint
 from pgsimhash.store import Store, connect
@@ -42,6 +43,7 @@ __all__ = [
     "NoServerError",
     "NotHtmlError",
     "PageError",
+    "Pairs",
     "PgsimhashError",
     "SchemaError",
     "Store",
@@ -53,6 +55,7 @@ __all__ = [
     "Verdict",
     "band",
     "connect",
+    "find_pairs",
     "fingerprint",
     "format_simhash",
     "from_bigint",

@@ -38,7 +38,8 @@ def schema_statements(path: str, layout: Layout) -> list[str]:
 def prefix_expression(permutation: Permutation) -> str:
     """Return the SQL expression for the prefix of the column ``simhash``."""
     prefix = _templates().get_template("v0001/prefix.sql").get_def("prefix")
-    return prefix.render(permutation=permutation, simhash="simhash")
+    rendered: str = prefix.render(permutation=permutation, simhash="simhash")
+    return rendered
 
 
 @cache

@@ -1,0 +1,96 @@
+"""All pairs within an array are exactly those that comparing everything with everything finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pgsimhash import InvalidDistanceError, InvalidSimhashError, hamming_distance
+from pgsimhash.pairs import find_pairs
+
+
+def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+    values = sorted(set(simhashes.tolist()))
+    return [
+        (low, high, bits)
+        for number, low in enumerate(values)
+        for high in values[number + 1 :]
+        if (bits := hamming_distance(low, high)) <= distance
+    ]
+
+
+def as_tuples(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+    pairs = find_pairs(simhashes, distance)
+    assert pairs.low.dtype == pairs.high.dtype == np.uint64
+    return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
+
+
+@given(
+    centres=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=3),
+    flips=st.lists(st.sets(st.integers(0, 63), max_size=7), max_size=25),
+    distance=st.integers(0, 8),
+)
+def test_clusters_of_near_copies(centres: list[int], flips: list[set[int]], distance: int) -> None:
+    values = [
+        centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
+        for number, bits in enumerate(flips)
+    ]
+    array = np.array(values, dtype=np.uint64)
+    assert as_tuples(array, distance) == brute_force(array, distance)
+
+
+@pytest.mark.parametrize("distance", range(9))
+def test_many_simhashes_in_several_chunks(distance: int) -> None:
+    """Random ones with planted copies: every planted pair is found, each once."""
+    rng = np.random.default_rng(distance)
+    originals = rng.integers(0, 2**64, 70_000, dtype=np.uint64)
+    masks = [
+        sum(1 << int(bit) for bit in rng.choice(64, distance, replace=False)) for _ in range(200)
+    ]
+    copies = originals[:200] ^ np.array(masks, dtype=np.uint64)
+    array = np.concatenate([originals, copies])
+    found = as_tuples(array, distance)
+    assert len(found) == len(set(found))
+    assert all(hamming_distance(low, high) == bits <= distance for low, high, bits in found)
+    planted = {
+        (min(pair), max(pair), distance)
+        for pair in zip(originals[:200].tolist(), copies.tolist(), strict=True)
+        if pair[0] != pair[1]
+    }
+    assert planted <= set(found)
+
+
+def test_a_hot_prefix_is_searched_whole() -> None:
+    array = np.arange(3000, dtype=np.uint64)
+    assert as_tuples(array[:300], 2) == brute_force(array[:300], 2)
+    assert len(find_pairs(array, 1).low) == sum(
+        1 for low in range(3000) for bit in range(12) if low < low ^ (1 << bit) < 3000
+    )
+
+
+@pytest.mark.parametrize("values", [[], [7], [7, 7, 7]])
+def test_fewer_than_two_distinct_simhashes_make_no_pair(values: list[int]) -> None:
+    assert as_tuples(np.array(values, dtype=np.uint64), 3) == []
+
+
+def test_the_input_is_left_as_it_was() -> None:
+    array = np.array([9, 1, 8], dtype=np.uint64)
+    find_pairs(array, 3)
+    assert array.tolist() == [9, 1, 8]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]], dtype=np.uint64)],
+)
+def test_what_is_no_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> None:
+    with pytest.raises(InvalidSimhashError, match="uint64"):
+        find_pairs(array, 3)
+
+
+def test_a_distance_beyond_the_search_is_refused() -> None:
+    with pytest.raises(InvalidDistanceError):
+        find_pairs(np.array([1], dtype=np.uint64), 9)
