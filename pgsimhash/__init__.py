@@ -26,7 +26,7 @@ from pgsimhash.errors import (
     UnreadableError,
 )
 from pgsimhash.pairs import Pairs, find_pairs
-from pgsimhash.records import CollectionStatus, Match, StoredPage, Verdict
+from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
 from pgsimhash.schemes import Fingerprint, fingerprint
 from pgsimhash.store import Store, connect
 from pgsimhash.votes import simhash
@@ -40,6 +40,7 @@ __all__ = [
     "InvalidSimhashError",
     "InvalidUrlError",
     "Match",
+    "Matches",
     "NoServerError",
     "NotHtmlError",
     "PageError",

@@ -46,6 +46,21 @@ def check_simhash(value: SupportsIndex) -> int:
     return number
 
 
+def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return ``values``, if it is an array of shape (n,) and dtype uint64.
+
+    Raises:
+        InvalidSimhashError: it is another.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype != np.uint64 or values.ndim != 1:
+        given = getattr(values, "dtype", type(values).__name__)
+        raise InvalidSimhashError(
+            f"simhashes are a numpy array of shape (n,) and dtype uint64, not {given}; "
+            "bigints in an int64 array become simhashes by .view(np.uint64)"
+        )
+    return values
+
+
 def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
     """Return ``distance`` as an ``int`` in 0..``largest``.
 

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import check_distance, hamming_distances
-from pgsimhash.errors import InvalidSimhashError
+from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
 from pgsimhash.layout import Layout, Permutation
 
 _CHUNK: Final = 1 << 15
@@ -43,13 +42,8 @@ def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
         InvalidSimhashError: the array has another shape or dtype.
         InvalidDistanceError: ``distance`` is not in 0..8.
     """
-    if simhashes.dtype != np.uint64 or simhashes.ndim != 1:
-        raise InvalidSimhashError(
-            f"simhashes are an array of shape (n,) and dtype uint64, not {simhashes.shape} and "
-            f"{simhashes.dtype}; bigints become simhashes by .view(np.uint64)"
-        )
+    values = _distinct(check_simhashes(simhashes))
     layout = _layout_for(check_distance(distance), len(simhashes))
-    values = _distinct(simhashes)
     found = [
         pairs
         for permutation in layout.permutations

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pgsimhash.bits import format_simhash
 
@@ -87,6 +90,18 @@ class Match:
             "url": self.url,
             "title": self.title,
         }
+
+
+class Matches(NamedTuple):
+    """The matches of many queries, one entry each: shape (n,).
+
+    ``queries`` holds the index of the query (int64), ``simhashes`` the known simhash (uint64),
+    ``distances`` the differing bits (uint8).
+    """
+
+    queries: NDArray[np.int64]
+    simhashes: NDArray[np.uint64]
+    distances: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

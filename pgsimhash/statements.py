@@ -28,8 +28,10 @@ def query(name: str) -> LiteralString:
 
 def schema_statements(path: str, layout: Layout) -> list[str]:
     """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``."""
-    script = _templates().get_template(path).render(
-        layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX
+    script = (
+        _templates()
+        .get_template(path)
+        .render(layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX)
     )
     # Each statement ends with a semicolon at the end of a paragraph.
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]

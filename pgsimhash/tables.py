@@ -60,8 +60,7 @@ def _simhashes(layout: Layout) -> Table:
             permutation.column,
             BigInteger,
             Computed(
-                f"(collection_id::bigint << {COLLECTION_SHIFT})"
-                f" | {prefix_expression(permutation)}",
+                f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_expression(permutation)}",
                 persisted=True,
             ),
             nullable=False,

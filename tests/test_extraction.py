@@ -37,7 +37,7 @@ def outcome(item: PageRecord | PageFailure) -> str:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
-    pages = [
+    pages: list[SourcePage | SourceFailure] = [
         page(1),
         SourceFailure("https://a.example/2", "unreadable", "gone"),
         page(3, b"%PDF-1.4"),

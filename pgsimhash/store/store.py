@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg.pq import TransactionStatus
-from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.bits import check_distance, check_simhash, from_bigint, to_bigint
+from pgsimhash.bits import check_distance, check_simhash
 from pgsimhash.connection import check_schema, translated_errors
-from pgsimhash.errors import TooShortError
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.records import (
     CollectionStatus,
     Match,
-    PageFailure,
+    Matches,
     PageRecord,
     StoredPage,
     Verdict,
 )
 from pgsimhash.schemes import DEFAULT_SCHEME
-from pgsimhash.sources import SourceFailure, SourcePage
-from pgsimhash.statements import query
+from pgsimhash.store import reader
+from pgsimhash.store.batches import Page, as_record, as_source, write_in_batches
 from pgsimhash.store.collection import open_collection
 from pgsimhash.store.status import read_status
-from pgsimhash.store.writer import write_batch
+from pgsimhash.store.writer import delete_page, write_batch
 from pgsimhash.urls import check_url
-
-BATCH_PAGES: Final = 256
-_BATCH_SECONDS: Final = 2.0
-
-Page = SourcePage | SourceFailure | tuple[str, str | bytes]
 
 
 class Store:
@@ -71,7 +65,6 @@ class Store:
             self._collection = open_collection(
                 connection, collection, DEFAULT_SCHEME.name, create=create
             )
-        self._scope = {"collection_id": self._collection.collection_id}
 
     def __enter__(self) -> Self:
         return self
@@ -94,25 +87,73 @@ class Store:
         """The name of the collection."""
         return self._collection.name
 
-    def find(self, simhash: int, distance: int = 3) -> list[Match]:
+    def find(
+        self,
+        simhash: int,
+        distance: int = 3,
+        *,
+        limit: int | None = None,
+        host: str | None = None,
+        since: datetime | None = None,
+    ) -> list[Match]:
         """Return every known simhash within ``distance`` bits, each once, nearest first.
 
         Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.)
+
+        Args:
+            simhash: what to look for.
+            distance: the largest number of differing bits.
+            limit: at most so many matches, the nearest.
+            host: only matches that have a page on this host.
+            since: only matches that have a page fetched then or later.
 
         Raises:
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
             InvalidDistanceError: ``distance`` is not in 0..8.
             StoreError: the database does not answer.
         """
-        parameters = {
-            **self._scope,
-            "collection": self._collection.name,
-            "simhash": to_bigint(simhash),
-            "distance": self._distance(distance),
-        }
-        with self._transaction(), self._connection.cursor(row_factory=tuple_row) as cursor:
-            rows = cursor.execute(query("find"), parameters).fetchall()
-        return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+        wanted = self._distance(distance)
+        with self._transaction():
+            return reader.find(
+                self._connection,
+                self._collection,
+                simhash,
+                wanted,
+                limit=limit,
+                host=host,
+                since=since,
+            )
+
+    def find_many(self, simhashes: NDArray[np.uint64], distance: int = 3) -> Matches:
+        """Look up an array of simhashes in one statement; several times as fast as one by one.
+
+        Args:
+            simhashes: shape (n,), dtype uint64.
+            distance: the largest number of differing bits.
+
+        Returns:
+            The matches of all of them, by query, nearest first.
+
+        Raises:
+            InvalidSimhashError: the array has another shape or dtype.
+            InvalidDistanceError: ``distance`` is not in 0..8.
+            StoreError: the database does not answer.
+        """
+        wanted = self._distance(distance)
+        with self._transaction():
+            return reader.find_many(self._connection, self._collection, simhashes, wanted)
+
+    def exists(self, simhash: int, distance: int = 3) -> bool:
+        """Return whether any known simhash is within ``distance`` bits; stops at the first.
+
+        Raises:
+            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
+            InvalidDistanceError: ``distance`` is not in 0..8.
+            StoreError: the database does not answer.
+        """
+        wanted = self._distance(distance)
+        with self._transaction():
+            return reader.exists(self._connection, self._collection, simhash, wanted)
 
     def ingest(self, url: str, html: str | bytes, *, distance: int | None = None) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
@@ -148,8 +189,8 @@ class Store:
             InvalidDistanceError: ``distance`` is not in 0..8.
             StoreError: the database does not answer; the batches before stay.
         """
-        wanted = self._distance(distance)
-        return self._ingest_batches(extract_many(map(_source_page, pages), jobs), wanted)
+        write = self._writer(distance)
+        return write_in_batches(extract_many(map(as_source, pages), jobs), write)
 
     def add(
         self,
@@ -168,7 +209,21 @@ class Store:
             StoreError: the database does not answer.
         """
         record = PageRecord(check_url(url), check_simhash(simhash), fetched_at)
-        return next(self._write([record], self._distance(distance)))
+        return self._writer(distance)([record])[0]
+
+    def add_many(
+        self, pages: Iterable[tuple[str, int]], *, distance: int | None = None
+    ) -> Iterator[Verdict]:
+        """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
+
+        A pair that is none (a URL that is not one, a number that is no simhash) is reported as
+        failed and the rest goes on.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..8.
+            StoreError: the database does not answer; the batches before stay.
+        """
+        return write_in_batches(map(as_record, pages), self._writer(distance))
 
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
@@ -176,9 +231,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._transaction(), self._connection.cursor(row_factory=tuple_row) as cursor:
-            row = cursor.execute(query("page"), {**self._scope, "url": url}).fetchone()
-        return None if row is None else StoredPage(row[0], from_bigint(row[1]), *row[2:])
+        with self._transaction():
+            return reader.get(self._connection, self._collection, url)
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
@@ -189,13 +243,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._transaction(), self._connection.cursor(row_factory=scalar_row) as cursor:
-            cursor.execute(query("lock_collection"), self._scope)
-            simhashes = cursor.execute(
-                query("delete_pages"), {**self._scope, "url": url}
-            ).fetchall()
-            cursor.execute(query("delete_orphans"), {**self._scope, "simhashes": simhashes})
-        return len(simhashes)
+        with self._transaction():
+            return delete_page(self._connection, self._collection, url)
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
@@ -211,26 +260,14 @@ class Store:
         wanted = self._collection.default_distance if distance is None else distance
         return check_distance(wanted, largest)
 
-    def _ingest_batches(
-        self, records: Iterable[PageRecord | PageFailure], distance: int
-    ) -> Iterator[Verdict]:
-        batch: list[PageRecord | PageFailure] = []
-        started = time.monotonic()
-        for record in records:
-            batch.append(record)
-            if len(batch) >= BATCH_PAGES or time.monotonic() - started >= _BATCH_SECONDS:
-                yield from self._write(batch, distance)
-                batch, started = [], time.monotonic()
-        yield from self._write(batch, distance)
+    def _writer(self, distance: int | None) -> Callable[[list[PageRecord]], list[Verdict]]:
+        wanted = self._distance(distance)
 
-    def _write(
-        self, batch: list[PageRecord | PageFailure] | list[PageRecord], distance: int
-    ) -> Iterator[Verdict]:
-        records = [item for item in batch if isinstance(item, PageRecord)]
-        with self._transaction():
-            verdicts = iter(write_batch(self._connection, self._collection, records, distance))
-        for item in batch:
-            yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)
+        def write(records: list[PageRecord]) -> list[Verdict]:
+            with self._transaction():
+                return write_batch(self._connection, self._collection, records, wanted)
+
+        return write
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -243,16 +280,3 @@ class Store:
                 connection.execute("SELECT 1")
             with connection.transaction():
                 yield
-
-
-def _source_page(page: Page) -> SourcePage | SourceFailure:
-    return SourcePage(*page) if isinstance(page, tuple) else page
-
-
-def _failed(failure: PageFailure) -> Verdict:
-    return Verdict(
-        failure.url,
-        "too_short" if failure.reason == TooShortError.reason else "failed",
-        failure.reason,
-        detail=failure.detail,
-    )

@@ -43,6 +43,16 @@ def write_batch(
     return [made.verdict for made in decisions]
 
 
+def delete_page(connection: psycopg.Connection[Any], collection: Collection, url: str) -> int:
+    """Delete all versions of a page, and the simhashes only it had; return their number."""
+    scope = {"collection_id": collection.collection_id}
+    _lock(connection, scope)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        simhashes = cursor.execute(query("delete_pages"), {**scope, "url": url}).fetchall()
+        cursor.execute(query("delete_orphans"), {**scope, "simhashes": simhashes})
+    return len(simhashes)
+
+
 def _lock(connection: psycopg.Connection[Any], scope: dict[str, int]) -> None:
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(query("lock_collection"), scope).fetchone()

@@ -1,4 +1,5 @@
--- Every match with the page that brought it first.
+-- Every match with the page that brought it first, of those on the host and since the time asked
+-- for.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
@@ -6,8 +7,13 @@ FROM pgsimhash.near_duplicates(
 LEFT JOIN LATERAL (
     SELECT url, title
     FROM pgsimhash.pages
-    WHERE collection_id = %(collection_id)s AND simhash = m.simhash
+    WHERE collection_id = %(collection_id)s
+        AND simhash = m.simhash
+        AND (%(host)s::text IS NULL OR host = %(host)s)
+        AND (%(since)s::timestamptz IS NULL OR fetched_at >= %(since)s)
     ORDER BY page_id
     LIMIT 1
 ) AS p ON true
+WHERE p.url IS NOT NULL OR (%(host)s::text IS NULL AND %(since)s::timestamptz IS NULL)
 ORDER BY m.distance, m.simhash
+LIMIT %(limit)s

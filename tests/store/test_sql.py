@@ -139,6 +139,10 @@ def test_near_duplicates_returns_what_a_full_scan_returns(
             if hamming_distance(simhash, query) <= distance
         )
         assert found == expected
+        known_near = connection.execute(
+            "SELECT pgsimhash.has_near_duplicate(%s::bigint, %s)", [to_bigint(query), distance]
+        ).fetchone()
+        assert known_near == (bool(expected),)
 
 
 def test_the_batch_form_answers_each_query_by_its_number(connection: psycopg.Connection) -> None:
@@ -169,8 +173,13 @@ def test_an_unknown_collection_and_a_null_query_are_refused(
     ):
         connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, 3, 'typo')")
     new_collection(connection, "default")
-    with pytest.raises(psycopg.errors.NullValueNotAllowed):
-        connection.execute("SELECT * FROM pgsimhash.near_duplicates(NULL::bigint, 3)")
+    for call in (
+        "near_duplicates(NULL::bigint, 3)",
+        "near_duplicates(ARRAY[1, NULL], 3)",
+        "has_near_duplicate(NULL, 3)",
+    ):
+        with pytest.raises(psycopg.errors.NullValueNotAllowed), connection.transaction():
+            connection.execute(f"SELECT * FROM pgsimhash.{call}")
 
 
 def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection) -> None:
@@ -201,8 +210,14 @@ def test_lookups_read_only_the_indexes(dsn: str) -> None:
         plans: list[str] = []
         connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
         for distance in DEFAULT_LAYOUT.distances:
+            for call in ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"):
+                plans.clear()
+                connection.execute(f"SELECT * FROM pgsimhash.{call}", [distance])
+                plan = next(text for text in plans if "simhashes" in text and "Append" in text)
+                assert plan.count("Index Only Scan using simhashes_") == 3, plan
+                assert "Seq Scan" not in plan
             plans.clear()
-            connection.execute("SELECT * FROM pgsimhash.near_duplicates(7, %s)", [distance])
-            plan = next(text for text in plans if "simhashes" in text and "Append" in text)
-            assert plan.count("Index Only Scan using simhashes_") == 3, plan
-            assert "Seq Scan" not in plan
+            connection.execute("SELECT pgsimhash.has_near_duplicate(7, %s)", [distance])
+            lookups = [text for text in plans if "simhashes_" in text]
+            assert len(lookups) == 3
+            assert all("Index Only Scan using simhashes_" in text for text in lookups)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
+import numpy as np
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -162,6 +163,77 @@ def test_find_returns_exactly_what_brute_force_returns(
             )
 
 
+def test_find_many_answers_each_query_by_its_index(store: Store) -> None:
+    list(store.add_many([("https://a.example/1", 1), ("https://a.example/2", 3)]))
+    queries = np.array([FAR, 3, 0], dtype=np.uint64)
+    matches = store.find_many(queries, distance=1)
+    assert matches.queries.tolist() == [1, 1, 2]
+    assert matches.simhashes.tolist() == [3, 1, 1]
+    assert matches.distances.tolist() == [0, 1, 1]
+    assert matches.simhashes.dtype == np.uint64
+    assert matches.distances.dtype == np.uint8
+    for nothing in (store.find_many(queries[:1]), store.find_many(queries[:0])):
+        assert len(nothing.queries) == len(nothing.simhashes) == len(nothing.distances) == 0
+
+
+@pytest.mark.parametrize("distance", range(9))
+def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) -> None:
+    rng = random.Random(distance)
+    centres = [rng.getrandbits(64) for _ in range(30)]
+    known = [
+        centre ^ sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 10)))
+        for centre in centres
+        for _ in range(20)
+    ]
+    list(store.add_many((f"https://a.example/{n}", value) for n, value in enumerate(known)))
+    matches = store.find_many(np.array(centres, dtype=np.uint64), distance)
+    found = list(
+        zip(
+            matches.queries.tolist(),
+            matches.simhashes.tolist(),
+            matches.distances.tolist(),
+            strict=True,
+        )
+    )
+    one_by_one = [
+        (number, match.simhash, match.distance)
+        for number, centre in enumerate(centres)
+        for match in store.find(centre, distance)
+    ]
+    assert sorted(found) == sorted(one_by_one)
+    for centre in centres:
+        assert store.exists(centre, distance) == bool(store.find(centre, distance))
+
+
+def test_find_can_be_limited_to_the_nearest(store: Store) -> None:
+    list(store.add_many((f"https://a.example/{n}", (1 << n) - 1) for n in range(6)))
+    assert [match.distance for match in store.find(0, 8, limit=3)] == [0, 1, 2]
+
+
+def test_find_can_be_limited_to_a_host_and_a_time(store: Store) -> None:
+    old, young = datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)
+    store.add("https://a.example/1", 1, fetched_at=old)
+    store.add("https://b.example/1", 1, fetched_at=young)
+    store.add("https://b.example/2", 3, fetched_at=old)
+    assert [match.url for match in store.find(1, host="B.example")] == [
+        "https://b.example/1",
+        "https://b.example/2",
+    ]
+    assert [match.url for match in store.find(1, since=young)] == ["https://b.example/1"]
+    assert store.find(1, host="a.example", since=young) == []
+
+
+def test_add_many_reports_what_is_no_page_and_goes_on(store: Store) -> None:
+    verdicts = store.add_many(
+        [("https://a.example/1", 1), ("nothing", 1), ("https://a.example/2", -1)]
+    )
+    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
+        ("new", "first_seen"),
+        ("failed", "invalid_url"),
+        ("failed", "invalid_simhash"),
+    ]
+
+
 def test_get_returns_what_was_kept(store: Store) -> None:
     html = (
         '<html lang="en"><head><title>Wells</title>'
@@ -311,6 +383,15 @@ def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize(
+        "simhashes", [[1, 2], np.array([1, 2]), np.array([[1]], dtype=np.uint64)]
+    )
+    def test_what_is_no_array_of_simhashes_is_refused(
+        self, store: Store, simhashes: object
+    ) -> None:
+        with pytest.raises(pgsimhash.InvalidSimhashError, match="uint64"):
+            store.find_many(simhashes)  # type: ignore[arg-type]
+
     def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
         with connect(dsn, collection="news"):
             pass

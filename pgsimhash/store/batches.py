@@ -1,0 +1,70 @@
+"""What goes into the store, made records and gathered into batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from pgsimhash.bits import check_simhash
+from pgsimhash.errors import InvalidSimhashError, InvalidUrlError, TooShortError
+from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.urls import check_url
+
+BATCH_PAGES: Final = 256
+BATCH_SECONDS: Final = 2.0
+
+Page = SourcePage | SourceFailure | tuple[str, str | bytes]
+
+
+def as_source(page: Page) -> SourcePage | SourceFailure:
+    """Return a page or a ``(url, html)`` pair as a page."""
+    return SourcePage(*page) if isinstance(page, tuple) else page
+
+
+def as_record(page: tuple[str, int]) -> PageRecord | PageFailure:
+    """Return a ``(url, simhash)`` pair as a record, or as the failure it is."""
+    url, simhash = page
+    try:
+        return PageRecord(check_url(url), check_simhash(simhash))
+    except InvalidUrlError as error:
+        return PageFailure(url, error.reason, str(error))
+    except InvalidSimhashError as error:
+        return PageFailure(url, "invalid_simhash", str(error))
+
+
+def write_in_batches(
+    items: Iterable[PageRecord | PageFailure],
+    write: Callable[[list[PageRecord]], list[Verdict]],
+) -> Iterator[Verdict]:
+    """Hand records to ``write`` in batches and yield a verdict for each item, in order.
+
+    A batch is full at 256 items, or when its first item has waited for two seconds and the next
+    one comes.
+    """
+    batch: list[PageRecord | PageFailure] = []
+    started = time.monotonic()
+    for item in items:
+        batch.append(item)
+        if len(batch) >= BATCH_PAGES or time.monotonic() - started >= BATCH_SECONDS:
+            yield from _verdicts(batch, write)
+            batch, started = [], time.monotonic()
+    yield from _verdicts(batch, write)
+
+
+def _verdicts(
+    batch: list[PageRecord | PageFailure], write: Callable[[list[PageRecord]], list[Verdict]]
+) -> Iterator[Verdict]:
+    verdicts = iter(write([item for item in batch if isinstance(item, PageRecord)]))
+    for item in batch:
+        yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)
+
+
+def _failed(failure: PageFailure) -> Verdict:
+    return Verdict(
+        failure.url,
+        "too_short" if failure.reason == TooShortError.reason else "failed",
+        failure.reason,
+        detail=failure.detail,
+    )

@@ -1,0 +1,83 @@
+"""Questions to the database, each one statement."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg.rows import scalar_row, tuple_row
+
+from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
+from pgsimhash.records import Match, Matches, StoredPage
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+
+
+def find(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhash: int,
+    distance: int,
+    *,
+    limit: int | None,
+    host: str | None,
+    since: datetime | None,
+) -> list[Match]:
+    """Return the matches of one simhash, nearest first."""
+    parameters = {
+        **_lookup(collection, distance),
+        "simhash": to_bigint(simhash),
+        "limit": limit,
+        "host": None if host is None else host.lower(),
+        "since": since,
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("find"), parameters).fetchall()
+    return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+
+
+def find_many(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    distance: int,
+) -> Matches:
+    """Return the matches of an array of simhashes, by query, nearest first."""
+    queries = check_simhashes(simhashes).view(np.int64).tolist()
+    parameters = {**_lookup(collection, distance), "simhashes": queries}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query("find_many"), parameters).fetchall()
+    numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
+    return Matches(
+        np.array(numbers, dtype=np.int64),
+        np.array(values, dtype=np.int64).view(np.uint64),
+        np.array(distances, dtype=np.uint8),
+    )
+
+
+def exists(
+    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int
+) -> bool:
+    """Return whether a simhash has any match."""
+    parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return bool(cursor.execute(query("exists"), parameters).fetchone())
+
+
+def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
+    """Return the present version of a page."""
+    parameters = {"collection_id": collection.collection_id, "url": url}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(query("page"), parameters).fetchone()
+    return None if row is None else StoredPage(row[0], from_bigint(row[1]), *row[2:])
+
+
+def _lookup(collection: Collection, distance: int) -> dict[str, Any]:
+    return {
+        "collection_id": collection.collection_id,
+        "collection": collection.name,
+        "distance": distance,
+    }
