@@ -45,11 +45,28 @@ _BESIDE_WORDS: Final = _words(
 _TEXT_WORDS: Final = _words(
     "article articles content main body post entry story text page wrapper container"
 )
-_LINK_BLOCKS: Final = _words("ul ol dl div section table p header form tr td li")
+_LINK_BLOCKS: Final = _words("ul ol dl div section table header form")
+_AD_LABELS: Final = _words(
+    "advertisement sponsored anzeige werbung publicité publicidad pubblicità publicidade reklama"
+    " реклама 広告 广告 廣告 광고"
+)
+_AD_MAX: Final = 400
+_AD_SHARE: Final = 0.2
+_CALL: Final = re.compile(
+    r"(?:sign up|subscribe|get the latest)\b.*\b(?:newsletters?|e-?mails?|inbox)\b", re.DOTALL
+)
+_CALL_MAX: Final = 200
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _LARGE_SHARE: Final = 0.4
+"""What holds more of the page's text than this stays, whatever it is called."""
+
+_REST_SHARE: Final = 0.3
+"""If names would leave less of the text than this, they are not believed."""
+
+_LINK_SHARE: Final = 0.6
+"""A block with more of its text in links than this is navigation."""
 
 
 def clean(root: HtmlElement) -> Outline:
@@ -59,21 +76,49 @@ def clean(root: HtmlElement) -> Outline:
     """
     etree.strip_elements(root, *_NEVER_TEXT, with_tail=False)
     outline = Outline(root)
-    large = _LARGE_SHARE * outline.chars[0]
+    total = outline.unlinked(0)
+    by_tag: set[int] = set()
     for index, node in enumerate(outline.nodes):
-        if outline.chars[index] <= large and node.tag not in _PROTECTED and _is_beside(node):
+        if node.tag in _PROTECTED or outline.unlinked(index) > _LARGE_SHARE * total:
+            continue
+        if _is_beside(node):
             outline.removed.add(index)
+            if node.tag in _BESIDE_TEXT:
+                by_tag.add(index)
+        elif node.text:
+            _remove_labelled(outline, index, node.text)
     outline.measure()
-    large = _LARGE_SHARE * outline.chars[0]
+    if outline.unlinked(0) < _REST_SHARE * total:
+        outline.removed = by_tag
+        outline.measure()
+    total = outline.unlinked(0)
     for index, node in enumerate(outline.nodes):
         chars = outline.chars[index]
-        if node.tag in _LINK_BLOCKS and 0 < chars <= large and outline.linked[index] > 0.6 * chars:
+        if (
+            node.tag in _LINK_BLOCKS
+            and outline.linked[index] > _LINK_SHARE * chars > 0
+            and outline.unlinked(index) <= _LARGE_SHARE * total
+        ):
             outline.removed.add(index)
     outline.measure()
     for index in outline.removed:
         outline.nodes[index].tag = "removed"
     etree.strip_elements(root, "removed", with_tail=False)
     return outline
+
+
+def _remove_labelled(outline: Outline, index: int, text: str) -> None:
+    """Remove an advertisement that says so, or a call to sign up, however it is marked up."""
+    if len(text) > _CALL_MAX:
+        return
+    words = text.strip().lower()
+    if words.strip("[]():- ") in _AD_LABELS:
+        parent = outline.parents[index]
+        small = outline.chars[parent] <= min(_AD_MAX, _AD_SHARE * outline.chars[0])
+        whole = small and outline.nodes[parent].tag not in _PROTECTED
+        outline.removed.add(parent if whole else index)
+    elif outline.chars[index] <= _CALL_MAX and _CALL.match(words):
+        outline.removed.add(index)
 
 
 def _is_beside(node: HtmlElement) -> bool:

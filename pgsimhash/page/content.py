@@ -14,7 +14,10 @@ NODES_MAX: Final = 20_000
 """Readability is asked only up to this many elements: some of its steps are quadratic."""
 
 _ENOUGH: Final = 0.35
+_MORE: Final = 0.5
+_MORE_LINKS: Final = 0.3
 _BLOCKS: Final = frozenset(["blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"])
+_FRAMES: Final = frozenset(["article", "main"])
 
 
 def main_content(root: HtmlElement, outline: Outline) -> list[HtmlElement]:
@@ -37,12 +40,8 @@ class _Scorer(Document):  # type: ignore[misc]
     def __init__(self, root: HtmlElement, outline: Outline) -> None:
         super().__init__(root)
         self.html = root
-        self._density = {
-            node: linked / chars if chars else 0.0
-            for node, linked, chars in zip(
-                outline.nodes, outline.linked, outline.chars, strict=True
-            )
-        }
+        self._outline = outline
+        self._places = {node: index for index, node in enumerate(outline.nodes)}
 
     def best(self) -> HtmlElement | None:
         self._mark_paragraphs()
@@ -52,7 +51,25 @@ class _Scorer(Document):  # type: ignore[misc]
             return None
         best = self.get_semantic_article_candidate(candidates, best)
         best = self.get_semantic_main_candidate(candidates, best)
+        wide = self._widened(best["elem"])
+        if wide is not best["elem"]:
+            return wide
         return self.get_article(candidates, best, html_partial=True)
+
+    def _widened(self, element: HtmlElement) -> HtmlElement:
+        """Return the ``article`` or ``main`` around ``element``, if it adds text and few links."""
+        outline = self._outline
+        inner = self._places[element]
+        best = at = inner
+        while at:
+            at = outline.parents[at]
+            if outline.nodes[at].tag not in _FRAMES:
+                continue
+            more = outline.unlinked(at) - outline.unlinked(best)
+            links = outline.linked[at] - outline.linked[best]
+            if more >= _MORE * outline.unlinked(best) and links <= _MORE_LINKS * (more + links):
+                best = at
+        return outline.nodes[best]
 
     def _html(self, force: bool = False) -> HtmlElement:
         return self.html
@@ -66,8 +83,10 @@ class _Scorer(Document):  # type: ignore[misc]
         return 0
 
     def get_link_density(self, elem: HtmlElement) -> float:
-        known = self._density.get(elem)
-        return super().get_link_density(elem) if known is None else known
+        at = self._places.get(elem)
+        if at is None:
+            return float(super().get_link_density(elem))
+        return self._outline.linked[at] / max(self._outline.chars[at], 1)
 
     def tags(self, node: HtmlElement, *tag_names: str) -> Iterator[HtmlElement]:
         for tag in tag_names:

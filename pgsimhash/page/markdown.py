@@ -222,6 +222,8 @@ class _Writer:
             self._inline.append(f"![{alt}]({source})")
 
     def _fence(self, node: HtmlElement) -> None:
+        for line_break in node.iter("br"):
+            line_break.text = "\n"
         code = "".join(node.itertext()).strip("\n").rstrip()
         self.plain += (code, "\n")
         if not code:

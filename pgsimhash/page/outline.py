@@ -68,3 +68,7 @@ class Outline:
             chars[parent] += chars[index]
             linked[parent] += linked[index]
         self.chars, self.linked = chars, linked
+
+    def unlinked(self, index: int) -> int:
+        """Return how many characters of text an element holds outside links."""
+        return self.chars[index] - self.linked[index]

@@ -2,54 +2,97 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import Final
 
 from lxml import etree, html
 from lxml.html import HtmlElement
 
+from pgsimhash.errors import TooLargeError
+
+ELEMENTS_MAX: Final = 500_000
+"""How many elements a page may have; browsers give up long before."""
+
 DEPTH_MAX: Final = 256
-"""How deep the tree may be where libxml2 gives up: deeper elements become their siblings."""
+"""How deep the tree gets where libxml2 gives up: deeper elements leave only their text."""
+
+ATTRIBUTES_MAX: Final = 100
+"""How many attributes an element keeps where some have far too many."""
 
 _Text = str | bytes
 
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
+_HARMLESS_BYTES: Final = 1 << 16
+_TAG_BYTES: Final = 1 << 15
+_QUOTED_ENDS: Final = 500
+_QUOTED_END: Final = re.compile(rb"=\s{0,9}(?:\"[^\">]{0,500}>|'[^'>]{0,500}>)")
 
 
 def parse(text: str) -> HtmlElement | None:
     """Return the root element of ``text``, None where there is no element and no text.
 
     Nothing is loaded from the network or from other files: libxml2's HTML parser knows neither
-    external entities nor document types. It stops at 2,048 nested elements and drops the rest of
-    the page; such a page is read again as a stream of events into a tree at most
-    :data:`DEPTH_MAX` deep, which keeps all of its text.
+    external entities nor document types. Two of its limits need a way around, which reads the
+    page as a stream of events: it stops at 2,048 nested elements and drops the rest of the page
+    (here all text stays, in a tree :data:`DEPTH_MAX` deep), and its time is quadratic in the
+    attributes of an element (here the first :data:`ATTRIBUTES_MAX` count).
+
+    Raises:
+        TooLargeError: there are more than :data:`ELEMENTS_MAX` elements.
     """
     source = text.encode("utf-8", "replace")
-    parser = html.HTMLParser(
-        encoding="utf-8", huge_tree=True, no_network=True, remove_comments=True, remove_pis=True
-    )
-    try:
-        root = etree.fromstring(source, parser)
-    except etree.ParserError:
-        return None
-    except etree.XMLSyntaxError:
-        root = None
-    if any(entry.type == _TOO_DEEP for entry in parser.error_log):
-        flat = etree.HTMLParser(target=_FlatBuilder(), encoding="utf-8", huge_tree=True)
-        root = etree.fromstring(source, flat)
+    if _may_crowd_attributes(source):
+        root = _parse_events(source)
+    else:
+        parser = html.HTMLParser(
+            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+        )
+        try:
+            root = etree.fromstring(source, parser)
+        except etree.XMLSyntaxError:
+            return None
+        if any(entry.type == _TOO_DEEP for entry in parser.error_log):
+            root = _parse_events(source)
+    if root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
+        raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
+    return root
+
+
+def _may_crowd_attributes(source: bytes) -> bool:
+    """Return whether one tag may be very long; scripts can make this true of other pages."""
+    if len(source) <= _HARMLESS_BYTES:
+        return False
+    if max(map(len, source.split(b">"))) > _TAG_BYTES:
+        return True
+    # A quoted ">" does not end a tag, so many of those could hide a long one.
+    return next(islice(_QUOTED_END.finditer(source), _QUOTED_ENDS, None), None) is not None
+
+
+def _parse_events(source: bytes) -> HtmlElement | None:
+    parser = etree.HTMLParser(target=_FlatBuilder(), encoding="utf-8", huge_tree=True)
+    root: HtmlElement | None = etree.fromstring(source, parser)
     return root
 
 
 class _FlatBuilder:
-    """A parser target that builds a tree of limited depth."""
+    """A parser target that builds a tree of limited depth, with limited attributes."""
 
     def __init__(self) -> None:
         self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
         self._depth = 0
+        self._elements = 0
 
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
         self._depth += 1
-        if self._depth <= DEPTH_MAX:
-            self._builder.start(tag, attrib)
+        if self._depth > DEPTH_MAX:
+            return
+        self._elements += 1
+        if self._elements > ELEMENTS_MAX:
+            raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
+        if len(attrib) > ATTRIBUTES_MAX:
+            attrib = dict(islice(attrib.items(), ATTRIBUTES_MAX))
+        self._builder.start(tag, attrib)
 
     def end(self, tag: _Text) -> None:
         if self._depth <= DEPTH_MAX:
