@@ -1,0 +1,235 @@
+"""Measure the search on random simhashes with planted near-copies, against its alternatives.
+
+python bench/search.py [--rows N] [--dsn DSN] [--peers]
+
+Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
+from PyPI into a temporary folder and runs them as well. Every ratio is taken within the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import click
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from pgsimhash import Store, find_pairs, migrate, server
+from pgsimhash.connection import open_connection
+
+COLLECTION = "default"
+BATCH = 1000
+PEERS = {"simhash-pybind": "simhash-pybind", "leonsim": "simhash", "faiss": "faiss-cpu"}
+"""What bench/peers.py knows, and what to install for each."""
+
+Simhashes = NDArray[np.uint64]
+
+
+def random_simhashes(rows: int, rng: np.random.Generator) -> Simhashes:
+    return rng.integers(0, 2**64, rows, dtype=np.uint64)
+
+
+def near_copies(known: Simhashes, count: int, bits: int, rng: np.random.Generator) -> Simhashes:
+    """``count`` simhashes, each ``bits`` away from one of ``known``."""
+    copies = rng.choice(known, count)
+    for number in range(count):
+        for bit in rng.choice(64, bits, replace=False):
+            copies[number] ^= np.uint64(1 << int(bit))
+    return copies
+
+
+def load(connection: psycopg.Connection, values: Simhashes) -> None:
+    """COPY simhashes into the collection, in PostgreSQL's binary form."""
+    rows = np.zeros(len(values), dtype=">i2,>i4,>i4,>i4,>i8")
+    rows["f0"], rows["f1"], rows["f2"], rows["f3"] = 2, 4, 1, 8
+    rows["f4"] = values.view(np.int64)
+    with connection.cursor().copy(
+        "COPY pgsimhash.simhashes (collection_id, simhash) FROM STDIN (FORMAT binary)"
+    ) as copy:
+        copy.write(b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0))
+        for start in range(0, len(rows), 1 << 16):
+            copy.write(rows[start : start + (1 << 16)].tobytes())
+        copy.write(struct.pack(">h", -1))
+
+
+def percentiles(run: Callable[[int], object], queries: Simhashes) -> tuple[float, float]:
+    """Milliseconds of one call: median and 99th percentile, after a warm-up."""
+    seconds = []
+    for number, query in enumerate(queries.tolist()):
+        started = time.perf_counter()
+        run(query)
+        if number >= len(queries) // 10:
+            seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds)) * 1e3, float(np.percentile(seconds, 99)) * 1e3
+
+
+def write_new(job: tuple[str, int, int, int]) -> int:
+    """Add pages that are new, in batches; the work of one writer."""
+    dsn, writer, count, seed = job
+    values = random_simhashes(count, np.random.default_rng(seed))
+    with open_connection(dsn, autocommit=True) as connection:
+        store = Store(connection, COLLECTION)
+        pages = ((f"https://w{writer}.example/{n}", int(v)) for n, v in enumerate(values))
+        return sum(verdict.verdict == "new" for verdict in store.add_many(pages, distance=3))
+
+
+def measure_writers(dsn: str, writers: int, count: int, seed: int) -> float:
+    """Documents a second of several writers together, each in a process of its own."""
+    jobs = [(dsn, seed * 10 + n, count // writers, seed * 10 + n) for n in range(writers)]
+    with get_context("spawn").Pool(writers) as pool:
+        pool.map(abs, range(writers))
+        started = time.perf_counter()
+        pool.map(write_new, jobs, chunksize=1)
+        return count / (time.perf_counter() - started)
+
+
+def run_peer(peer: str, folder: Path, values: Path, distance: int) -> dict[str, float]:
+    """Install a peer and run it in a process of its own."""
+    target = folder / peer
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+    subprocess.run([*pip, PEERS[peer]], check=True, stdout=sys.stderr)
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("peers.py"), peer, values, str(distance)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(target)},
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Table) -> None:
+    """pgvector's approximate index on the same rows: its latency and what it finds."""
+    if not connection.execute(
+        "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone():
+        return
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    connection.execute("SET maintenance_work_mem = '1GB'")
+    started = time.perf_counter()
+    connection.execute(
+        "CREATE TABLE hnsw AS SELECT simhash::bit(64) AS bits FROM pgsimhash.simhashes"
+    )
+    connection.execute("CREATE INDEX ON hnsw USING hnsw (bits bit_hamming_ops)")
+    built = time.perf_counter() - started
+    found = 0
+
+    def nearest(query: int) -> None:
+        nonlocal found
+        signed = query - 2**64 if query >= 2**63 else query
+        row = connection.execute(
+            "SELECT bits <~> %(q)s::bigint::bit(64) FROM hnsw "
+            "ORDER BY bits <~> %(q)s::bigint::bit(64) LIMIT 1",
+            {"q": signed},
+        ).fetchone()
+        found += row is not None and row[0] <= 3
+
+    middle, slow = percentiles(nearest, queries)
+    connection.execute("DROP TABLE hnsw")
+    table.add_row("pgvector HNSW, build", f"{built:.1f} s", "")
+    table.add_row(
+        "pgvector HNSW, nearest one",
+        f"{middle:.2f} ms (p99 {slow:.2f})",
+        f"recall {found / len(queries):.3f}",
+    )
+
+
+@click.command()
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--dsn")
+@click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
+@click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
+def main(rows: int, dsn: str | None, hnsw: bool, peers: bool) -> None:
+    """Measure and print one table."""
+    rng = np.random.default_rng(1)
+    values = random_simhashes(rows, rng)
+    table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        if dsn is None:
+            dsn = server.start(folder)
+        migrate.upgrade(dsn)
+        connection = stack.enter_context(open_connection(dsn, autocommit=True))
+        store = Store(connection, COLLECTION)
+        started = time.perf_counter()
+        load(connection, values)
+        seconds = time.perf_counter() - started
+        table.add_row("load by COPY", f"{seconds:.1f} s", f"{rows / seconds:,.0f} rows/s")
+        size = "SELECT pg_total_relation_size('pgsimhash.simhashes')"
+        for what, statement in (("grown", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")):
+            connection.execute(f"{statement} pgsimhash.simhashes")
+            (total,) = connection.execute(size).fetchone() or (0,)
+            table.add_row(f"bytes a row, {what}", f"{total / rows:.0f}", "")
+
+        def scan(query: int) -> None:
+            connection.execute(
+                "SELECT simhash FROM pgsimhash.simhashes "
+                "WHERE bit_count((simhash # %s)::bit(64)) <= 3",
+                [query - 2**64 if query >= 2**63 else query],
+            ).fetchall()
+
+        scanned, _ = percentiles(scan, near_copies(values, 10, 3, rng))
+        table.add_row("sequential scan", f"{scanned:.0f} ms", "the user's own query")
+        for distance in (3, 5, 8):
+            queries = near_copies(values, 500, distance, rng)
+            missed = sum(not store.find(int(q), distance) for q in queries[:100])
+            middle, slow = percentiles(partial(store.find, distance=distance), queries)
+            table.add_row(
+                f"find, distance {distance}",
+                f"{middle:.2f} ms (p99 {slow:.2f})",
+                f"{scanned / middle:,.0f} x the scan, {missed} missed",
+            )
+        queries = near_copies(values, 10 * BATCH, 3, rng)
+        one_by_one, _ = percentiles(store.find, queries[:500])
+        for distance in (3, 8):
+            started = time.perf_counter()
+            for start in range(0, len(queries), BATCH):
+                store.find_many(queries[start : start + BATCH], distance)
+            rate = len(queries) / (time.perf_counter() - started)
+            compared = f"{rate * one_by_one / 1e3:.1f} x one by one" if distance == 3 else ""
+            table.add_row(f"find_many, distance {distance}", f"{rate:,.0f} lookups/s", compared)
+        for what, some in (("known", queries[:500]), ("unknown", random_simhashes(500, rng))):
+            middle, _ = percentiles(store.exists, some)
+            table.add_row(f"exists, {what}", f"{1e3 / middle:,.0f} /s", "")
+        if hnsw:
+            measure_hnsw(connection, near_copies(values, 500, 3, rng), table)
+        base = 0.0
+        for writers in (1, 2, 4):
+            rate = measure_writers(dsn, writers, 20_000, writers)
+            base = base or rate
+            table.add_row(
+                f"add_many, {writers} writers", f"{rate:,.0f} docs/s", f"{rate / base:.2f} x one"
+            )
+        started = time.process_time()
+        pairs = find_pairs(np.concatenate([values, near_copies(values, 1000, 3, rng)]), 3)
+        ours = time.process_time() - started
+        table.add_row("find_pairs, distance 3", f"{ours:.2f} s", f"{len(pairs.low):,} pairs")
+        if peers:
+            path = folder / "values.npy"
+            np.save(path, values)
+            for peer in PEERS:
+                for what, figure in run_peer(peer, folder, path, 3).items():
+                    ratio = f"{figure / ours:.1f} x ours" if what == "all pairs s" else ""
+                    table.add_row(f"{peer}: {what}", f"{figure:,.3f}", ratio)
+    Console(width=110).print(table)
+
+
+if __name__ == "__main__":
+    main()
