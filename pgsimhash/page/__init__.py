@@ -47,14 +47,14 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     restore_images(root)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
-    return Article(rendered.markdown, rendered.plain, title, canonical, language)
+    return Article(clean_text(rendered.markdown), rendered.plain, title, canonical, language)
 
 
 def _title(root: HtmlElement) -> str | None:
     for element in root.iter("title"):
         # An svg has titles too, and those name a drawing.
         if next(element.iterancestors("svg"), None) is None:
-            title = " ".join("".join(element.itertext()).split())
+            title = " ".join(clean_text("".join(element.itertext())).split())
             if title:
                 return title
     return None

@@ -10,6 +10,7 @@ from lxml import etree, html
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import TooLargeError
+from pgsimhash.page.decode import clean_text
 
 ELEMENTS_MAX: Final = 500_000
 """How many elements a page may have; browsers give up long before."""
@@ -23,6 +24,9 @@ ATTRIBUTES_MAX: Final = 100
 _Text = str | bytes
 
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
+# What lxml takes from Python is narrower than what its parser makes by itself.
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
+
 _HARMLESS_BYTES: Final = 1 << 16
 _TAG_BYTES: Final = 1 << 15
 _QUOTED_ENDS: Final = 500
@@ -90,17 +94,20 @@ class _FlatBuilder:
         self._elements += 1
         if self._elements > ELEMENTS_MAX:
             raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
-        if len(attrib) > ATTRIBUTES_MAX:
-            attrib = dict(islice(attrib.items(), ATTRIBUTES_MAX))
-        self._builder.start(tag, attrib)
+        kept = {
+            name: clean_text(str(value))
+            for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
+            if _NAME.fullmatch(str(name))
+        }
+        self._builder.start(tag if _NAME.fullmatch(str(tag)) else "span", kept)
 
     def end(self, tag: _Text) -> None:
         if self._depth <= DEPTH_MAX:
-            self._builder.end(tag)
+            self._builder.end(tag if _NAME.fullmatch(str(tag)) else "span")
         self._depth -= 1
 
     def data(self, data: _Text) -> None:
-        self._builder.data(data)
+        self._builder.data(clean_text(str(data)))
 
     def comment(self, text: _Text) -> None:
         pass
