@@ -94,7 +94,7 @@ class _FlatBuilder:
         self._elements += 1
         if self._elements > ELEMENTS_MAX:
             raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
-        kept = {
+        kept: dict[_Text, _Text] = {
             name: clean_text(str(value))
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
             if _NAME.fullmatch(str(name))

@@ -12,7 +12,7 @@ from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.urls import check_url
 
-BATCH_PAGES: Final = 256
+BATCH_PAGES: Final = 1000
 BATCH_SECONDS: Final = 2.0
 
 Page = SourcePage | SourceFailure | tuple[str, str | bytes]
@@ -40,7 +40,7 @@ def write_in_batches(
 ) -> Iterator[Verdict]:
     """Hand records to ``write`` in batches and yield a verdict for each item, in order.
 
-    A batch is full at 256 items, or when its first item has waited for two seconds and the next
+    A batch is full at 1,000 items, or when its first item has waited for two seconds and the next
     one comes.
     """
     batch: list[PageRecord | PageFailure] = []

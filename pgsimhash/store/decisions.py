@@ -21,6 +21,15 @@ class KnownMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivedPage:
+    """A page that another writer stored after the store was asked for ``KnownMatch``."""
+
+    page_id: int
+    url: str
+    simhash: int
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A verdict, and for a page to be stored the ids of its row and of its original."""
 
@@ -35,34 +44,40 @@ def decide(
     page_ids: Sequence[int],
     present: Mapping[str, int],
     nearest: Mapping[int, KnownMatch],
+    arrived: Sequence[ArrivedPage],
     distance: int,
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
+
+    Among equally near ones the page that was stored first is the original.
 
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
         present: URL to simhash of the present version of each known URL.
         nearest: simhash to its nearest match in the store, within ``distance``.
+        arrived: pages in the store that ``nearest`` may not know, oldest first.
         distance: the largest number of differing bits that makes a duplicate.
     """
     versions = dict(present)
-    kept: list[int] = []
-    simhashes = np.array([record.simhash for record in records], dtype=np.uint64)
+    kept = list(arrived)
+    simhashes = np.empty(len(arrived) + len(records), dtype=np.uint64)
+    simhashes[: len(arrived)] = [page.simhash for page in arrived]
     decisions = []
-    for number, (record, page_id) in enumerate(zip(records, page_ids, strict=True)):
+    for record, page_id in zip(records, page_ids, strict=True):
         if versions.get(record.url) == record.simhash:
             decisions.append(_unchanged(record))
             continue
         match = nearest.get(record.simhash)
         if kept:
-            distances = hamming_distances(record.simhash, simhashes[kept])
-            first = int(distances.argmin())
-            bits = int(distances[first])
+            distances = hamming_distances(record.simhash, simhashes[: len(kept)])
+            first = kept[int(distances.argmin())]
+            bits = int(distances.min())
             if bits <= distance and (match is None or bits < match.distance):
-                match = KnownMatch(bits, page_ids[kept[first]], records[kept[first]].url)
+                match = KnownMatch(bits, first.page_id, first.url)
         versions[record.url] = record.simhash
-        kept.append(number)
+        simhashes[len(kept)] = record.simhash
+        kept.append(ArrivedPage(page_id, record.url, record.simhash))
         decisions.append(_stored(record, page_id, match))
     return decisions
 

@@ -13,7 +13,7 @@ from pgsimhash.errors import StoreError
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.decisions import Decision, KnownMatch, decide
+from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
 
 
 def write_batch(
@@ -24,8 +24,10 @@ def write_batch(
 ) -> list[Verdict]:
     """Decide and store ``records`` in the connection's present transaction.
 
-    The lock on the collection is held until that transaction ends, so that of several writers
-    with near-copies only one sees them as new.
+    Near-copies are looked up first; then, under a lock on the collection that is held until the
+    transaction ends, only against the pages that other writers added meanwhile. So of several
+    writers with near-copies only one sees them as new, and they wait for one another's inserts,
+    not for their lookups.
 
     Raises:
         StoreError: the transaction's isolation level is not READ COMMITTED.
@@ -33,12 +35,14 @@ def write_batch(
     if not records:
         return []
     scope = {"collection_id": collection.collection_id}
-    _lock(connection, scope)
-    present = _present_versions(connection, scope, records)
-    nearest = _nearest(connection, collection, records, distance)
     with connection.cursor(row_factory=scalar_row) as cursor:
+        newest = cursor.execute(query("newest_page"), scope).fetchone()
+        nearest = _nearest(connection, collection, records, distance)
+        _lock(connection, scope)
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
-    decisions = decide(records, page_ids, present, nearest, distance)
+    arrived = _arrived(connection, {**scope, "newest_page": newest})
+    present = _present_versions(connection, scope, records)
+    decisions = decide(records, page_ids, present, nearest, arrived, distance)
     _insert(connection, scope, [made for made in decisions if made.page_id is not None])
     return [made.verdict for made in decisions]
 
@@ -63,6 +67,12 @@ def _lock(connection: psycopg.Connection[Any], scope: dict[str, int]) -> None:
             f"the connection's isolation level is {row[1]}, under which near-copies by other "
             "writers would be missed; set it to READ COMMITTED"
         )
+
+
+def _arrived(connection: psycopg.Connection[Any], since: dict[str, Any]) -> list[ArrivedPage]:
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("arrived_pages"), since).fetchall()
+    return [ArrivedPage(page_id, url, from_bigint(simhash)) for page_id, url, simhash in rows]
 
 
 def _present_versions(

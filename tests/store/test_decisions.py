@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.store.decisions import Decision, KnownMatch, decide
+from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:
@@ -18,7 +18,9 @@ def verdicts(decisions: list[Decision]) -> list[tuple[str, str, int | None, str 
 
 
 def test_the_earliest_of_several_near_copies_in_a_batch_is_the_new_one() -> None:
-    made = decide(batch(("a", 0), ("b", 0), ("c", 0b11), ("d", 2**64 - 1)), [5, 6, 7, 8], {}, {}, 3)
+    made = decide(
+        batch(("a", 0), ("b", 0), ("c", 0b11), ("d", 2**64 - 1)), [5, 6, 7, 8], {}, {}, [], 3
+    )
     assert verdicts(made) == [
         ("new", "first_seen", None, None),
         ("identical", "same_simhash", 0, "a"),
@@ -34,18 +36,18 @@ def test_the_earliest_of_several_near_copies_in_a_batch_is_the_new_one() -> None
 
 
 def test_the_bands_name_the_verdict() -> None:
-    made = decide(batch(("a", 0), ("b", 0b1111), ("c", 0b111 << 40)), [1, 2, 3], {}, {}, 8)
+    made = decide(batch(("a", 0), ("b", 0b1111), ("c", 0b111 << 40)), [1, 2, 3], {}, {}, [], 8)
     assert [decision.verdict.verdict for decision in made] == ["new", "near", "identical"]
 
 
 def test_beyond_the_distance_a_page_is_new() -> None:
-    made = decide(batch(("a", 0), ("b", 0b1111)), [1, 2], {}, {}, 3)
+    made = decide(batch(("a", 0), ("b", 0b1111)), [1, 2], {}, {}, [], 3)
     assert [decision.verdict.verdict for decision in made] == ["new", "new"]
 
 
 def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
     nearest = {0b111: KnownMatch(2, 40, "known"), 0b110: KnownMatch(3, 40, "known")}
-    made = decide(batch(("a", 0b111), ("b", 0b110)), [50, 51], {}, nearest, 8)
+    made = decide(batch(("a", 0b111), ("b", 0b110)), [50, 51], {}, nearest, [], 8)
     assert verdicts(made) == [
         ("identical", "within_distance", 2, "known"),
         ("identical", "within_distance", 1, "a"),
@@ -54,25 +56,34 @@ def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
 
 def test_at_equal_distance_what_was_known_first_wins() -> None:
     nearest = {0: KnownMatch(1, 40, "known"), 1: KnownMatch(1, 41, "known too")}
-    made = decide(batch(("a", 0), ("b", 1), ("c", 0)), [50, 51, 52], {}, nearest, 8)
+    made = decide(batch(("a", 0), ("b", 1), ("c", 0)), [50, 51, 52], {}, nearest, [], 8)
     assert [decision.verdict.duplicate_of for decision in made] == ["known", "known too", "a"]
 
 
+def test_what_another_writer_stored_meanwhile_counts() -> None:
+    arrived = [ArrivedPage(40, "meanwhile", 0b11), ArrivedPage(41, "later", 0b11)]
+    made = decide(batch(("a", 0), ("b", 0b1)), [50, 51], {}, {}, arrived, 2)
+    assert verdicts(made) == [
+        ("identical", "within_distance", 2, "meanwhile"),
+        ("identical", "within_distance", 1, "meanwhile"),
+    ]
+
+
 def test_a_match_with_a_simhash_that_has_no_page_names_no_original() -> None:
-    made = decide(batch(("a", 0)), [50], {}, {0: KnownMatch(0, None, None)}, 3)
+    made = decide(batch(("a", 0)), [50], {}, {0: KnownMatch(0, None, None)}, [], 3)
     assert verdicts(made) == [("identical", "same_simhash", 0, None)]
     assert made[0].page_id == 50
     assert made[0].duplicate_of is None
 
 
 def test_an_unchanged_page_is_not_stored_again() -> None:
-    made = decide(batch(("a", 7)), [50], {"a": 7}, {7: KnownMatch(0, 3, "earlier")}, 3)
+    made = decide(batch(("a", 7)), [50], {"a": 7}, {7: KnownMatch(0, 3, "earlier")}, [], 3)
     assert verdicts(made) == [("identical", "unchanged", 0, "a")]
     assert made[0].page_id is None
 
 
 def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -> None:
-    made = decide(batch(("a", 8), ("a", 8)), [50, 51], {"a": 7}, {8: KnownMatch(4, 3, "a")}, 8)
+    made = decide(batch(("a", 8), ("a", 8)), [50, 51], {"a": 7}, {8: KnownMatch(4, 3, "a")}, [], 8)
     assert verdicts(made) == [
         ("near", "within_distance", 4, "a"),
         ("identical", "unchanged", 0, "a"),
@@ -81,6 +92,6 @@ def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -
 
 def test_a_page_that_changes_and_changes_back_has_three_versions() -> None:
     far = 2**64 - 1
-    made = decide(batch(("a", 0), ("a", far), ("a", 0)), [1, 2, 3], {}, {}, 3)
+    made = decide(batch(("a", 0), ("a", far), ("a", 0)), [1, 2, 3], {}, {}, [], 3)
     assert [decision.page_id for decision in made] == [1, 2, 3]
     assert verdicts(made)[2] == ("identical", "same_simhash", 0, "a")
