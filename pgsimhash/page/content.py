@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -11,26 +11,46 @@ from readability import Document
 from pgsimhash.page.outline import Outline
 
 NODES_MAX: Final = 20_000
-"""Readability is asked only up to this many elements: some of its steps are quadratic."""
+"""Readability sees no page with more elements than this: some of its steps are quadratic."""
+
+TEXT_MAX: Final = 20_000_000
+"""Nor one whose elements have more text than this in all, counted once for each around it."""
 
 _ENOUGH: Final = 0.35
 _MORE: Final = 0.5
 _MORE_LINKS: Final = 0.3
 _BLOCKS: Final = frozenset(["blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul"])
+_FRAME_TESTS: Final[tuple[Callable[[HtmlElement], bool], ...]] = (
+    lambda node: bool(node.tag == "article"),
+    lambda node: bool(node.tag == "main"),
+    lambda node: node.get("role") == "main",
+    lambda node: node.get("id") == "content",
+)
 _FRAMES: Final = frozenset(["article", "main"])
 
 
 def main_content(root: HtmlElement, outline: Outline) -> list[HtmlElement]:
-    """Return the elements that hold the main content, in order, none inside another."""
-    page = outline.chars[0]
-    if len(outline.nodes) <= NODES_MAX:
-        found = _Scorer(root, outline).best()
-        if found is not None and len(found.text_content()) >= _ENOUGH * page:
+    """Return the elements that hold the main content, in order, none inside another.
+
+    Readability's choice stands if it holds at least 35% of the page's text. Otherwise it is the
+    first that does of ``article``, ``main``, ``role=main`` and ``id=content``, and else all that
+    is left of the page. Pages beyond :data:`NODES_MAX` and :data:`TEXT_MAX` are not shown
+    to readability.
+    """
+    enough = _ENOUGH * outline.chars[0]
+    large = [
+        index
+        for index, chars in enumerate(outline.chars)
+        if chars >= enough and index not in outline.removed
+    ]
+    if len(outline.nodes) <= NODES_MAX and sum(outline.chars) <= TEXT_MAX:
+        found = _Scorer(root, outline).best(enough)
+        if found is not None:
             return [found]
-    for path in (".//article", ".//main", ".//*[@role='main']", ".//*[@id='content']"):
-        for element in root.iterfind(path):
-            if len(element.text_content()) >= _ENOUGH * page:
-                return [element]
+    for is_frame in _FRAME_TESTS:
+        for index in large:
+            if is_frame(outline.nodes[index]):
+                return [outline.nodes[index]]
     return [root]
 
 
@@ -43,7 +63,8 @@ class _Scorer(Document):  # type: ignore[misc]
         self._outline = outline
         self._places = {node: index for index, node in enumerate(outline.nodes)}
 
-    def best(self) -> HtmlElement | None:
+    def best(self, enough: float) -> HtmlElement | None:
+        """Return the element with the main content, if that has ``enough`` characters."""
         self._mark_paragraphs()
         candidates = self.score_paragraphs()
         best = self.select_best_candidate(candidates)
@@ -51,10 +72,16 @@ class _Scorer(Document):  # type: ignore[misc]
             return None
         best = self.get_semantic_article_candidate(candidates, best)
         best = self.get_semantic_main_candidate(candidates, best)
-        wide = self._widened(best["elem"])
-        if wide is not best["elem"]:
-            return wide
-        return self.get_article(candidates, best, html_partial=True)
+        element = self._widened(best["elem"])
+        if element is best["elem"]:
+            # Readability moves what it takes, from among the siblings, into an element of its own.
+            parent = element.getparent()
+            siblings = [] if parent is None else list(parent)
+            element = self.get_article(candidates, best, html_partial=True)
+            if len(element.text_content()) < enough and parent is not None:
+                parent.extend(siblings)
+                return None
+        return element
 
     def _widened(self, element: HtmlElement) -> HtmlElement:
         """Return the ``article`` or ``main`` around ``element``, if it adds text and few links."""

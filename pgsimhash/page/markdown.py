@@ -39,7 +39,7 @@ _SPACE: Final = re.compile(r"\s+")
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<])")
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _LANGUAGE: Final = re.compile(
-    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)-?\s*([\w+#.-]{1,30})(?=\s|;|$)"
+    r"(?:^|\s)(?:(?:language|lang|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
 )
 _BACKTICKS: Final = re.compile(r"`+")
 _CONTAINERS_MAX: Final = 32

@@ -1,0 +1,127 @@
+"""What of a page is its article."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash.page import read_article
+
+URL = "https://bay.example/news/7"
+STORY = "".join(
+    f"<p>{sentence}</p>"
+    for sentence in (
+        "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
+        "He carries letters, bread and two goats, and in March a piano for the school on the hill.",
+        "Visitors ask about the goats first; the answer, he says, is longer than the crossing.",
+        "When fog comes in, the baker rings a bell on the pier, three strokes and then a pause.",
+    )
+)
+LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in ("a", "b", "c"))
+
+
+def text_of(body: str) -> str:
+    return " ".join(read_article(f"<html><body>{body}</body></html>", URL).text.split())
+
+
+ALONE = text_of(STORY)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        f"<nav><ul>{LINKS}</ul></nav>",
+        f"<div><ul>{LINKS}</ul></div>",
+        f'<div class="site-menu">{LINKS}</div>',
+        "<aside><p>Weather: fog, then sun.</p></aside>",
+        '<div id="cookie-consent"><p>We use cookies for everything we do.</p></div>',
+        '<div class="commentsArea"><p>I was on that boat, and the goats were three.</p></div>',
+        '<div style="display: none"><p>You should not be reading this at all.</p></div>',
+        "<div hidden><p>You should not be reading this at all.</p></div>",
+        "<div><span>Advertisement</span><p>Boots for every bay, half price.</p></div>",
+        "<p>Sign up for our newsletter and never miss a boat.</p>",
+        "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
+        "<form><select><option>Ferry</option></select><button>Go</button></form>",
+        "<footer><p>Printed on the island, since 1874.</p></footer>",
+    ],
+)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_stands_beside_the_story_is_left_out(beside: str, order: str) -> None:
+    story = f"<div>{STORY}</div>"
+    body = beside + story if order == "before" else story + beside
+    assert text_of(body) == ALONE
+
+
+@pytest.mark.parametrize(
+    "name", ["nav", "shared", "header-article", "comment", "sidebar", "navigation ad", "download"]
+)
+def test_a_name_does_not_remove_most_of_the_page(name: str) -> None:
+    assert text_of(f'<div class="{name}" id="{name}">{STORY}</div>') == ALONE
+
+
+@pytest.mark.parametrize("name", ["shared-files", "adherence", "navigable", "commentary", "badge"])
+def test_names_are_compared_as_whole_words(name: str) -> None:
+    # As substrings these hold share, ad, nav and comment.
+    extra = f'<p class="{name}">The goats, for what it is worth, have never once been seasick.</p>'
+    assert "seasick" in text_of(f"<div>{STORY}{extra}</div>")
+
+
+@pytest.mark.parametrize("tag", ["article", "main", "section", "div", "td"])
+def test_the_story_is_found_without_help_from_names(tag: str) -> None:
+    opening, closing = f"<{tag}>", f"</{tag}>"
+    if tag == "td":
+        opening, closing = "<table><tr><td>", "</td></tr></table>"
+    body = f"<div><ul>{LINKS}</ul></div>{opening}{STORY}{closing}<div><ol>{LINKS}</ol></div>"
+    assert text_of(body) == ALONE
+
+
+def test_renaming_every_class_changes_nothing() -> None:
+    page = (
+        f'<div class="wrap"><ul class="links">{LINKS}</ul><div class="post-body">{STORY}</div>'
+        f'<ul class="more">{LINKS}</ul></div>'
+    )
+    renamed = page
+    for number, name in enumerate(("wrap", "links", "post-body", "more")):
+        renamed = renamed.replace(f'"{name}"', f'"x{number}"')
+    assert text_of(renamed) == text_of(page)
+
+
+def test_links_in_the_story_stay() -> None:
+    linked = STORY.replace("two goats", '<a href="/goats">two goats</a>')
+    assert text_of(f"<div>{linked}</div>") == ALONE
+
+
+def test_a_list_inside_the_story_stays() -> None:
+    listed = f"<article>{STORY}<ul><li>Bring boots</li><li>Bring bread</li></ul></article>"
+    assert text_of(listed) == f"{ALONE} Bring boots Bring bread"
+
+
+def test_plain_text_is_a_page_too() -> None:
+    assert text_of("") == ""
+    assert read_article("The ferry crosses every day.").markdown == "The ferry crosses every day."
+
+
+def test_title_canonical_url_and_language() -> None:
+    article = read_article(
+        "<html lang=' de '><head><base href='https://other.example/x/'>"
+        f"<title>\n Die Fähre\n</title><link rel='alternate canonical' href='faehre'></head><body>{STORY}",
+        URL,
+    )
+    assert article.title == "Die Fähre"
+    assert article.canonical_url == "https://other.example/x/faehre"
+    assert article.language == "de"
+
+
+@pytest.mark.parametrize("href", ["", "javascript:0", "http://[", "data:text/html,x", "/relative"])
+def test_a_canonical_url_that_is_none_is_none(href: str) -> None:
+    assert read_article(f"<link rel=canonical href='{href}'>{STORY}").canonical_url is None
+
+
+def test_the_title_of_a_drawing_is_not_the_page_s() -> None:
+    page = f"<body><svg><title>Arrow</title></svg>{STORY}"
+    assert read_article(page).title is None
+
+
+def test_a_lazy_image_takes_its_source_from_noscript() -> None:
+    image = "<p>x <img alt=boat><noscript><img src='/boat.jpg'></noscript></p>"
+    markdown = read_article(f"<article>{STORY}{image}</article>", URL).markdown
+    assert "![boat](https://bay.example/boat.jpg)" in markdown

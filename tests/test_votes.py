@@ -1,0 +1,118 @@
+"""The vote, and the frozen numbers that other programs can check themselves against."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import mmh3
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsimhash.errors import InvalidWeightError, TooShortError
+from pgsimhash.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, hash_features, simhash, vote
+
+TOP_BIT = 1 << 63
+
+
+def naive(hashes: list[int], weights: list[float]) -> int:
+    """The definition, bit by bit, in whole units of weight."""
+    units = [round(weight / WEIGHT_UNIT) for weight in weights]
+    result = 0
+    for bit in range(64):
+        votes = zip(hashes, units, strict=True)
+        if sum(unit if value >> bit & 1 else -unit for value, unit in votes) > 0:
+            result |= 1 << bit
+    return result
+
+
+def voted(hashes: list[int], weights: list[float]) -> int:
+    return vote(np.array(hashes, dtype=np.uint64), np.array(weights, dtype=np.float64))
+
+
+def test_a_feature_hash_is_the_first_half_of_murmurhash3_x64_128() -> None:
+    words = ["tide", "pool", "naïve", "朝市", ""]
+    expected = [mmh3.hash64(word, seed=0, x64arch=True, signed=False)[0] for word in words]
+    assert hash_features(words).tolist() == expected
+
+
+def test_frozen_feature_hashes() -> None:
+    assert [f"{value:016x}" for value in hash_features(["tide", "tide pool"]).tolist()] == [
+        "3def616369506765",
+        "c99a308ec9b433a7",
+    ]
+
+
+def test_one_feature_votes_its_own_hash() -> None:
+    assert simhash(["tide"]) == int(hash_features(["tide"])[0])
+
+
+def test_the_heavier_side_wins_each_bit() -> None:
+    assert voted([0b0011, 0b0101], [1.0, 3.0]) == 0b0101
+
+
+def test_a_tie_is_a_zero() -> None:
+    assert voted([0b0011, 0b0101], [1.0, 1.0]) == 0b0001
+
+
+def test_the_top_bit_is_a_bit_like_the_others() -> None:
+    assert voted([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0]) == TOP_BIT | 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20)),
+        min_size=1,
+        max_size=50,
+    )
+)
+def test_the_vote_is_its_definition(features: list[tuple[int, float]]) -> None:
+    hashes, weights = [list(column) for column in zip(*features, strict=True)]
+    assert voted(hashes, weights) == naive(hashes, weights)
+
+
+def test_order_does_not_matter() -> None:
+    # Sums of doubles depend on their order; sums of whole units do not.
+    chance = random.Random(3)
+    features = {f"word{number}": 1 + math.log(1 + number) for number in range(500)}
+    expected = simhash(features)
+    for _ in range(20):
+        shuffled = list(features.items())
+        chance.shuffle(shuffled)
+        assert simhash(dict(shuffled)) == expected
+
+
+def test_each_occurrence_counts_one() -> None:
+    assert simhash(["a", "b", "a", "c", "a"]) == simhash({"a": 3.0, "b": 1.0, "c": 1.0})
+
+
+def test_features_may_come_from_a_generator() -> None:
+    assert simhash(word for word in ("low", "tide")) == simhash(["low", "tide"])
+
+
+def test_a_weight_of_zero_does_not_vote() -> None:
+    assert simhash({"tide": 1.0, "pool": 0.0}) == simhash(["tide"])
+
+
+@pytest.mark.parametrize("nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}])
+def test_nothing_has_no_simhash(nothing: dict[str, float]) -> None:
+    with pytest.raises(TooShortError):
+        simhash(nothing)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, -math.inf, WEIGHT_SUM_MAX * 2])
+def test_weights_that_cannot_be_summed_are_refused(weight: float) -> None:
+    with pytest.raises(InvalidWeightError):
+        simhash({"tide": 1.0, "pool": weight})
+
+
+def test_a_string_is_not_taken_for_its_letters() -> None:
+    with pytest.raises(TypeError, match="one string"):
+        simhash("tide pool")
+
+
+def test_one_weight_for_each_hash() -> None:
+    with pytest.raises(ValueError, match="differ"):
+        vote(np.zeros(2, dtype=np.uint64), np.ones(3))
