@@ -103,7 +103,8 @@ def test_plain_text_is_a_page_too() -> None:
 def test_title_canonical_url_and_language() -> None:
     article = read_article(
         "<html lang=' de '><head><base href='https://other.example/x/'>"
-        f"<title>\n Die Fähre\n</title><link rel='alternate canonical' href='faehre'></head><body>{STORY}",
+        "<title>\n Die Fähre\n</title><link rel='alternate canonical' href='faehre'></head>"
+        f"<body>{STORY}",
         URL,
     )
     assert article.title == "Die Fähre"

@@ -1,0 +1,252 @@
+"""Pages made to break what reads them: each ends in a fingerprint or in a PageError.
+
+There are no clocks here. What has to stay bounded runs in a process with a limit on its memory
+and its processor time, far above what it takes and far below what its square would take.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgsimhash import (
+    InvalidUrlError,
+    NotHtmlError,
+    PageError,
+    TooLargeError,
+    TooShortError,
+    fingerprint,
+)
+from pgsimhash.page.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
+from pgsimhash.schemes import DEFAULT_SCHEME
+
+TEXT = (
+    "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
+    "reads it aloud to the gulls, who correct her spelling. On stormy days nobody dares to ask "
+    "which boats are missing, because the ledger answers before she does."
+)
+WORDS = fingerprint(f"<p>{TEXT}</p>").words
+MEGABYTE = 1_000_000
+
+
+def outcome(html: bytes | str, charset: str | None = None) -> str:
+    try:
+        made = fingerprint(html, charset=charset)
+    except PageError as error:
+        return error.reason
+    return "fingerprint" if made.words >= DEFAULT_SCHEME.min_tokens else "short fingerprint"
+
+
+@pytest.mark.parametrize("tag", ["div", "span", "b", "blockquote", "section", "em"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_ten_thousand_nested_elements_lose_no_text(tag: str, closed: bool) -> None:
+    ends = f"</{tag}>" * 10_000 if closed else ""
+    page = f"{f'<{tag}>' * 10_000}{TEXT}{ends}<p>The gulls agree.</p>"
+    root = parse(page)
+    assert root is not None
+    assert "".join(root.itertext()) == f"{TEXT}The gulls agree."
+    assert fingerprint(page).words >= WORDS
+
+
+@pytest.mark.parametrize("tags", ["<ul><li>", "<table><tr><td>", "<a href=x><i>", "<ol><li><p>"])
+def test_other_deep_nesting(tags: str) -> None:
+    assert fingerprint(f"{tags * 10_000}{TEXT}").words == WORDS
+
+
+def test_a_deep_page_becomes_a_tree_of_limited_depth() -> None:
+    root = parse("<div>" * 100_000 + TEXT)
+    assert root is not None
+    deepest = max(root.iter(), key=lambda node: sum(1 for _ in node.iterancestors()))
+    assert sum(1 for _ in deepest.iterancestors()) < DEPTH_MAX
+    assert "".join(root.itertext()) == TEXT
+
+
+def test_an_ordinary_page_may_be_a_thousand_deep() -> None:
+    root = parse("<div>" * 1000 + TEXT)
+    assert root is not None
+    assert root.xpath("count(//div)") == 1000
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        " ".join(f"a{number}=1" for number in range(100_000)),
+        " ".join(f'a{number}=">"' for number in range(100_000)),
+        "class=x " * 100_000,
+    ],
+)
+def test_a_hundred_thousand_attributes(attributes: str) -> None:
+    page = f"<p {attributes}>{TEXT}</p>"
+    root = parse(page)
+    assert root is not None
+    assert len(root.xpath("//p")[0].attrib) <= ATTRIBUTES_MAX
+    assert fingerprint(page).words == WORDS
+
+
+def test_few_pages_take_the_way_around() -> None:
+    # Its marks: it keeps fewer attributes than the parser does.
+    many = " ".join(f"a{number}=1" for number in range(ATTRIBUTES_MAX * 2))
+    root = parse(f"<p {many}>" + f"{TEXT}<br>" * 1000)
+    assert root is not None
+    assert len(root.xpath("//p")[0].attrib) == ATTRIBUTES_MAX * 2
+
+
+def test_a_page_of_fifty_megabytes_is_refused_unread() -> None:
+    with pytest.raises(TooLargeError, match="10,000,000"):
+        fingerprint(b"<p>tide " * (50 * MEGABYTE // 8))
+
+
+@pytest.mark.parametrize("element", ["<p>x", "<br>", "<i></i>", "<tr><td>x"])
+def test_too_many_elements_are_refused(element: str) -> None:
+    start = "<table>" if "td" in element else ""
+    with pytest.raises(TooLargeError, match="500,000 elements"):
+        fingerprint(f"<p>{TEXT}</p>{start}{element * 600_000}")
+
+
+BOUNDED = {
+    "one long word": "f'<p>{TEXT}' + 'a' * N",
+    "white space": "f'<p>{TEXT}' + ' ' * N",
+    "entities": "f'<p>{TEXT}' + '&amp;&#1;&#x110000;&bogus;' * (N // 26)",
+    "a large table": "f'<p>{TEXT}</p><table>' + ('<tr>' + '<td>x y' * 50) * (N // 400)",
+    "a wide table": "f'<p>{TEXT}</p><table><tr>' + '<th colspan=1000>x' * (N // 20)",
+    "an uneven table": "f'<p>{TEXT}</p><table><tr>' + '<th>x' * 99 + '<tr><td>y' * (N // 20)",
+    "a data URI": "f'<p>{TEXT}<img src=\"data:image/png;base64,' + 'A' * N + '\">'",
+    "open tags": "'<meta ' * (N // 6) + TEXT",
+    "open labels": "'<meta charset=' * (N // 14) + TEXT",
+    "broken links": "f'<p>{TEXT}' + '<a href=\"http://[::1\">y</a> ' * (N // 60)",
+    "comments": "f'<p>{TEXT}' + '<!-- x -->' * (N // 10)",
+    "an open comment": "f'<p>{TEXT}<!--' + '-' * N",
+    "an open script": "f'<p>{TEXT}<script>' + '<' * N",
+    "doctype entities": "'<!DOCTYPE x [' + '<!ENTITY a \"&a;\">' * (N // 17) + ']>&a;' + TEXT",
+    "backticks": "f'<pre>{TEXT}' + '`' * N",
+    "marks": "f'<p>{TEXT}' + '*_[]' * (N // 4)",
+    "nested marks": "f'<p>{TEXT}' + '<em><a href=x>x ' * (N // 16)",
+    "nested articles": "f'<p>{TEXT}' + '<article><p>boats, nets, and rope' * (N // 40)",
+    "nested advertisements": "f'<p>{TEXT}' + '<div>Advertisement ' * (N // 20)",
+    "nested hidden": "f'<p>{TEXT}' + '<div hidden>boats ' * (N // 20)",
+    "nested tables": "'<table><tr><td>boats ' * (N // 25) + TEXT",
+    "flat articles": "'<article><p>boats, nets, and more rope</p></article>' * 6000",
+    "a long class": "f'<p class=\"' + 'aB-' * (N // 3) + f'\">{TEXT}'",
+    "a long style": "f'<p style=\"display:' + ' ' * N + f'\">{TEXT}'",
+    "windows-1252": "(f'<p>{TEXT}' + 'é ' * (N // 2)).encode('cp1252')",
+    "mixed encodings": "f'<p>{TEXT}'.encode() + (b'\\xc3\\xa9' * 9 + b'\\xe9 ') * (N // 20)",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on a process")
+def test_hostile_pages_stay_within_time_and_memory() -> None:
+    # All in one process, for the start of each would take longer than the page.
+    code = "\n".join(
+        [
+            "import resource",
+            "resource.setrlimit(resource.RLIMIT_CPU, (240, 240))",
+            "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))",
+            "from pgsimhash import PageError, fingerprint",
+            f"N, TEXT = {2 * MEGABYTE}, {TEXT!r}",
+            f"for name, page in {BOUNDED!r}.items():",
+            "    try:",
+            "        fingerprint(eval(page))",
+            "    except PageError as error:",
+            "        print(name, error.reason)",
+            "    else:",
+            "        print(name, 'fingerprint')",
+        ]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ends = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
+    assert set(ends) == set(BOUNDED)
+    assert set(ends.values()) <= {"fingerprint", "too_short", "too_large"}
+    assert ends["marks"] == ends["broken links"] == ends["nested tables"] == "fingerprint"
+
+
+def test_no_entity_reads_a_file() -> None:
+    page = f"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><p>{TEXT} &e;</p>"
+    assert "root:" not in fingerprint(page).markdown
+
+
+def test_nul_bytes_are_dropped() -> None:
+    spoiled = f"<p>{TEXT}</p>".replace("e", "e\0").encode()
+    assert fingerprint(spoiled).simhash == fingerprint(f"<p>{TEXT}</p>").simhash
+
+
+def test_control_characters_written_as_entities_do_not_reach_the_store() -> None:
+    made = fingerprint(f"<title>a&#0;&#1;b</title><p>{TEXT}&#0;&#1;&#8;</p>")
+    assert made.title is not None
+    assert all(c.isprintable() for c in made.title.replace("\ufffd", ""))
+    assert not {"\0", "\1", "\x08"} & set(made.markdown)
+
+
+@pytest.mark.parametrize(
+    ("html", "error"),
+    [
+        (b"", TooShortError),
+        (b"   \n", TooShortError),
+        (b"<!doctype html>", TooShortError),
+        (b"<!-- only a comment -->", TooShortError),
+        (b"\xff\xfe", TooShortError),
+        (b"\xff\xfe\xfd", TooShortError),
+        (b"%PDF-1.7 " + TEXT.encode(), NotHtmlError),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), NotHtmlError),
+        (b"\x1f\x8b\x08\x00" + bytes(range(256)), NotHtmlError),
+        (bytes(range(32)) * 100, NotHtmlError),
+    ],
+)
+def test_what_is_no_page_says_why(html: bytes, error: type[PageError]) -> None:
+    with pytest.raises(error):
+        fingerprint(html)
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "shift_jis", "utf-7", "nonsense", "\0", "é" * 99])
+def test_a_wrong_charset_costs_nothing(charset: str) -> None:
+    assert fingerprint(f"<p>{TEXT}</p>".encode(), charset=charset).words == WORDS
+
+
+def test_invalid_urls() -> None:
+    with pytest.raises(InvalidUrlError):
+        fingerprint(f"<p>{TEXT}</p>", "http://[::1")
+    page = f"<base href='http://[::1'><p>{TEXT} <a href='http://[x'>a</a><img src='//['></p>"
+    assert fingerprint(page, "https://bay.example/").words == WORDS + 1
+
+
+@pytest.mark.parametrize("body", ["<frameset><frame src=x></frameset>", "<plaintext>", "<svg><p>"])
+def test_odd_documents(body: str) -> None:
+    assert outcome(body + TEXT) in ("fingerprint", "too_short")
+
+
+PIECES = st.sampled_from(
+    [
+        *("<p>", "</p>", "<div class='ad-nav'>", "</div>", "<table>", "<tr>", "<td>", "<th>"),
+        *("</table>", "<ul>", "<ol start=-1>", "<li>", "</ul>", "<blockquote>", "<pre>", "</pre>"),
+        *("<code class=language-x>", "</code>", "<a href='http://['>", "</a>", "<img src=x>"),
+        *("<b>", "</i>", "<br>", "<hr>", "<h1>", "</h1>", "<article>", "</article>", "<main>"),
+        *("<body>", "</html>", "<html lang=x>", "<base href='::'>", "<title>", "<noscript>"),
+        *("<script>", "</script>", "<!--", "-->", "<![CDATA[", "&amp;", "&#0;", "&#x1;", "<"),
+        *("</noscript>", "<div hidden>", "<form>", "<nav>", "<td colspan=9999999999999999999>"),
+        *("Advertisement", "tide, pools, and boats", "朝市", "\0", "\x01", "|", "`", "1. ", "é"),
+        *(TEXT, "<in<div", "<p a=1 a=2 é=3 \x02>", "<svg>", "</svg>", "<template>", "\ud800"),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_any_mixture_of_markup_ends_well(page: str) -> None:
+    assert outcome(page) in ("fingerprint", "too_short")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_any_mixture_of_markup_ends_well_in_a_deep_page(page: str) -> None:
+    assert outcome("<div>" * 2100 + page) in ("fingerprint", "too_short")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400), st.none() | st.text(max_size=12))
+def test_any_bytes_end_well(html: bytes, charset: str | None) -> None:
+    for page in (html, f"<p>{TEXT}".encode() + html):
+        assert outcome(page, charset) in ("fingerprint", "too_short", "not_html")
