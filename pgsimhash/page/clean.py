@@ -42,9 +42,8 @@ _BESIDE_WORDS: Final = _words(
     " popup modal overlay lightbox tooltip"
     " footer masthead copyright skip"
 )
-_TEXT_WORDS: Final = _words(
-    "article articles content main body post entry story text page wrapper container"
-)
+# Beside one of these, a word above says where a text is rather than what it is (nav-article).
+_TEXT_WORDS: Final = _words("article main body entry story content text page")
 _LINK_BLOCKS: Final = _words("ul ol dl div section table header form")
 _AD_LABELS: Final = _words(
     "advertisement sponsored anzeige werbung publicité publicidad pubblicità publicidade reklama"
@@ -124,17 +123,16 @@ def _remove_labelled(outline: Outline, index: int, text: str) -> None:
 def _is_beside(node: HtmlElement) -> bool:
     if node.tag in _BESIDE_TEXT:
         return True
-    attributes = node.attrib
-    if not attributes:
-        return False
-    if "hidden" in attributes or attributes.get("role") in _BESIDE_ROLES:
-        return True
-    style = attributes.get("style")
-    if style and _HIDDEN_STYLE.search(style):
-        return True
-    return any(
-        _names_beside(value) for value in (attributes.get("class"), attributes.get("id")) if value
-    )
+    for name, value in node.items():
+        if name in ("class", "id"):
+            if _names_beside(value):
+                return True
+        elif name == "style":
+            if _HIDDEN_STYLE.search(value):
+                return True
+        elif name == "hidden" or (name == "role" and value in _BESIDE_ROLES):
+            return True
+    return False
 
 
 @lru_cache(maxsize=4096)

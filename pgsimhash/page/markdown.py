@@ -14,6 +14,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.page.links import absolute, image_source
+from pgsimhash.page.listings import code_block, code_language, code_span
 from pgsimhash.page.tables import Table, is_data_table
 
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -38,10 +39,6 @@ _MARKS: Final = {
 _SPACE: Final = re.compile(r"\s+")
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<])")
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
-_LANGUAGE: Final = re.compile(
-    r"(?:^|\s)(?:(?:language|lang|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
-)
-_BACKTICKS: Final = re.compile(r"`+")
 _CONTAINERS_MAX: Final = 32
 
 
@@ -205,7 +202,7 @@ class _Writer:
         if not words:
             return
         if mark == "`":
-            words = _code(re.sub(r"\\([\\`*_\[\]<])", r"\1", words))
+            words = code_span(re.sub(r"\\([\\`*_\[\]<])", r"\1", words))
         elif mark:
             words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
         else:
@@ -226,11 +223,8 @@ class _Writer:
             line_break.text = "\n"
         code = "".join(node.itertext()).strip("\n").rstrip()
         self.plain += (code, "\n")
-        if not code:
-            return
-        longest = max(map(len, _BACKTICKS.findall(code)), default=0)
-        fence = "`" * max(3, longest + 1)
-        self._emit(f"{fence}{_language(node)}\n{code}\n{fence}")
+        if code:
+            self._emit(code_block(code, code_language(node)))
 
     def _start_in_table(self, node: HtmlElement, table: Table) -> None:
         self.plain.append("\n")
@@ -267,29 +261,3 @@ class _Writer:
             text = table.markdown()
             if text:
                 self._emit(text)
-
-
-def _code(words: str) -> str:
-    longest = max(map(len, _BACKTICKS.findall(words)), default=0)
-    ticks = "`" * (longest + 1)
-    space = " " if words.startswith("`") or words.endswith("`") else ""
-    return f"{ticks}{space}{words}{space}{ticks}"
-
-
-def _language(node: HtmlElement) -> str:
-    """The language of a ``pre``, as its own, its ``code``'s or its wrapper's attributes say."""
-    places = [node, *node[:1]]
-    parent = node.getparent()
-    if parent is not None:
-        places.append(parent)
-        if parent.getparent() is not None:
-            places.append(parent.getparent())
-    for place in places:
-        found = _LANGUAGE.search(place.get("class") or "")
-        if found:
-            return found[1].rstrip(".-")
-        for name in ("data-lang", "data-language", "lang"):
-            value = place.get(name) or ""
-            if re.fullmatch(r"[\w+#.-]{1,30}", value) and (name != "lang" or place is node):
-                return value
-    return ""
