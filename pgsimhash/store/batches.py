@@ -12,7 +12,12 @@ from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.urls import check_url
 
-BATCH_PAGES: Final = 1000
+BATCH_PAGES: Final = 256
+"""How many pages are decided together: few enough to see progress while they are read."""
+
+BATCH_SIMHASHES: Final = 1000
+"""The same where nothing has to be read."""
+
 BATCH_SECONDS: Final = 2.0
 
 Page = SourcePage | SourceFailure | tuple[str, str | bytes]
@@ -37,17 +42,18 @@ def as_record(page: tuple[str, int]) -> PageRecord | PageFailure:
 def write_in_batches(
     items: Iterable[PageRecord | PageFailure],
     write: Callable[[list[PageRecord]], list[Verdict]],
+    size: int,
 ) -> Iterator[Verdict]:
     """Hand records to ``write`` in batches and yield a verdict for each item, in order.
 
-    A batch is full at 1,000 items, or when its first item has waited for two seconds and the next
-    one comes.
+    A batch is full at ``size`` items, or when its first item has waited for two seconds and the
+    next one comes.
     """
     batch: list[PageRecord | PageFailure] = []
     started = time.monotonic()
     for item in items:
         batch.append(item)
-        if len(batch) >= BATCH_PAGES or time.monotonic() - started >= BATCH_SECONDS:
+        if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
             yield from _verdicts(batch, write)
             batch, started = [], time.monotonic()
     yield from _verdicts(batch, write)

@@ -27,7 +27,14 @@ from pgsimhash.records import (
 )
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.store import reader
-from pgsimhash.store.batches import Page, as_record, as_source, write_in_batches
+from pgsimhash.store.batches import (
+    BATCH_PAGES,
+    BATCH_SIMHASHES,
+    Page,
+    as_record,
+    as_source,
+    write_in_batches,
+)
 from pgsimhash.store.collection import open_collection
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import delete_page, write_batch
@@ -113,7 +120,7 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._transaction():
+        with self._read():
             return reader.find(
                 self._connection,
                 self._collection,
@@ -140,7 +147,7 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._transaction():
+        with self._read():
             return reader.find_many(self._connection, self._collection, simhashes, wanted)
 
     def exists(self, simhash: int, distance: int = 3) -> bool:
@@ -152,7 +159,7 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._transaction():
+        with self._read():
             return reader.exists(self._connection, self._collection, simhash, wanted)
 
     def ingest(self, url: str, html: str | bytes, *, distance: int | None = None) -> Verdict:
@@ -190,7 +197,7 @@ class Store:
             StoreError: the database does not answer; the batches before stay.
         """
         write = self._writer(distance)
-        return write_in_batches(extract_many(map(as_source, pages), jobs), write)
+        return write_in_batches(extract_many(map(as_source, pages), jobs), write, BATCH_PAGES)
 
     def add(
         self,
@@ -223,7 +230,7 @@ class Store:
             InvalidDistanceError: ``distance`` is not in 0..8.
             StoreError: the database does not answer; the batches before stay.
         """
-        return write_in_batches(map(as_record, pages), self._writer(distance))
+        return write_in_batches(map(as_record, pages), self._writer(distance), BATCH_SIMHASHES)
 
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
@@ -231,7 +238,7 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._transaction():
+        with self._read():
             return reader.get(self._connection, self._collection, url)
 
     def delete(self, url: str) -> int:
@@ -252,7 +259,7 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._transaction():
+        with self._read():
             return read_status(self._connection)
 
     def _distance(self, distance: int | None) -> int:
@@ -268,6 +275,16 @@ class Store:
                 return write_batch(self._connection, self._collection, records, wanted)
 
         return write
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        """Run one statement, which needs no transaction, unless it is the caller's."""
+        if self._connection.info.transaction_status == TransactionStatus.IDLE:
+            with translated_errors(self._connection):
+                yield
+        else:
+            with self._transaction():
+                yield
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -91,20 +91,42 @@ def test_json_lines_from_stdin_go_on_after_a_broken_one(run: Run, folder: Path) 
 
 
 def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> None:
-    (folder / "a-picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
-    (folder / "b-empty.html").write_bytes(b"")
-    (folder / "c-deep.html").write_text("<div>" * 10_000 + "text")
-    (folder / "d-nul.html").write_bytes((folder / "wells.html").read_bytes().replace(b" ", b" \0"))
-    done = run("ingest", folder, folder / "missing.html")
+    wells = (folder / "wells.html").read_bytes()
+    bad = folder / "bad"
+    bad.mkdir()
+    (bad / "1-picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
+    (bad / "2-empty.html").write_bytes(b"")
+    (bad / "3-huge.html").write_bytes(wells + b" " * 50_000_000)
+    (bad / "4-deep.html").write_bytes(b"<div>" * 10_000 + wells)
+    (bad / "5-nul.html").write_bytes(wells.replace(b" ", b" \0"))
+    (bad / "6-wrongly-labelled.html").write_bytes(
+        b"<meta charset=utf-8>" + wells.decode().replace("Well", "Wëll").encode("cp1252")
+    )
+    (bad / "7-dangling.html").symlink_to(bad / "nowhere")
+    done = run("ingest", folder / "wells.html", bad, bad / "missing.html", folder / "looms.html")
     assert done.code == 1
-    by_name = {name(line["url"]): line for line in done.lines}
-    assert len(done.lines) == 9
-    assert by_name["a-picture.html"]["verdict"] == "failed"
-    assert by_name["b-empty.html"]["verdict"] == "too_short"
-    assert by_name["c-deep.html"]["verdict"] == "too_short"
-    assert by_name["d-nul.html"]["verdict"] == "new"
-    assert by_name["missing.html"]["reason"] == "unreadable"
-    assert by_name["looms.html"]["verdict"] == "new"
+    assert [(name(line["url"]), line["verdict"], line["reason"]) for line in done.lines] == [
+        ("wells.html", "new", "first_seen"),
+        ("1-picture.html", "failed", "not_html"),
+        ("2-empty.html", "too_short", "too_short"),
+        ("3-huge.html", "failed", "too_large"),
+        ("4-deep.html", "identical", "within_distance"),
+        ("5-nul.html", "identical", "same_simhash"),
+        ("6-wrongly-labelled.html", "near", "within_distance"),
+        ("7-dangling.html", "failed", "unreadable"),
+        ("missing.html", "failed", "unreadable"),
+        ("looms.html", "new", "first_seen"),
+    ]
+    assert all(line["detail"] for line in done.lines if line["verdict"] == "failed")
+
+
+def test_a_url_that_is_none_is_reported(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    urls = ["no url", "http://", "https://a.example/" + "x" * 3000, "https://a.example/"]
+    lines = [json.dumps({"url": url, "html": html}) for url in urls]
+    done = run("ingest", "-", stdin="\n".join(lines))
+    assert done.code == 1
+    assert [line["reason"] for line in done.lines] == [*["invalid_url"] * 3, "first_seen"]
 
 
 def test_a_truncated_warc_gives_its_pages_and_reports_its_end(
