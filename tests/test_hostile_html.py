@@ -76,6 +76,7 @@ def test_an_ordinary_page_may_be_a_thousand_deep() -> None:
     [
         " ".join(f"a{number}=1" for number in range(100_000)),
         " ".join(f'a{number}=">"' for number in range(100_000)),
+        " ".join(f"a{number}" for number in range(100_000)) + " z='<p>\">'",
         "class=x " * 100_000,
     ],
 )

@@ -21,6 +21,9 @@ DEPTH_MAX: Final = 256
 ATTRIBUTES_MAX: Final = 100
 """How many attributes an element keeps where some have far too many."""
 
+ATTRIBUTES_CROWD: Final = 2_000
+"""How many are far too many."""
+
 _Text = str | bytes
 
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
@@ -28,9 +31,7 @@ _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
 _HARMLESS_BYTES: Final = 1 << 16
-_TAG_BYTES: Final = 1 << 15
-_QUOTED_ENDS: Final = 500
-_QUOTED_END: Final = re.compile(rb"=\s{0,9}(?:\"[^\">]{0,500}>|'[^'>]{0,500}>)")
+"""In so few bytes, no element can have enough attributes to matter."""
 
 
 def parse(text: str) -> HtmlElement | None:
@@ -46,7 +47,7 @@ def parse(text: str) -> HtmlElement | None:
         TooLargeError: there are more than :data:`ELEMENTS_MAX` elements.
     """
     source = text.encode("utf-8", "replace")
-    if _may_crowd_attributes(source):
+    if _crowds_attributes(source):
         root = _parse_events(source)
     else:
         parser = html.HTMLParser(
@@ -63,14 +64,35 @@ def parse(text: str) -> HtmlElement | None:
     return root
 
 
-def _may_crowd_attributes(source: bytes) -> bool:
-    """Return whether one tag may be very long; scripts can make this true of other pages."""
+def _crowds_attributes(source: bytes) -> bool:
+    """Return whether an element has far too many attributes, by a first look without a tree."""
     if len(source) <= _HARMLESS_BYTES:
         return False
-    if max(map(len, source.split(b">"))) > _TAG_BYTES:
-        return True
-    # A quoted ">" does not end a tag, so many of those could hide a long one.
-    return next(islice(_QUOTED_END.finditer(source), _QUOTED_ENDS, None), None) is not None
+    survey = _Survey()
+    etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
+    return survey.most > ATTRIBUTES_CROWD
+
+
+class _Survey:
+    """A parser target that remembers the most attributes any element has."""
+
+    most = 0
+
+    def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
+        if len(attrib) > self.most:
+            self.most = len(attrib)
+
+    def end(self, tag: _Text) -> None:
+        pass
+
+    def data(self, data: _Text) -> None:
+        pass
+
+    def comment(self, text: _Text) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 def _parse_events(source: bytes) -> HtmlElement | None:
