@@ -26,10 +26,11 @@ CREATE FUNCTION pgsimhash.radii(max_distance integer) RETURNS integer[]
 COMMENT ON FUNCTION pgsimhash.radii(integer) IS
     'How many prefix bits a probe of each permutation may flip, for layout ${layout.name}.';
 
--- A prefix as the column prefix_<permutation> holds it.
+-- A prefix as the column prefix_<permutation> holds it. Not STRICT: PostgreSQL would no longer
+-- inline it.
 CREATE FUNCTION pgsimhash.prefix(simhash bigint, permutation integer, collection_id integer)
 RETURNS bigint
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (collection_id::bigint << ${collection_shift}) | CASE permutation
 % for permutation in layout.permutations:
         WHEN ${permutation.number} THEN ${prefix(permutation, "simhash")}
@@ -59,8 +60,11 @@ CREATE FUNCTION pgsimhash.probes(
 ) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN ARRAY(
-        SELECT pgsimhash.prefix(query, permutation, collection_id) # flip
-        FROM unnest(pgsimhash.flips(permutation, radius)) AS flip
+        SELECT own.prefix # flip
+        FROM (
+            SELECT pgsimhash.prefix(query, permutation, collection_id) AS prefix OFFSET 0
+        ) AS own
+        CROSS JOIN unnest(pgsimhash.flips(permutation, radius)) AS flip
     );
 
 COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
