@@ -1,23 +1,35 @@
 """All near-copies within an array of simhashes, in memory.
 
 The paper's batch method (Manku, Jain, Das Sarma, WWW 2007, section 4) turned inside out: for each
-permutation the simhashes are permuted and sorted, so that those with equal prefixes stand side
+permutation the simhashes are ordered by their prefixes, so that those with equal ones stand side
 by side, and neighbours are compared at growing offsets while their prefixes agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
-from pgsimhash.layout import Layout, Permutation
+from pgsimhash.layout import COLLECTION_SHIFT, Layout, Permutation
 
-_CHUNK: Final = 1 << 15
+_CHUNK: Final = 1 << 14
 """How many simhashes are worked on at a time: they stay in the processor's cache."""
+
+_RADIX_BITS: Final = 16
+"""numpy sorts 16-bit keys by radix, wider ones by comparison."""
+
+# Nanoseconds a simhash takes in each step, as measured: only their ratios matter.
+_RADIX_NS: Final = 25.0
+_SORT_NS: Final = 95.0
+_COMPARE_NS: Final = 1.5
+
+_LEADING_MAX: Final = 4
 
 
 class Pairs(NamedTuple):
@@ -31,8 +43,8 @@ class Pairs(NamedTuple):
 def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
-    Exact. Equal simhashes are one simhash here. Beside the input it holds a sorted copy and one
-    permuted copy of it (16 bytes a simhash) and the pairs found.
+    Exact. Equal simhashes are one simhash here. Beside the input it holds a sorted and two
+    permuted copies of it (about 24 bytes a simhash) and the pairs found.
 
     Args:
         simhashes: shape (n,), dtype uint64.
@@ -60,19 +72,21 @@ def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
 
 
 def _layout_for(distance: int, count: int) -> Layout:
-    """Choose how many blocks: enough for groups of few, no more, for each costs a sort."""
-    # With m = distance + r blocks, r of them are always equal. More blocks in the prefix mean
-    # smaller groups but more permutations.
-    wanted = max(1, int(count).bit_length() - 2)
-    leading = 1
-    while leading < 3 and 64 * leading // (distance + leading) < wanted:
-        leading += 1
-    blocks = distance + leading
-    if blocks == leading:  # equal ones only: any split will do
+    """Choose how many blocks lead: the fewest nanoseconds by a rough model of the steps."""
+    if distance == 0:  # distinct simhashes are never equal
         return Layout("32+32", (32, 32))
-    width, more = divmod(64, blocks)
-    widths = tuple(width + (number < more) for number in range(blocks))
-    return Layout(f"{blocks} choose {leading}", widths, leading)
+    candidates = []
+    for leading in range(1, _LEADING_MAX + 1):
+        blocks = distance + leading
+        width, more = divmod(64, blocks)
+        if leading * (width + 1) > COLLECTION_SHIFT:
+            break
+        widths = tuple(width + (number < more) for number in range(blocks))
+        prefix = leading * width
+        grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
+        seconds = comb(blocks, leading) * (grouping + _COMPARE_NS * (3 + count / 2**prefix))
+        candidates.append((seconds, Layout(f"{blocks} choose {leading}", widths, leading)))
+    return min(candidates, key=itemgetter(0))[1]
 
 
 def _distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -89,30 +103,49 @@ def _distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _pairs_by(
     permutation: Permutation, layout: Layout, values: NDArray[np.uint64], distance: int
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    """Yield the pairs that agree in the prefix and that no earlier permutation has seen."""
-    permuted = np.empty_like(values)
-    for start in range(0, len(values), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        permuted[chunk] = permutation.permute(values[chunk])
-    permuted.sort()
-    shift = np.uint64(64 - permutation.width)
+    """Yield the pairs that agree in the prefix and in that of no earlier permutation."""
     earlier = [
         np.uint64(other.bits % 2**64) for other in layout.permutations[: permutation.number - 1]
     ]
-    for start in range(0, len(permuted) - 1, _CHUNK):
-        neighbours = permuted[start : start + _CHUNK + 1]
-        at = start + np.flatnonzero((neighbours[1:] ^ neighbours[:-1]) >> shift == 0)
-        offset = 1
-        while len(at):
-            differing = permuted[at] ^ permuted[at + offset]
-            close = np.bitwise_count(differing) <= distance
-            if close.any():
-                one = permutation.restore(permuted[at[close]])
-                other = permutation.restore(permuted[at[close] + offset])
-                new = np.ones(len(one), dtype=np.bool_)
+    keys, ordered = _grouped(permutation, values)
+    for start in range(0, len(ordered) - 1, _CHUNK):
+        chunk, chunk_keys = ordered[start : start + _CHUNK], keys[start : start + _CHUNK]
+        for offset in range(1, len(ordered) - start):
+            others = ordered[start + offset : start + offset + _CHUNK]
+            together = chunk_keys[: len(others)] == keys[start + offset : start + offset + _CHUNK]
+            if not together.any():
+                break
+            close = np.bitwise_count(chunk[: len(others)] ^ others) <= distance
+            at = np.flatnonzero(close & together)
+            if len(at):
+                one, other = chunk[at], others[at]
+                new = np.ones(len(at), dtype=np.bool_)
                 for bits in earlier:
                     new &= (one ^ other) & bits != 0
                 yield one[new], other[new]
-            offset += 1
-            at = at[at + offset < len(permuted)]
-            at = at[(permuted[at] ^ permuted[at + offset]) >> shift == 0]
+
+
+def _grouped(
+    permutation: Permutation, values: NDArray[np.uint64]
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint64]]:
+    """Return the prefixes in order, and the simhashes in the order of their prefixes."""
+    if permutation.width <= _RADIX_BITS:
+        prefixes = np.empty(len(values), dtype=np.uint16)
+        shift = np.uint64(64 - permutation.width)
+        for chunk in _chunks(len(values)):
+            prefixes[chunk] = permutation.permute(values[chunk]) >> shift
+        order = np.argsort(prefixes, kind="stable")
+        return prefixes[order], values[order]
+    permuted = np.empty_like(values)
+    for chunk in _chunks(len(values)):
+        permuted[chunk] = permutation.permute(values[chunk])
+    permuted.sort()
+    ordered = np.empty_like(values)
+    for chunk in _chunks(len(values)):
+        ordered[chunk] = permutation.restore(permuted[chunk])
+        permuted[chunk] >>= np.uint64(64 - permutation.width)
+    return permuted, ordered
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))
