@@ -46,5 +46,5 @@ def literal_simhash(html: bytes) -> int:
 
 def _is_suspicious(tag: Tag) -> bool:
     return any(
-        _PARTS.search(" ".join(tag.get_attribute_list(name, ""))) for name in ("class", "id")
+        _PARTS.search(" ".join(map(str, tag.get_attribute_list(name)))) for name in ("class", "id")
     )
