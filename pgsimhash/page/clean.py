@@ -55,6 +55,7 @@ _CALL: Final = re.compile(
     r"(?:sign up|subscribe|get the latest)\b.*\b(?:newsletters?|e-?mails?|inbox)\b", re.DOTALL
 )
 _CALL_MAX: Final = 200
+_NAMES_MAX: Final = 1000
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
@@ -125,7 +126,7 @@ def _is_beside(node: HtmlElement) -> bool:
         return True
     for name, value in node.items():
         if name in ("class", "id"):
-            if _names_beside(value):
+            if _names_beside(value[:_NAMES_MAX]):
                 return True
         elif name == "style":
             if _HIDDEN_STYLE.search(value):
@@ -137,7 +138,7 @@ def _is_beside(node: HtmlElement) -> bool:
 
 @lru_cache(maxsize=4096)
 def _names_beside(value: str) -> bool:
-    for name in value[:1000].split():
+    for name in value.split():
         words = {word.lower() for word in _CAMEL.findall(name)}
         if words & _BESIDE_WORDS and not words & _TEXT_WORDS:
             return True

@@ -114,13 +114,17 @@ def test_the_package_knows_the_newest_revision() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == REVISION
 
 
-def test_released_migrations_never_change() -> None:
-    """The script of each released revision, by its checksum. A new revision adds a line."""
-    released = {"0001": "unreleased"}
-    for revision, checksum in released.items():
-        if checksum != "unreleased":
-            script = migrate.upgrade_sql(revision)
-            assert hashlib.sha256(script.encode()).hexdigest() == checksum
+@pytest.mark.parametrize(
+    ("revision", "checksum"),
+    [
+        # Not released yet: until 0.1.0 is, it may change together with this line.
+        ("0001", "9dce1d91217318361f1300415edd73c0cfce5b77f45cbe9e9f795cfea402146c"),
+    ],
+)
+def test_released_migrations_never_change(revision: str, checksum: str) -> None:
+    """The script up to each revision, by its checksum. A new revision adds a line."""
+    script = migrate.upgrade_sql(revision)
+    assert hashlib.sha256(script.encode()).hexdigest() == checksum
 
 
 def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
