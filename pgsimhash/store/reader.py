@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 import psycopg
@@ -11,9 +12,13 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
+from pgsimhash.layout import COLLECTION_SHIFT, LAYOUTS
 from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
+
+_SLICES: Final = 64
+"""In how many statements a collection is read: it bounds what the server sends at a time."""
 
 
 def find(
@@ -65,6 +70,20 @@ def exists(
     parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(query("exists"), parameters).fetchone())
+
+
+def simhashes(connection: psycopg.Connection[Any], collection: Collection) -> NDArray[np.uint64]:
+    """Return all distinct simhashes of a collection, in slices of its first index."""
+    width = LAYOUTS[collection.layout].permutations[0].width
+    start = collection.collection_id << COLLECTION_SHIFT
+    borders = [start + (number << width) // _SLICES for number in range(_SLICES + 1)]
+    slices = []
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        for first, beyond in pairwise(borders):
+            parameters = {"first": first, "beyond": beyond}
+            found = cursor.execute(query("simhash_slice"), parameters).fetchone()
+            slices.append(np.frombuffer(found or b"", dtype=">u8").astype(np.uint64))
+    return np.concatenate(slices)
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

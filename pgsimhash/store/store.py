@@ -17,6 +17,7 @@ from pgsimhash.bits import check_distance, check_simhash
 from pgsimhash.connection import check_schema, translated_errors
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import (
     CollectionStatus,
     Match,
@@ -161,6 +162,27 @@ class Store:
         wanted = self._distance(distance)
         with self._read():
             return reader.exists(self._connection, self._collection, simhash, wanted)
+
+    def simhashes(self) -> NDArray[np.uint64]:
+        """Return all distinct simhashes of the collection: shape (n,), dtype uint64.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self._read():
+            return reader.simhashes(self._connection, self._collection)
+
+    def pairs(self, distance: int = 3) -> Pairs:
+        """Return every pair of known simhashes within ``distance`` bits, found in memory.
+
+        Needs about 40 bytes of memory a distinct simhash; see :func:`pgsimhash.find_pairs`.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..8.
+            StoreError: the database does not answer.
+        """
+        wanted = self._distance(distance)
+        return find_pairs(self.simhashes(), wanted)
 
     def ingest(self, url: str, html: str | bytes, *, distance: int | None = None) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
