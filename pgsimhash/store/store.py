@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -11,10 +10,9 @@ from typing import Any, Self
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.pq import TransactionStatus
 
 from pgsimhash.bits import check_distance, check_simhash
-from pgsimhash.connection import check_schema, translated_errors
+from pgsimhash.connection import check_schema
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.pairs import Pairs, find_pairs
@@ -37,6 +35,7 @@ from pgsimhash.store.batches import (
     write_in_batches,
 )
 from pgsimhash.store.collection import open_collection
+from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import delete_page, write_batch
 from pgsimhash.urls import check_url
@@ -66,9 +65,8 @@ class Store:
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
         """
-        self._connection = connection
-        self._owns_connection = owns_connection
-        with self._transaction():
+        self._session = Session(connection, owned=owns_connection)
+        with self._session.transaction():
             check_schema(connection)
             self._collection = open_collection(
                 connection, collection, DEFAULT_SCHEME.name, create=create
@@ -87,8 +85,7 @@ class Store:
 
     def close(self) -> None:
         """Close the connection, if the store opened it."""
-        if self._owns_connection:
-            self._connection.close()
+        self._session.close()
 
     @property
     def collection(self) -> str:
@@ -121,9 +118,9 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._read():
+        with self._session.read() as connection:
             return reader.find(
-                self._connection,
+                connection,
                 self._collection,
                 simhash,
                 wanted,
@@ -148,8 +145,8 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._read():
-            return reader.find_many(self._connection, self._collection, simhashes, wanted)
+        with self._session.read() as connection:
+            return reader.find_many(connection, self._collection, simhashes, wanted)
 
     def exists(self, simhash: int, distance: int = 3) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
@@ -160,8 +157,8 @@ class Store:
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
-        with self._read():
-            return reader.exists(self._connection, self._collection, simhash, wanted)
+        with self._session.read() as connection:
+            return reader.exists(connection, self._collection, simhash, wanted)
 
     def simhashes(self) -> NDArray[np.uint64]:
         """Return all distinct simhashes of the collection: shape (n,), dtype uint64.
@@ -169,8 +166,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._read():
-            return reader.simhashes(self._connection, self._collection)
+        with self._session.read() as connection:
+            return reader.simhashes(connection, self._collection)
 
     def pairs(self, distance: int = 3) -> Pairs:
         """Return every pair of known simhashes within ``distance`` bits, found in memory.
@@ -260,8 +257,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._read():
-            return reader.get(self._connection, self._collection, url)
+        with self._session.read() as connection:
+            return reader.get(connection, self._collection, url)
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
@@ -272,8 +269,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._transaction():
-            return delete_page(self._connection, self._collection, url)
+        with self._session.transaction() as connection:
+            return delete_page(connection, self._collection, url)
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
@@ -281,8 +278,8 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self._read():
-            return read_status(self._connection)
+        with self._session.read() as connection:
+            return read_status(connection)
 
     def _distance(self, distance: int | None) -> int:
         largest = LAYOUTS[self._collection.layout].distances[-1]
@@ -293,29 +290,7 @@ class Store:
         wanted = self._distance(distance)
 
         def write(records: list[PageRecord]) -> list[Verdict]:
-            with self._transaction():
-                return write_batch(self._connection, self._collection, records, wanted)
+            with self._session.transaction() as connection:
+                return write_batch(connection, self._collection, records, wanted)
 
         return write
-
-    @contextmanager
-    def _read(self) -> Iterator[None]:
-        """Run one statement, which needs no transaction, unless it is the caller's."""
-        if self._connection.info.transaction_status == TransactionStatus.IDLE:
-            with translated_errors(self._connection):
-                yield
-        else:
-            with self._transaction():
-                yield
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Run a block in a transaction, inside the caller's where there is one."""
-        connection = self._connection
-        with translated_errors(connection):
-            idle = connection.info.transaction_status == TransactionStatus.IDLE
-            if idle and not connection.autocommit:
-                # Begin what only the caller may commit: the block below is then a savepoint.
-                connection.execute("SELECT 1")
-            with connection.transaction():
-                yield
