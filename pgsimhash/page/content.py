@@ -26,6 +26,7 @@ _FRAME_TESTS: Final[tuple[Callable[[HtmlElement], bool], ...]] = (
     lambda node: node.get("role") == "main",
     lambda node: node.get("id") == "content",
 )
+_BLOCK_SHARE: Final = 0.8
 _FRAMES: Final = frozenset(["article", "main"])
 
 
@@ -33,9 +34,9 @@ def main_content(root: HtmlElement, outline: Outline) -> list[HtmlElement]:
     """Return the elements that hold the main content, in order, none inside another.
 
     Readability's choice stands if it holds at least 35% of the page's text. Otherwise it is the
-    first that does of ``article``, ``main``, ``role=main`` and ``id=content``, and else all that
-    is left of the page. Pages beyond :data:`NODES_MAX` and :data:`TEXT_MAX` are not shown
-    to readability.
+    first that does of ``article``, ``main``, ``role=main`` and ``id=content``, and else the
+    largest block of text: the innermost element with at least 80% of the page's. Pages beyond
+    :data:`NODES_MAX` and :data:`TEXT_MAX` are not shown to readability.
     """
     enough = _ENOUGH * outline.chars[0]
     large = [
@@ -51,7 +52,17 @@ def main_content(root: HtmlElement, outline: Outline) -> list[HtmlElement]:
         for index in large:
             if is_frame(outline.nodes[index]):
                 return [outline.nodes[index]]
-    return [root]
+    return [_largest_block(root, outline)]
+
+
+def _largest_block(root: HtmlElement, outline: Outline) -> HtmlElement:
+    held = dict(zip(outline.nodes, outline.chars, strict=True))
+    most = max(1.0, _BLOCK_SHARE * outline.chars[0])
+    inner: HtmlElement | None = root
+    while inner is not None:
+        block = inner
+        inner = next((child for child in block if held.get(child, 0) >= most), None)
+    return block
 
 
 class _Scorer(Document):  # type: ignore[misc]

@@ -95,6 +95,13 @@ def test_a_list_inside_the_story_stays() -> None:
     assert text_of(listed) == f"{ALONE} Bring boots Bring bread"
 
 
+def test_without_paragraphs_the_largest_block_is_the_story() -> None:
+    """Readability scores paragraphs; a list of items alone gives it nothing to score."""
+    items = "".join(f"<li>Item {name} of the ferryman's freight</li>" for name in "abcdefghijkl")
+    body = f"<div><span>Bay Weekly</span></div><div><section><ul>{items}</ul></section></div>"
+    assert text_of(body) == text_of(f"<ul>{items}</ul>")
+
+
 def test_plain_text_is_a_page_too() -> None:
     assert text_of("") == ""
     assert read_article("The ferry crosses every day.").markdown == "The ferry crosses every day."
