@@ -22,7 +22,6 @@ import click
 import psycopg
 
 from pgsimhash import Store, migrate, server
-from pgsimhash.connection import open_connection
 from pgsimhash.sources import SourceFailure, SourcePage, read_pages
 
 
@@ -66,7 +65,6 @@ def main(folder: Path, dsn: str | None, jobs: int, times: int) -> None:
             stack.callback(shutil.rmtree, home, ignore_errors=True)
             dsn = server.start(home)
         migrate.upgrade(dsn)
-        open_connection(dsn).close()
         connection = stack.enter_context(TimedConnection.connect(dsn, autocommit=True))
         store = Store(connection, f"bench-{time.time_ns()}")
         verdicts: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from alembic import context
 from sqlalchemy import Connection
+from sqlalchemy.schema import CreateSchema
 
 from pgsimhash.connection import resolve_dsn
 from pgsimhash.migrate import VERSION_TABLE, engine_for
@@ -37,7 +38,7 @@ def _run(connection: Connection | None) -> None:
         )
     with context.begin_transaction():
         # The version table needs its schema before Alembic creates it.
-        context.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        context.execute(CreateSchema(SCHEMA, if_not_exists=True))
         context.run_migrations()
 
 

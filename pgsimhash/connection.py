@@ -13,6 +13,7 @@ from psycopg.rows import scalar_row
 
 from pgsimhash import server
 from pgsimhash.errors import NoServerError, SchemaError, StoreError
+from pgsimhash.statements import query
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
 
@@ -20,7 +21,7 @@ REVISION: Final = "0001"
 """The schema revision that this version of the package works with."""
 
 _OLDEST_SERVER: Final = 140000
-_CONNECT_TIMEOUT: Final = 10
+_SETTINGS: Final = {"connect_timeout": "10", "application_name": "pgsimhash"}
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
@@ -45,10 +46,9 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
         StoreError: the server is older than PostgreSQL 14.
     """
     try:
-        settings = conninfo.conninfo_to_dict(dsn)
-        settings.setdefault("connect_timeout", _CONNECT_TIMEOUT)
-        settings.setdefault("application_name", "pgsimhash")
-        connection = psycopg.connect(autocommit=autocommit, **settings)  # type: ignore[arg-type]
+        given = conninfo.conninfo_to_dict(dsn)
+        others = {name: value for name, value in _SETTINGS.items() if name not in given}
+        connection = psycopg.connect(conninfo.make_conninfo(dsn, **others), autocommit=autocommit)
     except psycopg.ProgrammingError as error:
         raise NoServerError(
             f"the DSN cannot be read: {_first_line(error)}; it looks like "
@@ -87,10 +87,9 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     """Return the revision that the schema is at, None where it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        cursor.execute("SELECT to_regclass('pgsimhash.alembic_version') IS NOT NULL")
-        if not cursor.fetchone():
+        if not cursor.execute(query("schema_deployed")).fetchone():
             return None
-        found = cursor.execute("SELECT version_num FROM pgsimhash.alembic_version").fetchone()
+        found = cursor.execute(query("schema_revision")).fetchone()
     return None if found is None else str(found)
 
 

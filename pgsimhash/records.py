@@ -13,9 +13,6 @@ from pgsimhash.bits import format_simhash
 
 VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
 
-Reason = Literal["first_seen", "same_simhash", "within_distance", "unchanged"]
-"""Why a stored page got its verdict; one that failed has its ``PageError.reason`` instead."""
-
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
@@ -47,7 +44,9 @@ class Verdict:
     ``new``: nothing within the distance was known. ``identical`` (0-3 bits) and ``near`` (4-8
     bits): ``duplicate_of`` is the URL of the nearest known page, ``distance`` bits away (None
     where its simhash came in without a page). ``too_short`` and ``failed``: nothing was stored,
-    ``detail`` says why. ``reason`` is a short stable code. A page whose URL is known with this
+    ``detail`` says why. ``reason`` is a short stable code:
+    ``first_seen``, ``same_simhash``, ``within_distance`` or ``unchanged``, and for a page that was
+    not stored its ``PageError.reason``. A page whose URL is known with this
     very simhash is ``identical`` to itself with the reason ``unchanged``, and adds nothing.
     """
 

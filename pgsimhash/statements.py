@@ -38,9 +38,9 @@ def schema_statements(path: str, layout: Layout) -> list[str]:
 
 
 def prefix_expression(permutation: Permutation) -> str:
-    """Return the SQL expression for the prefix of the column ``simhash``."""
-    prefix = _templates().get_template("v0001/prefix.sql").get_def("prefix")
-    rendered: str = prefix.render(permutation=permutation, simhash="simhash")
+    """Return the SQL expression that a permutation's column is generated from."""
+    definition = _templates().get_template("v0001/prefix.sql").get_def("scoped_prefix")
+    rendered: str = definition.render(permutation=permutation, collection_shift=COLLECTION_SHIFT)
     return rendered
 
 

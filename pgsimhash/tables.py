@@ -27,7 +27,7 @@ from sqlalchemy import (
     text,
 )
 
-from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+from pgsimhash.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
 from pgsimhash.statements import prefix_expression
 
 SCHEMA: Final = "pgsimhash"
@@ -59,10 +59,7 @@ def _simhashes(layout: Layout) -> Table:
         Column(
             permutation.column,
             BigInteger,
-            Computed(
-                f"(collection_id::bigint << {COLLECTION_SHIFT}) | {prefix_expression(permutation)}",
-                persisted=True,
-            ),
+            Computed(prefix_expression(permutation), persisted=True),
             nullable=False,
         )
         for permutation in layout.permutations

@@ -1,4 +1,4 @@
-<%namespace file="prefix.sql" import="prefix"/>\
+<%namespace file="prefix.sql" import="prefix, scoped_prefix"/>\
 -- PostgreSQL has bit_count for bytea and bit only.
 CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -31,9 +31,9 @@ COMMENT ON FUNCTION pgsimhash.radii(integer) IS
 CREATE FUNCTION pgsimhash.prefix(simhash bigint, permutation integer, collection_id integer)
 RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (collection_id::bigint << ${collection_shift}) | CASE permutation
+    RETURN CASE permutation
 % for permutation in layout.permutations:
-        WHEN ${permutation.number} THEN ${prefix(permutation, "simhash")}
+        WHEN ${permutation.number} THEN ${scoped_prefix(permutation)}
 % endfor
     END;
 

@@ -1,4 +1,4 @@
-<%namespace file="prefix.sql" import="prefix"/>\
+<%namespace file="prefix.sql" import="scoped_prefix"/>\
 -- One row per distinct simhash of a collection, however many pages share it. The server fills
 -- the prefix columns, so that rows inserted by plain SQL are right too. With the collection's
 -- number above the prefix, every index is scoped to a collection without a further column; with
@@ -8,8 +8,7 @@ CREATE TABLE pgsimhash.simhashes (
     simhash bigint NOT NULL,
 % for permutation in layout.permutations:
     ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (
-        (collection_id::bigint << ${collection_shift})
-            | ${prefix(permutation, "simhash")}
+        ${scoped_prefix(permutation)}
     ) STORED,
 % endfor
     CONSTRAINT simhashes_pkey PRIMARY KEY (${layout.permutations[0].column}, simhash)

@@ -1,0 +1,1 @@
+SELECT to_regclass('pgsimhash.alembic_version') IS NOT NULL
