@@ -12,10 +12,13 @@ from sqlalchemy.schema import CreateSchema
 
 from pgsimhash.connection import resolve_dsn
 from pgsimhash.migrate import VERSION_TABLE, engine_for
-from pgsimhash.tables import SCHEMA, metadata
+from pgsimhash.tables import SCHEMA, metadata, simhashes
 
 
 def _include_name(name: str | None, kind: str, _parents: object) -> bool:
+    if kind == "table":
+        # The tables of other layouts come and go as collections choose them.
+        return not (name or "").startswith(f"{simhashes.name}_")
     return kind != "schema" or name == SCHEMA
 
 
@@ -23,6 +26,8 @@ def _run(connection: Connection | None) -> None:
     if connection is None:
         context.configure(
             dialect_name="postgresql",
+            # Any other style would double the percent signs in the script.
+            dialect_opts={"paramstyle": "named"},
             version_table=VERSION_TABLE,
             version_table_schema=SCHEMA,
             target_metadata=metadata,

@@ -24,6 +24,7 @@ from pgsimhash.errors import (
     StoreError,
     TooLargeError,
     TooShortError,
+    UnknownLayoutError,
     UnreadableError,
 )
 from pgsimhash.pairs import Pairs, find_pairs
@@ -54,6 +55,7 @@ __all__ = [
     "StoredPage",
     "TooLargeError",
     "TooShortError",
+    "UnknownLayoutError",
     "UnreadableError",
     "Verdict",
     "band",

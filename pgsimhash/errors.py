@@ -15,6 +15,10 @@ class InvalidDistanceError(PgsimhashError, ValueError):
     """A Hamming distance is outside what the collection's layout answers."""
 
 
+class UnknownLayoutError(PgsimhashError, ValueError):
+    """No layout has this name."""
+
+
 class InvalidWeightError(PgsimhashError, ValueError):
     """A feature's weight is negative or not finite, or the weights are too large together."""
 

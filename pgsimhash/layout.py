@@ -1,26 +1,31 @@
-"""Blocks, permutations, prefixes and probes: the geometry of the exact search.
+"""Layouts: how the 64 bits are cut into blocks, and what each distance must probe.
 
-A layout cuts the 64 bits of a simhash into blocks and gives each permutation of the blocks one
-column, which holds the leading block as a prefix (Manku, Jain, Das Sarma, WWW 2007, section 3).
-Where the prefix alone is probed, every match must have an unchanged block; by letting a probe
-flip up to ``radius`` bits of the prefix the same few columns answer every distance: if two
-simhashes differ in at most k bits and the radii satisfy sum(radius + 1) > k, then in some block
-they differ in at most that block's radius (pigeonhole; Norouzi, Punjani, Fleet, "Fast Exact
-Search in Hamming Space with Multi-Index Hashing", 2014, section 3).
+A layout gives each permutation of its blocks one column, which holds the leading blocks as a
+prefix (Manku, Jain, Das Sarma, WWW 2007, section 3). Where the prefix alone is probed, every
+match must have an unchanged prefix somewhere; by letting a probe flip up to ``radius`` bits of
+the prefix the same few columns answer every distance: if two simhashes differ in at most k bits
+and the radii of single blocks satisfy sum(radius + 1) > k, then in some block they differ in at
+most that block's radius (pigeonhole; Norouzi, Punjani, Fleet, "Fast Exact Search in Hamming
+Space with Multi-Index Hashing", 2014, section 3).
 
 Everything in SQL that depends on the layout is rendered from here.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import BITS, NEAR_MAX, check_distance, check_simhash, to_bigint
+from pgsimhash.bits import BITS, check_distance
+from pgsimhash.errors import UnknownLayoutError
+from pgsimhash.permutation import Block, Permutation
 
 COLLECTION_SHIFT: Final = 40
 """A prefix column holds the collection's number above this bit and the prefix below it."""
@@ -30,113 +35,22 @@ COLLECTION_MAX: Final = (1 << (63 - COLLECTION_SHIFT)) - 1
 NOT_PROBED: Final = -1
 """The radius of a permutation that a distance does not need."""
 
+DISTANCE_MAX: Final = 12
+"""No layout is asked for more: beyond it matches by chance crowd out the true ones."""
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A run of ``width`` bits that starts ``shift`` bits above the lowest."""
-
-    width: int
-    shift: int
-
-    @property
-    def mask(self) -> int:
-        """The block's bits, shifted down to bit 0."""
-        return (1 << self.width) - 1
+PROBES_MAX: Final = 20_000
+"""A distance that would take a layout more probes than this is not offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permutation:
-    """One order of the blocks, known by the blocks it brings to the front.
-
-    ``number`` counts from 1 and names the column ``prefix_<number>``; the prefix is the bits of
-    the blocks in ``leading``, in their order; ``trailing`` are the others.
-    """
-
-    number: int
-    leading: tuple[Block, ...]
-    trailing: tuple[Block, ...]
-
-    @property
-    def width(self) -> int:
-        """How many bits the prefix has."""
-        return sum(block.width for block in self.leading)
-
-    @property
-    def places(self) -> list[tuple[Block, int]]:
-        """Each leading block, and how many bits of the prefix come behind it."""
-        position, found = self.width, []
-        for block in self.leading:
-            position -= block.width
-            found.append((block, position))
-        return found
-
-    @property
-    def bits(self) -> int:
-        """The leading blocks' bits where they are in a simhash, as PostgreSQL's bigint."""
-        return to_bigint(sum(block.mask << block.shift for block in self.leading))
-
-    @property
-    def column(self) -> str:
-        """The name of the column that holds the prefix."""
-        return f"prefix_{self.number}"
-
-    def prefix(self, simhash: int) -> int:
-        """Return the prefix of ``simhash`` (0 <= prefix < 2**width)."""
-        number = check_simhash(simhash)
-        return sum(
-            ((number >> block.shift) & block.mask) << position for block, position in self.places
-        )
-
-    def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return a new array of permuted simhashes, the prefix in the highest bits."""
-        permuted = np.zeros_like(simhashes)
-        position = BITS
-        for block in _joined((*self.leading, *self.trailing)):
-            position -= block.width
-            moved = simhashes >> np.uint64(block.shift)
-            moved &= np.uint64(block.mask)
-            moved <<= np.uint64(position)
-            permuted |= moved
-        return permuted
-
-    def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the simhashes that :meth:`permute` made ``permuted`` of."""
-        simhashes = np.zeros_like(permuted)
-        position = BITS
-        for block in _joined((*self.leading, *self.trailing)):
-            position -= block.width
-            moved = permuted >> np.uint64(position)
-            moved &= np.uint64(block.mask)
-            moved <<= np.uint64(block.shift)
-            simhashes |= moved
-        return simhashes
-
-    def flips(self, radius: int) -> list[int]:
-        """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
-        return sorted(
-            sum(1 << bit for bit in bits)
-            for count in range(radius + 1)
-            for bits in combinations(range(self.width), count)
-        )
-
-
-def _joined(blocks: tuple[Block, ...]) -> list[Block]:
-    """Join the blocks that are neighbours in the simhash as well."""
-    joined: list[Block] = []
-    for block in blocks:
-        if joined and joined[-1].shift == block.shift + block.width:
-            joined[-1] = Block(joined[-1].width + block.width, block.shift)
-        else:
-            joined.append(block)
-    return joined
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """A partition of the 64 bits into blocks, with a permutation for each choice of some.
 
     ``widths`` are the blocks from the highest bit down; every permutation brings ``leading`` of
-    them to the front ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2).
+    them to the front ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2). With
+    ``inner``, the bits that the one leading block leaves are cut into so many blocks again, and
+    each of these follows it in a permutation of its own (the paper's 16 tables of section 3.1.3).
+    ``bits`` is 64 but in proofs by exhaustion.
 
     Raises:
         ValueError: the widths do not add up to 64, or a prefix would be too wide.
@@ -145,60 +59,108 @@ class Layout:
     name: str
     widths: tuple[int, ...]
     leading: int = 1
+    inner: int = 0
+    bits: int = BITS
 
     def __post_init__(self) -> None:
-        if sum(self.widths) != BITS or min(self.widths) < 1:
-            raise ValueError(f"the blocks of a layout add up to {BITS} bits, not {self.widths}")
+        if sum(self.widths) != self.bits or min(self.widths) < 1:
+            raise ValueError(
+                f"the blocks of a layout add up to {self.bits} bits, not {self.widths}"
+            )
         if not 0 < self.leading < len(self.widths):
             raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
+        if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
+            raise ValueError("inner blocks follow one leading block, and have a bit or more each")
         if any(permutation.width > COLLECTION_SHIFT for permutation in self.permutations):
             raise ValueError(f"a prefix has at most {COLLECTION_SHIFT} bits; use smaller blocks")
 
+    @cached_property
+    def suffix(self) -> str:
+        """What the layout's name adds to those of its table and functions; none by default."""
+        return "" if self.name == _DEFAULT_NAME else "_" + re.sub(r"\W+", "_", self.name)
+
     @property
+    def table(self) -> str:
+        """The name of the table with its columns, in the schema ``pgsimhash``."""
+        return f"simhashes{self.suffix}"
+
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks, from the highest bits to the lowest."""
-        shift, found = BITS, []
+        shift, found = self.bits, []
         for width in self.widths:
             shift -= width
             found.append(Block(width, shift))
         return tuple(found)
 
-    @property
+    @cached_property
     def permutations(self) -> tuple[Permutation, ...]:
         """The permutations in the order of their columns."""
         return tuple(
-            Permutation(number, front, tuple(block for block in self.blocks if block not in front))
-            for number, front in enumerate(combinations(self.blocks, self.leading), start=1)
+            Permutation(number, leading, trailing)
+            for number, (leading, trailing) in enumerate(self._choices(), start=1)
         )
 
     @property
-    def distances(self) -> range:
-        """The distances a lookup may ask for."""
-        return range(NEAR_MAX + 1)
+    def permutations_by_width(self) -> dict[int, list[int]]:
+        """The numbers of the permutations whose prefixes have each width."""
+        found: dict[int, list[int]] = {}
+        for permutation in self.permutations:
+            found.setdefault(permutation.width, []).append(permutation.number)
+        return found
 
-    @property
-    def largest_radius(self) -> int:
-        """The largest radius that any distance of this layout needs."""
-        return max(max(self.radii(distance)) for distance in self.distances)
+    def _choices(self) -> Iterator[tuple[tuple[Block, ...], tuple[Block, ...]]]:
+        for front in combinations(self.blocks, self.leading):
+            rest = tuple(block for block in self.blocks if block not in front)
+            if not self.inner:
+                yield front, rest
+                continue
+            pieces = _cut(rest, self.inner)
+            for number, piece in enumerate(pieces):
+                others = pieces[:number] + pieces[number + 1 :]
+                yield (*front, *piece), tuple(block for other in others for block in other)
+
+    @cached_property
+    def distances(self) -> range:
+        """The distances a lookup may ask for: 0 to the largest that is affordable."""
+        largest = 0
+        while largest < DISTANCE_MAX and self.probes(largest + 1) <= PROBES_MAX:
+            largest += 1
+        return range(largest + 1)
+
+    def probes(self, distance: int) -> int:
+        """Return how many probes a lookup of ``distance`` takes over all permutations."""
+        return sum(
+            permutation.probes(radius)
+            for permutation, radius in zip(self.permutations, self._radii(distance), strict=True)
+        )
 
     def radii(self, distance: int) -> tuple[int, ...]:
         """Return one radius for each permutation, so that no match within ``distance`` is missed.
 
         With one leading block each, the radii add up, with one more for each permutation, to
         exactly ``distance + 1``; the first blocks take the larger ones. ``NOT_PROBED`` marks a
-        permutation that is not needed. With several leading blocks all radii are the same: what
-        the blocks with the fewest differing bits hold when these are spread most evenly.
+        permutation that is not needed. Otherwise all radii are the same: the fewest bits that
+        some prefix must hold however the differing bits are spread.
 
         Raises:
             InvalidDistanceError: ``distance`` is not in :attr:`distances`.
         """
-        bits = check_distance(distance, self.distances[-1])
+        return self._radii(check_distance(distance, self.distances[-1]))
+
+    def _radii(self, distance: int) -> tuple[int, ...]:
         blocks = len(self.widths)
+        if self.inner:
+            # The emptiest block holds `first` bits, the emptiest inner block its share of the rest.
+            radius = max(
+                first + (distance - first) // self.inner for first in range(distance // blocks + 1)
+            )
+            return (radius,) * len(self.permutations)
         if self.leading > 1:
-            least, more = divmod(bits, blocks)
+            least, more = divmod(distance, blocks)
             radius = self.leading * least + max(0, self.leading - (blocks - more))
             return (radius,) * len(self.permutations)
-        share, extra = divmod(bits + 1, blocks)
+        share, extra = divmod(distance + 1, blocks)
         return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
 
     def prefixes(self, simhashes: NDArray[np.uint64], collection_id: int) -> NDArray[np.int64]:
@@ -217,8 +179,54 @@ class Layout:
         return scoped.astype(np.int64)
 
 
-THREE_BLOCKS: Final = Layout("22+21+21", (22, 21, 21))
+def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
+    """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
+    bits = [block.shift + bit for block in blocks for bit in range(block.width - 1, -1, -1)]
+    borders = [len(bits) * number // count for number in range(count + 1)]
+    return [_runs(bits[start:end]) for start, end in pairwise(borders)]
 
-LAYOUTS: Final = {layout.name: layout for layout in (THREE_BLOCKS,)}
+
+def _runs(bits: list[int]) -> tuple[Block, ...]:
+    """Return descending bit numbers as blocks of neighbours."""
+    runs: list[Block] = []
+    for bit in bits:
+        if runs and runs[-1].shift == bit + 1:
+            runs[-1] = Block(runs[-1].width + 1, bit)
+        else:
+            runs.append(Block(1, bit))
+    return tuple(runs)
+
+
+_DEFAULT_NAME: Final = "22+21+21"
+
+THREE_BLOCKS: Final = Layout(_DEFAULT_NAME, (22, 21, 21))
 
 DEFAULT_LAYOUT: Final = THREE_BLOCKS
+
+LAYOUTS: Final = {
+    layout.name: layout
+    for layout in (
+        THREE_BLOCKS,
+        Layout("32+32", (32, 32)),
+        Layout("16+16+16+16", (16,) * 4),
+        Layout("5 choose 2", (13, 13, 13, 13, 12), leading=2),
+        Layout("4x4", (16,) * 4, inner=4),
+        Layout("6 choose 3", (11, 11, 11, 11, 10, 10), leading=3),
+        Layout("8 choose 2", (8,) * 8, leading=2),
+    )
+}
+"""The layouts that can be deployed, by name; "4x4" and "8 choose 2" are the paper's."""
+
+
+def get_layout(name: str) -> Layout:
+    """Return the layout called ``name``.
+
+    Raises:
+        UnknownLayoutError: there is none.
+    """
+    try:
+        return LAYOUTS[name]
+    except KeyError:
+        raise UnknownLayoutError(
+            f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}"
+        ) from None

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
-from pgsimhash.layout import COLLECTION_SHIFT, Layout, Permutation
+from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
+from pgsimhash.permutation import Permutation
 
 _CHUNK: Final = 1 << 14
 """How many simhashes are worked on at a time: they stay in the processor's cache."""
@@ -48,14 +49,14 @@ def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
 
     Args:
         simhashes: shape (n,), dtype uint64.
-        distance: the largest number of differing bits, 0 to 8.
+        distance: the largest number of differing bits, 0 to 12.
 
     Raises:
         InvalidSimhashError: the array has another shape or dtype.
-        InvalidDistanceError: ``distance`` is not in 0..8.
+        InvalidDistanceError: ``distance`` is not in 0..12.
     """
     values = _distinct(check_simhashes(simhashes))
-    layout = _layout_for(check_distance(distance), len(simhashes))
+    layout = _layout_for(check_distance(distance, DISTANCE_MAX), len(simhashes))
     found = [
         pairs
         for permutation in layout.permutations

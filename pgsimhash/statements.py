@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString
+from typing import Final, LiteralString
 
 from mako.lookup import TemplateLookup
 
-from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, Layout, Permutation
+from pgsimhash.bits import NEAR_MAX
+from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX, Layout
+from pgsimhash.permutation import Permutation
+
+LAYOUT_PARTS: Final = ("simhashes", "indexes", "lookups")
+"""The schema files that are rendered once for each layout in use."""
 
 
 def _read(path: str) -> LiteralString:
@@ -26,12 +31,29 @@ def query(name: str) -> LiteralString:
     return _read(f"queries/{name}.sql")
 
 
-def schema_statements(path: str, layout: Layout) -> list[str]:
-    """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``."""
+def schema_statements(
+    path: str, layout: Layout, *, indexed: bool = True, concurrently: bool = False
+) -> list[str]:
+    """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``.
+
+    Args:
+        path: such as ``v0001/lookups.sql``.
+        layout: what to render for.
+        indexed: whether the layout counts as indexed from the beginning.
+        concurrently: whether indexes are built beside writers, each outside a transaction.
+    """
     script = (
         _templates()
         .get_template(path)
-        .render(layout=layout, collection_shift=COLLECTION_SHIFT, collection_max=COLLECTION_MAX)
+        .render(
+            layout=layout,
+            indexed=indexed,
+            concurrently=concurrently,
+            collection_shift=COLLECTION_SHIFT,
+            collection_max=COLLECTION_MAX,
+            near_max=NEAR_MAX,
+            distance_max=DISTANCE_MAX,
+        )
     )
     # Each statement ends with a semicolon at the end of a paragraph.
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]

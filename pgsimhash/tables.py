@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Computed,
@@ -27,6 +28,7 @@ from sqlalchemy import (
     text,
 )
 
+from pgsimhash.bits import NEAR_MAX
 from pgsimhash.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
 from pgsimhash.statements import prefix_expression
 
@@ -34,18 +36,38 @@ SCHEMA: Final = "pgsimhash"
 
 metadata = MetaData(schema=SCHEMA)
 
+layouts = Table(
+    "layouts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("suffix", Text, nullable=False),
+    Column("indexed", Boolean, nullable=False),
+    Column("largest_distance", SmallInteger, nullable=False),
+    Column("prefix_bits", SmallInteger, nullable=False),
+    UniqueConstraint("suffix", name="layouts_suffix_key"),
+    comment="The block layouts that are deployed: each has its table simhashes<suffix> and "
+    "functions.",
+)
+
 collections = Table(
     "collections",
     metadata,
     Column("collection_id", Integer, Identity(always=True), primary_key=True),
     Column("name", Text, nullable=False),
     Column("scheme", Text, nullable=False),
-    Column("layout", Text, nullable=False, server_default=DEFAULT_LAYOUT.name),
+    Column(
+        "layout",
+        Text,
+        ForeignKey(layouts.c.name),
+        nullable=False,
+        server_default=DEFAULT_LAYOUT.name,
+    ),
+    Column("next_layout", Text, ForeignKey(layouts.c.name)),
     Column(
         "default_distance",
         SmallInteger,
         nullable=False,
-        server_default=str(DEFAULT_LAYOUT.distances[-1]),
+        server_default=str(NEAR_MAX),
     ),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("name", name="collections_name_key"),
@@ -68,7 +90,7 @@ def _simhashes(layout: Layout) -> Table:
     return Table(
         "simhashes",
         metadata,
-        Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+        Column("collection_id", Integer, nullable=False),
         Column("simhash", BigInteger, nullable=False),
         *columns,
         PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),

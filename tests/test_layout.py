@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
 
@@ -10,21 +11,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import InvalidDistanceError
-from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, NOT_PROBED, Layout
+from numpy.typing import NDArray
 
-FIVE_CHOOSE_TWO = Layout("13+13+13+13+12 choose 2", (13, 13, 13, 13, 12), leading=2)
-LAYOUTS = [
+from pgsimhash import InvalidDistanceError, UnknownLayoutError
+from pgsimhash.layout import (
+    COLLECTION_MAX,
+    COLLECTION_SHIFT,
     DEFAULT_LAYOUT,
-    Layout("16+16+16+16", (16, 16, 16, 16)),
-    Layout("32+32", (32, 32)),
-    FIVE_CHOOSE_TWO,
-    Layout("11+11+11+11+10+10 choose 3", (11, 11, 11, 11, 10, 10), leading=3),
+    DISTANCE_MAX,
+    LAYOUTS,
+    NOT_PROBED,
+    PROBES_MAX,
+    Layout,
+    get_layout,
+)
+from pgsimhash.permutation import Block
+
+FIVE_CHOOSE_TWO = LAYOUTS["5 choose 2"]
+every_layout = pytest.mark.parametrize(
+    "layout", LAYOUTS.values(), ids=lambda layout: layout.name.replace(" ", "-")
+)
+
+# The same forms as the layouts above, with few enough bits to try every pair of simhashes.
+SMALL = [
+    Layout("three blocks", (5, 4, 4), bits=13),
+    Layout("two blocks", (6, 6), bits=12),
+    Layout("four blocks", (3, 3, 3, 3), bits=12),
+    Layout("5 choose 2", (3, 3, 3, 3, 2), leading=2, bits=14),
+    Layout("4x4", (4, 4, 4, 4), inner=4, bits=16),
+    Layout("uneven 3x3", (5, 5, 4), inner=3, bits=14),
+    Layout("6 choose 3", (3, 3, 3, 3, 2, 2), leading=3, bits=16),
+    Layout("8 choose 2", (2,) * 8, leading=2, bits=16),
 ]
-every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+small_layouts = pytest.mark.parametrize("layout", SMALL, ids=lambda layout: layout.name)
 
 simhashes = st.integers(0, 2**64 - 1)
-distances = st.integers(DEFAULT_LAYOUT.distances[0], DEFAULT_LAYOUT.distances[-1])
 
 
 def seen_by(layout: Layout, a: int, b: int, distance: int) -> list[int]:
@@ -36,24 +57,62 @@ def seen_by(layout: Layout, a: int, b: int, distance: int) -> list[int]:
     ]
 
 
+def fewest_beyond(layout: Layout, masks: NDArray[np.uint64], radii: Sequence[int]) -> int:
+    """How many differing bits are not seen by any permutation: the least over all masks."""
+    unseen = np.ones(len(masks), dtype=np.bool_)
+    for permutation, radius in zip(layout.permutations, radii, strict=True):
+        bits = np.uint64(permutation.bits % 2**64)
+        unseen &= np.bitwise_count(masks & bits).astype(np.int64) > radius
+    return int(np.bitwise_count(masks[unseen]).min(initial=layout.bits + 1))
+
+
+@small_layouts
+def test_proof_by_exhaustion_that_no_pair_within_the_distance_is_missed(layout: Layout) -> None:
+    """Whether a pair is seen depends on its differing bits alone, and these are all of them."""
+    masks = np.arange(2**layout.bits, dtype=np.uint64)
+    for distance in layout.distances:
+        assert fewest_beyond(layout, masks, layout.radii(distance)) > distance
+
+
+@small_layouts
+def test_smaller_radii_would_miss_a_pair(layout: Layout) -> None:
+    masks = np.arange(2**layout.bits, dtype=np.uint64)
+    for distance in layout.distances:
+        radii = layout.radii(distance)
+        if any(
+            radius >= permutation.width
+            for permutation, radius in zip(layout.permutations, radii, strict=True)
+        ):
+            continue  # at this distance some permutation sees every pair there is
+        if layout.leading == 1 and not layout.inner:
+            smaller = [
+                [*radii[:at], radius - 1, *radii[at + 1 :]] for at, radius in enumerate(radii)
+            ]
+            smaller = [some for some in smaller if min(some) >= NOT_PROBED]
+        else:
+            smaller = [[radius - 1 for radius in radii]]
+        for some in smaller:
+            assert fewest_beyond(layout, masks, some) <= distance
+
+
 @every_layout
 @given(simhash=simhashes, data=st.data())
 def test_whatever_bits_are_flipped_some_permutation_sees_the_pair(
     layout: Layout, simhash: int, data: st.DataObject
 ) -> None:
-    distance = data.draw(distances)
+    distance = data.draw(st.sampled_from(layout.distances))
     flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
     other = simhash ^ sum(1 << bit for bit in flipped)
     assert seen_by(layout, simhash, other, distance)
 
 
 @every_layout
-@pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
-def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(
-    layout: Layout, distance: int
-) -> None:
-    """Exhaustive: which bits of a block differ does not matter, only how many do."""
+def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(layout: Layout) -> None:
+    """Exhaustive at 64 bits: which bits of a block differ does not matter, only how many do."""
+    if layout.inner:
+        pytest.skip("its inner blocks are not blocks of one partition")
     blocks = len(layout.widths)
+    distance = min(6, layout.distances[-1])
     # Stars and bars: all tuples of `blocks` counts that add up to `distance`.
     spreads = 0
     for bars in combinations(range(distance + blocks - 1), blocks - 1):
@@ -66,6 +125,50 @@ def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(
         assert seen_by(layout, 0, other, distance), counts
         spreads += 1
     assert spreads == comb(distance + blocks - 1, blocks - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "permutations", "largest_exact_match"),
+    [
+        ("22+21+21", 3, 2),
+        ("32+32", 2, 1),
+        ("16+16+16+16", 4, 3),
+        ("5 choose 2", 10, 3),
+        ("4x4", 16, 3),
+        ("6 choose 3", 20, 3),
+        ("8 choose 2", 28, 6),
+    ],
+)
+def test_the_layouts_of_the_paper_answer_their_distance_without_a_flip(
+    name: str, permutations: int, largest_exact_match: int
+) -> None:
+    """Manku, Jain, Das Sarma, WWW 2007, section 3.1.2: tables against distance."""
+    layout = LAYOUTS[name]
+    assert len(layout.permutations) == permutations
+    assert max(layout.radii(largest_exact_match)) == 0
+    assert max(layout.radii(largest_exact_match + 1)) == 1
+
+
+def test_the_inner_blocks_of_a_nested_layout_cut_what_the_leading_block_leaves() -> None:
+    first, *_, last = LAYOUTS["4x4"].permutations
+    assert first.leading == (Block(16, 48), Block(12, 36))
+    assert last.leading == (Block(16, 0), Block(12, 16))
+    across = LAYOUTS["4x4"].permutations[5]
+    assert across.leading == (Block(16, 32), Block(4, 48), Block(8, 24))
+    assert {permutation.width for permutation in LAYOUTS["4x4"].permutations} == {28}
+
+
+def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
+    for layout in LAYOUTS.values():
+        largest = layout.distances[-1]
+        assert layout.probes(largest) <= PROBES_MAX
+        assert largest == DISTANCE_MAX or layout.probes(largest + 1) > PROBES_MAX
+    assert LAYOUTS["32+32"].distances == range(8)
+
+
+def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(UnknownLayoutError, match="there are: .*5 choose 2"):
+        get_layout("7 choose 8")
 
 
 @pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
@@ -83,7 +186,7 @@ def test_choosing_enough_blocks_needs_no_flips() -> None:
 
 def test_a_distance_beyond_the_layout_is_refused() -> None:
     with pytest.raises(InvalidDistanceError):
-        DEFAULT_LAYOUT.radii(9)
+        DEFAULT_LAYOUT.radii(13)
 
 
 def test_flips_are_all_masks_of_few_bits_each_once() -> None:
@@ -156,3 +259,8 @@ def test_a_collection_number_that_would_overflow_is_refused(collection_id: int) 
 def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], leading: int) -> None:
     with pytest.raises(ValueError, match="block"):
         Layout("wrong", widths, leading)
+
+
+def test_inner_blocks_follow_one_leading_block() -> None:
+    with pytest.raises(ValueError, match="inner blocks"):
+        Layout("wrong", (16,) * 4, leading=2, inner=4)

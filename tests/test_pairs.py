@@ -93,4 +93,4 @@ def test_what_is_no_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> 
 
 def test_a_distance_beyond_the_search_is_refused() -> None:
     with pytest.raises(InvalidDistanceError):
-        find_pairs(np.array([1], dtype=np.uint64), 9)
+        find_pairs(np.array([1], dtype=np.uint64), 13)

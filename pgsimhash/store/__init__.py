@@ -18,6 +18,7 @@ def connect(
     *,
     collection: str = "default",
     create: bool = True,
+    layout: str | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
@@ -27,6 +28,8 @@ def connect(
             the embedded server, whose schema is deployed and upgraded on the way.
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
+        layout: the layout of a collection that is created, by name; by default the database's,
+            which is "22+21+21" unless that was changed. ``pgsimhash plan`` compares them.
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
 
@@ -36,11 +39,12 @@ def connect(
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it holds another
             scheme or layout.
+        UnknownLayoutError: there is no such layout.
     """
     if connection is not None:
         if dsn is not None:
             raise TypeError("give connect() a dsn or a connection, not both")
-        return Store(connection, collection, create=create)
+        return Store(connection, collection, create=create, layout=layout)
     where = configured_dsn(dsn)
     own = open_connection(where or server.start(), autocommit=True)
     try:
@@ -49,7 +53,7 @@ def connect(
             from pgsimhash.migrate import upgrade
 
             upgrade(own.info.dsn)
-        return Store(own, collection, create=create, owns_connection=True)
+        return Store(own, collection, create=create, layout=layout, owns_connection=True)
     except BaseException:
         own.close()
         raise

@@ -1,4 +1,4 @@
-"""The collection a store works in: found or created, and checked."""
+"""The collection a store works in: found or created, checked and locked."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, scalar_row, tuple_row
 
-from pgsimhash.errors import CollectionError
-from pgsimhash.layout import DEFAULT_LAYOUT, Layout
+from pgsimhash.bits import NEAR_MAX, check_distance
+from pgsimhash.errors import CollectionError, StoreError
+from pgsimhash.layout import LAYOUTS, get_layout
 from pgsimhash.statements import query
+from pgsimhash.store.layouts import default_layout, deploy_layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,37 +23,94 @@ class Collection:
     name: str
     scheme: str
     layout: str
+    next_layout: str | None
     default_distance: int
 
 
 def open_collection(
-    connection: psycopg.Connection[Any], name: str, scheme: str, *, create: bool
+    connection: psycopg.Connection[Any],
+    name: str,
+    scheme: str,
+    *,
+    create: bool,
+    layout: str | None = None,
 ) -> Collection:
     """Return the collection ``name``, created with ``scheme`` where it is missing.
 
     Raises:
         CollectionError: it is missing and ``create`` is false, or it holds another scheme or
             layout.
+        UnknownLayoutError: there is no such layout.
     """
-    found = _find(connection, name)
+    found = find_collection(connection, name)
     if found is None and create:
-        connection.execute(
-            query("create_collection"),
-            {"name": name, "scheme": scheme, "layout": DEFAULT_LAYOUT.name},
-        )
-        found = _find(connection, name)
+        found = create_collection(connection, name, scheme, layout=layout)
     if found is None:
         raise CollectionError(
             f"collection {name!r} does not exist{_known(connection)}; "
             f"run: pgsimhash ingest --collection {name} PATH"
         )
-    _check(found, scheme, DEFAULT_LAYOUT)
+    _check(found, scheme, layout)
     return found
 
 
-def _find(connection: psycopg.Connection[Any], name: str) -> Collection | None:
+def create_collection(
+    connection: psycopg.Connection[Any],
+    name: str,
+    scheme: str,
+    *,
+    layout: str | None = None,
+    distance: int | None = None,
+) -> Collection:
+    """Return the collection ``name``, created where it is missing.
+
+    Args:
+        connection: where to create it.
+        name: what to call it.
+        scheme: the name of the scheme whose simhashes it holds.
+        layout: the name of its layout, deployed where it is not yet; by default the database's.
+        distance: its default distance; by default 8, or what the layout answers.
+
+    Raises:
+        UnknownLayoutError: there is no such layout.
+        InvalidDistanceError: the layout does not answer ``distance``.
+    """
+    chosen = default_layout(connection) if layout is None else get_layout(layout)
+    largest = chosen.distances[-1]
+    wanted = min(NEAR_MAX, largest) if distance is None else check_distance(distance, largest)
+    deploy_layout(connection, chosen)
+    connection.execute(
+        query("create_collection"),
+        {"name": name, "scheme": scheme, "layout": chosen.name, "distance": wanted},
+    )
+    made = find_collection(connection, name)
+    if made is None:
+        raise CollectionError(f"collection {name!r} was deleted while it was created; try again")
+    return made
+
+
+def find_collection(connection: psycopg.Connection[Any], name: str) -> Collection | None:
+    """Return the collection ``name``, None where there is none."""
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("collection"), {"name": name}).fetchone()
+
+
+def lock_collection(connection: psycopg.Connection[Any], collection: Collection) -> None:
+    """Wait until no other writer works on the collection, and hold it until the commit.
+
+    Raises:
+        StoreError: the transaction's isolation level is not READ COMMITTED.
+    """
+    scope = {"collection_id": collection.collection_id}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(query("lock_collection"), scope).fetchone()
+    # Under one snapshot for the whole transaction, rows that another writer committed while we
+    # waited for the lock would stay unseen.
+    if row is not None and row[1] != "read committed":
+        raise StoreError(
+            f"the connection's isolation level is {row[1]}, under which near-copies by other "
+            "writers would be missed; set it to READ COMMITTED"
+        )
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:
@@ -60,15 +119,21 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _check(collection: Collection, scheme: str, layout: Layout) -> None:
-    other = f"run again with --collection {collection.name}-2 to start another collection"
+def _check(collection: Collection, scheme: str, layout: str | None) -> None:
+    name = collection.name
     if collection.scheme != scheme:
         raise CollectionError(
-            f"collection {collection.name!r} holds simhashes of scheme {collection.scheme!r}, "
-            f"which cannot be compared with {scheme!r}; {other}"
+            f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
+            f"which cannot be compared with {scheme!r}; run again with --collection {name}-2 to "
+            "start another collection"
         )
-    if collection.layout != layout.name:
+    if collection.layout not in LAYOUTS:
         raise CollectionError(
-            f"collection {collection.name!r} has layout {collection.layout!r} and this version "
-            f"of pgsimhash searches {layout.name!r}; {other}"
+            f"collection {name!r} has layout {collection.layout!r}, which this version of "
+            "pgsimhash does not know; run: pip install --upgrade pgsimhash"
+        )
+    if layout is not None and collection.layout != get_layout(layout).name:
+        raise CollectionError(
+            f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
+            f"run: pgsimhash relayout {name} '{layout}'"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
-from pgsimhash.layout import COLLECTION_SHIFT, LAYOUTS
 from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, find_collection
 
 _SLICES: Final = 64
 """In how many statements a collection is read: it bounds what the server sends at a time."""
@@ -74,16 +72,18 @@ def exists(
 
 def simhashes(connection: psycopg.Connection[Any], collection: Collection) -> NDArray[np.uint64]:
     """Return all distinct simhashes of a collection, in slices of its first index."""
-    width = LAYOUTS[collection.layout].permutations[0].width
-    start = collection.collection_id << COLLECTION_SHIFT
-    borders = [start + (number << width) // _SLICES for number in range(_SLICES + 1)]
-    slices = []
-    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        for first, beyond in pairwise(borders):
-            parameters = {"first": first, "beyond": beyond}
-            found = cursor.execute(query("simhash_slice"), parameters).fetchone()
-            slices.append(np.frombuffer(found or b"", dtype=">u8").astype(np.uint64))
-    return np.concatenate(slices)
+    while True:
+        before = find_collection(connection, collection.name)
+        slices = []
+        with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+            for number in range(_SLICES):
+                parameters = {"collection": collection.name, "number": number, "slices": _SLICES}
+                found = cursor.execute(query("simhash_slice"), parameters).fetchone()
+                slices.append(np.frombuffer(found or b"", dtype=">u8").astype(np.uint64))
+        after = find_collection(connection, collection.name)
+        # Slices of two layouts do not fit together.
+        if before is None or after is None or before.layout == after.layout:
+            return np.concatenate(slices)
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

@@ -12,9 +12,9 @@ import psycopg
 from numpy.typing import NDArray
 
 from pgsimhash.bits import check_distance, check_simhash
-from pgsimhash.connection import check_schema
+from pgsimhash.connection import check_schema, translated_errors
 from pgsimhash.extraction import extract_many
-from pgsimhash.layout import LAYOUTS
+from pgsimhash.layout import get_layout
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import (
     CollectionStatus,
@@ -35,6 +35,7 @@ from pgsimhash.store.batches import (
     write_in_batches,
 )
 from pgsimhash.store.collection import open_collection
+from pgsimhash.store.relayout import Progress, relayout
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import delete_page, write_batch
@@ -56,6 +57,7 @@ class Store:
         collection: str = "default",
         *,
         create: bool = True,
+        layout: str | None = None,
         owns_connection: bool = False,
     ) -> None:
         """Open ``collection`` over ``connection``, creating it where ``create`` is true.
@@ -64,12 +66,13 @@ class Store:
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
+            UnknownLayoutError: there is no such layout.
         """
         self._session = Session(connection, owned=owns_connection)
         with self._session.transaction():
             check_schema(connection)
             self._collection = open_collection(
-                connection, collection, DEFAULT_SCHEME.name, create=create
+                connection, collection, DEFAULT_SCHEME.name, create=create, layout=layout
             )
 
     def __enter__(self) -> Self:
@@ -91,6 +94,11 @@ class Store:
     def collection(self) -> str:
         """The name of the collection."""
         return self._collection.name
+
+    @property
+    def layout(self) -> str:
+        """The name of the collection's layout when the store was opened or changed it."""
+        return self._collection.layout
 
     def find(
         self,
@@ -114,7 +122,7 @@ class Store:
 
         Raises:
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
@@ -141,7 +149,7 @@ class Store:
 
         Raises:
             InvalidSimhashError: the array has another shape or dtype.
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
@@ -153,7 +161,7 @@ class Store:
 
         Raises:
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
@@ -175,7 +183,7 @@ class Store:
         Needs about 40 bytes of memory a distinct simhash; see :func:`pgsimhash.find_pairs`.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         wanted = self._distance(distance)
@@ -191,7 +199,7 @@ class Store:
                 the collection's.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         return next(iter(self.ingest_many([(url, html)], distance=distance)))
@@ -212,7 +220,7 @@ class Store:
                 needs the usual ``if __name__ == "__main__":`` guard.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer; the batches before stay.
         """
         write = self._writer(distance)
@@ -231,7 +239,7 @@ class Store:
         Raises:
             InvalidUrlError: ``url`` is not one.
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         record = PageRecord(check_url(url), check_simhash(simhash), fetched_at)
@@ -246,7 +254,7 @@ class Store:
         failed and the rest goes on.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..8.
+            InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer; the batches before stay.
         """
         return write_in_batches(map(as_record, pages), self._writer(distance), BATCH_SIMHASHES)
@@ -272,6 +280,43 @@ class Store:
         with self._session.transaction() as connection:
             return delete_page(connection, self._collection, url)
 
+    def relayout(
+        self,
+        layout: str,
+        *,
+        distance: int | None = None,
+        progress: Progress = lambda step, done, total: None,
+    ) -> None:
+        """Move the collection to another layout, while lookups and writers go on.
+
+        Lookups stay exact throughout. An interrupted move goes on when called again; asking
+        for the present layout cancels it. Needs the rights of the tables' owner and a
+        connection with ``autocommit``, such as the store's own.
+
+        Args:
+            layout: the name of the layout; ``pgsimhash plan`` compares them.
+            distance: the collection's new default distance; by default the present one.
+            progress: called with the step, and how much of how much of it is done.
+
+        Raises:
+            UnknownLayoutError: there is no such layout.
+            CollectionError: the collection is on its way to another layout, or the new one does
+                not answer its default distance.
+            StoreError: the connection is in a transaction, or another process is at it.
+        """
+        connection = self._session.connection
+        with translated_errors(connection):
+            relayout(
+                connection,
+                self.collection,
+                get_layout(layout),
+                distance=distance,
+                progress=progress,
+            )
+            self._collection = open_collection(
+                connection, self.collection, self._collection.scheme, create=False
+            )
+
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
 
@@ -282,7 +327,7 @@ class Store:
             return read_status(connection)
 
     def _distance(self, distance: int | None) -> int:
-        largest = LAYOUTS[self._collection.layout].distances[-1]
+        largest = get_layout(self._collection.layout).distances[-1]
         wanted = self._collection.default_distance if distance is None else distance
         return check_distance(wanted, largest)
 

@@ -9,10 +9,9 @@ import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint, to_bigint
-from pgsimhash.errors import StoreError
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, lock_collection
 from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
 
 
@@ -38,35 +37,25 @@ def write_batch(
     with connection.cursor(row_factory=scalar_row) as cursor:
         newest = cursor.execute(query("newest_page"), scope).fetchone()
         nearest = _nearest(connection, collection, records, distance)
-        _lock(connection, scope)
+        lock_collection(connection, collection)
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = _arrived(connection, {**scope, "newest_page": newest})
     present = _present_versions(connection, scope, records)
     decisions = decide(records, page_ids, present, nearest, arrived, distance)
-    _insert(connection, scope, [made for made in decisions if made.page_id is not None])
+    _insert(connection, collection, [made for made in decisions if made.page_id is not None])
     return [made.verdict for made in decisions]
 
 
 def delete_page(connection: psycopg.Connection[Any], collection: Collection, url: str) -> int:
     """Delete all versions of a page, and the simhashes only it had; return their number."""
     scope = {"collection_id": collection.collection_id}
-    _lock(connection, scope)
+    lock_collection(connection, collection)
     with connection.cursor(row_factory=scalar_row) as cursor:
         simhashes = cursor.execute(query("delete_pages"), {**scope, "url": url}).fetchall()
-        cursor.execute(query("delete_orphans"), {**scope, "simhashes": simhashes})
-    return len(simhashes)
-
-
-def _lock(connection: psycopg.Connection[Any], scope: dict[str, int]) -> None:
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute(query("lock_collection"), scope).fetchone()
-    # Under one snapshot for the whole transaction, rows that another writer committed while we
-    # waited for the lock would stay unseen.
-    if row is not None and row[1] != "read committed":
-        raise StoreError(
-            f"the connection's isolation level is {row[1]}, under which near-copies by other "
-            "writers would be missed; set it to READ COMMITTED"
+        cursor.execute(
+            query("forget_simhashes"), {"collection": collection.name, "simhashes": simhashes}
         )
+    return len(simhashes)
 
 
 def _arrived(connection: psycopg.Connection[Any], since: dict[str, Any]) -> list[ArrivedPage]:
@@ -106,17 +95,19 @@ def _nearest(
 
 
 def _insert(
-    connection: psycopg.Connection[Any], scope: dict[str, int], decisions: Sequence[Decision]
+    connection: psycopg.Connection[Any], collection: Collection, decisions: Sequence[Decision]
 ) -> None:
     if not decisions:
         return
     records = [made.record for made in decisions]
     simhashes = [to_bigint(record.simhash) for record in records]
-    connection.execute(query("add_simhashes"), {**scope, "simhashes": simhashes})
+    connection.execute(
+        query("add_simhashes"), {"collection": collection.name, "simhashes": simhashes}
+    )
     connection.execute(
         query("add_pages"),
         {
-            **scope,
+            "collection_id": collection.collection_id,
             "page_id": [made.page_id for made in decisions],
             "url": [record.url for record in records],
             "simhash": simhashes,

@@ -1,3 +1,1 @@
-INSERT INTO pgsimhash.simhashes (collection_id, simhash)
-SELECT %(collection_id)s, simhash FROM unnest(%(simhashes)s::bigint[]) AS s (simhash)
-ON CONFLICT DO NOTHING
+SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

@@ -1,3 +1,3 @@
-INSERT INTO pgsimhash.collections (name, scheme, layout)
-VALUES (%(name)s, %(scheme)s, %(layout)s)
+INSERT INTO pgsimhash.collections (name, scheme, layout, default_distance)
+VALUES (%(name)s, %(scheme)s, %(layout)s, %(distance)s)
 ON CONFLICT (name) DO NOTHING

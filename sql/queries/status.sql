@@ -7,7 +7,7 @@ SELECT
     p.urls,
     p.duplicates,
     p.duplicate_bytes,
-    s.simhashes
+    pgsimhash.count_simhashes(c.name) AS simhashes
 FROM pgsimhash.collections AS c
 CROSS JOIN LATERAL (
     SELECT
@@ -19,9 +19,4 @@ CROSS JOIN LATERAL (
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
 ) AS p
-CROSS JOIN LATERAL (
-    SELECT count(*) AS simhashes
-    FROM pgsimhash.simhashes
-    WHERE collection_id = c.collection_id
-) AS s
 ORDER BY c.name

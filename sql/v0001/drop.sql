@@ -1,18 +1,16 @@
-DROP FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text);
+DROP FUNCTION pgsimhash.count_simhashes(text);
 
-DROP FUNCTION pgsimhash.near_duplicates(bigint[], integer, text);
+DROP FUNCTION pgsimhash.simhash_slice(text, integer, integer);
 
-DROP FUNCTION pgsimhash.near_duplicates(bigint, integer, text);
+DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[]);
 
-DROP FUNCTION pgsimhash.collection_of_lookup(text, integer);
+DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
 
-DROP FUNCTION pgsimhash.probes(bigint, integer, integer, integer);
+DROP FUNCTION pgsimhash.check_lookup(integer, text, boolean);
 
-DROP FUNCTION pgsimhash.flips(integer, integer);
+DROP FUNCTION pgsimhash.name_for(text, text);
 
-DROP FUNCTION pgsimhash.prefix(bigint, integer, integer);
-
-DROP FUNCTION pgsimhash.radii(integer);
+DROP FUNCTION pgsimhash.masks(integer, integer);
 
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
@@ -20,6 +18,12 @@ DROP FUNCTION pgsimhash.bit_count(bigint);
 
 DROP TABLE pgsimhash.pages;
 
-DROP TABLE pgsimhash.simhashes;
-
 DROP TABLE pgsimhash.collections;
+
+DROP TABLE pgsimhash.layouts;
+
+DROP FUNCTION pgsimhash.simhashes_inserted();
+
+DROP FUNCTION pgsimhash.simhashes_deleted();
+
+DROP FUNCTION pgsimhash.simhashes_updated();

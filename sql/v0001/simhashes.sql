@@ -3,27 +3,39 @@
 -- the prefix columns, so that rows inserted by plain SQL are right too. With the collection's
 -- number above the prefix, every index is scoped to a collection without a further column; with
 -- the simhash behind the prefix, the Hamming check runs on the index alone.
-CREATE TABLE pgsimhash.simhashes (
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+CREATE TABLE pgsimhash.${layout.table} (
+    collection_id integer NOT NULL,
     simhash bigint NOT NULL,
 % for permutation in layout.permutations:
     ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (
         ${scoped_prefix(permutation)}
     ) STORED,
 % endfor
-    CONSTRAINT simhashes_pkey PRIMARY KEY (${layout.permutations[0].column}, simhash)
+    CONSTRAINT ${layout.table}_pkey PRIMARY KEY (${layout.permutations[0].column}, simhash)
         WITH (fillfactor = 97)
 ) WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05
 );
-% for permutation in layout.permutations[1:]:
 
-CREATE INDEX simhashes_${permutation.column}_idx
-    ON pgsimhash.simhashes (${permutation.column}, simhash) WITH (fillfactor = 97);
-% endfor
-
-COMMENT ON TABLE pgsimhash.simhashes IS
+COMMENT ON TABLE pgsimhash.${layout.table} IS
     'The distinct simhashes of each collection, with one prefix column per permutation '
     '(layout ${layout.name}).';
+
+INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
+VALUES (
+    '${layout.name}', '${layout.suffix}', ${"true" if indexed else "false"},
+    ${layout.distances[-1]}, ${layout.permutations[0].width}
+);
+
+CREATE TRIGGER inserted AFTER INSERT ON pgsimhash.${layout.table}
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_inserted('${layout.name}');
+
+CREATE TRIGGER deleted AFTER DELETE ON pgsimhash.${layout.table}
+    REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_deleted('${layout.name}');
+
+CREATE TRIGGER updated BEFORE UPDATE ON pgsimhash.${layout.table}
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_updated();

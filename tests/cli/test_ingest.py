@@ -172,9 +172,9 @@ def test_the_distance_decides(run: Run, folder: Path) -> None:
 
 
 def test_a_distance_beyond_the_search_is_a_usage_error(run: Run, folder: Path) -> None:
-    done = run("ingest", folder, "--distance", "9")
+    done = run("ingest", folder, "--distance", "13")
     assert done.code == 2
-    assert "0<=x<=8" in done.stderr
+    assert "0<=x<=12" in done.stderr
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:

@@ -351,7 +351,7 @@ class TestTheCallersOwnConnection:
             store = connect(connection=connection)
             store.add("https://a.example/1", 1)
             with pytest.raises(pgsimhash.InvalidDistanceError):
-                store.find(1, distance=9)
+                store.find(1, distance=13)
             with pytest.raises(pgsimhash.InvalidSimhashError):
                 store.add("https://a.example/2", -1)
             assert len(store.find(1)) == 1
@@ -425,16 +425,23 @@ class TestBadInput:
             connect(dsn, collection="old")
 
     def test_another_layout_is_refused(self, dsn: str) -> None:
+        connect(dsn, collection="old").close()
+        with pytest.raises(pgsimhash.CollectionError, match=r"relayout old '32\+32'"):
+            connect(dsn, collection="old", layout="32+32")
+        with pytest.raises(pgsimhash.UnknownLayoutError, match="there are: 22"):
+            connect(dsn, collection="new", layout="64")
+
+    def test_a_layout_of_a_newer_package_is_refused(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             connection.execute(
-                "ALTER TABLE pgsimhash.collections DROP CONSTRAINT collections_layout_built"
+                "INSERT INTO pgsimhash.layouts VALUES ('9 choose 4', '_9_choose_4', true, 8, 28)"
             )
             connection.execute(
                 "INSERT INTO pgsimhash.collections (name, scheme, layout) VALUES (%s, %s, %s)",
-                ["old", "pgsimhash-article-1", "16+16+16+16"],
+                ["new", "pgsimhash-article-1", "9 choose 4"],
             )
-        with pytest.raises(pgsimhash.CollectionError, match=r"16\+16.*--collection old-2"):
-            connect(dsn, collection="old")
+        with pytest.raises(pgsimhash.CollectionError, match="pip install --upgrade pgsimhash"):
+            connect(dsn, collection="new")
 
     @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
     def test_what_is_no_url_is_refused(self, store: Store, url: str) -> None:

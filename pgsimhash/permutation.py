@@ -1,0 +1,120 @@
+"""Blocks of bits and the permutations that bring some of them to the front.
+
+A permutation's prefix is what its column holds and what lookups probe (Manku, Jain, Das Sarma,
+"Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.bits import BITS, check_simhash, to_bigint
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of ``width`` bits that starts ``shift`` bits above the lowest."""
+
+    width: int
+    shift: int
+
+    @property
+    def mask(self) -> int:
+        """The block's bits, shifted down to bit 0."""
+        return (1 << self.width) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """One order of the blocks, known by the blocks it brings to the front.
+
+    ``number`` counts from 1 and names the column ``prefix_<number>``; the prefix is the bits of
+    the blocks in ``leading``, in their order; ``trailing`` are the others.
+    """
+
+    number: int
+    leading: tuple[Block, ...]
+    trailing: tuple[Block, ...]
+
+    @property
+    def width(self) -> int:
+        """How many bits the prefix has."""
+        return sum(block.width for block in self.leading)
+
+    @property
+    def places(self) -> list[tuple[Block, int]]:
+        """Each leading block, and how many bits of the prefix come behind it."""
+        position, found = self.width, []
+        for block in self.leading:
+            position -= block.width
+            found.append((block, position))
+        return found
+
+    @property
+    def bits(self) -> int:
+        """The leading blocks' bits where they are in a simhash, as PostgreSQL's bigint."""
+        return to_bigint(sum(block.mask << block.shift for block in self.leading))
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds the prefix."""
+        return f"prefix_{self.number}"
+
+    def prefix(self, simhash: int) -> int:
+        """Return the prefix of ``simhash`` (0 <= prefix < 2**width)."""
+        number = check_simhash(simhash)
+        return sum(
+            ((number >> block.shift) & block.mask) << position for block, position in self.places
+        )
+
+    def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return a new array of permuted simhashes, the prefix in the highest bits."""
+        permuted = np.zeros_like(simhashes)
+        position = BITS
+        for block in _joined((*self.leading, *self.trailing)):
+            position -= block.width
+            moved = simhashes >> np.uint64(block.shift)
+            moved &= np.uint64(block.mask)
+            moved <<= np.uint64(position)
+            permuted |= moved
+        return permuted
+
+    def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the simhashes that :meth:`permute` made ``permuted`` of."""
+        simhashes = np.zeros_like(permuted)
+        position = BITS
+        for block in _joined((*self.leading, *self.trailing)):
+            position -= block.width
+            moved = permuted >> np.uint64(position)
+            moved &= np.uint64(block.mask)
+            moved <<= np.uint64(block.shift)
+            simhashes |= moved
+        return simhashes
+
+    def flips(self, radius: int) -> list[int]:
+        """Return every mask of ``width`` bits with at most ``radius`` bits set, ascending."""
+        return sorted(
+            sum(1 << bit for bit in bits)
+            for count in range(radius + 1)
+            for bits in combinations(range(self.width), count)
+        )
+
+    def probes(self, radius: int) -> int:
+        """Return how many prefixes are within ``radius`` bits of any one."""
+        return sum(comb(self.width, count) for count in range(radius + 1))
+
+
+def _joined(blocks: tuple[Block, ...]) -> list[Block]:
+    """Join the blocks that are neighbours in the simhash as well."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and joined[-1].shift == block.shift + block.width:
+            joined[-1] = Block(joined[-1].width + block.width, block.shift)
+        else:
+            joined.append(block)
+    return joined

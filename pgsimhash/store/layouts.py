@@ -1,0 +1,85 @@
+"""Deploys the table, indexes and functions of a layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import scalar_row, tuple_row
+
+from pgsimhash.connection import REVISION
+from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.statements import query, schema_statements
+from pgsimhash.tables import SCHEMA
+
+
+def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
+    """Return None without the layout's table, else whether all its indexes are built."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(query("layout_deployed"), {"layout": layout.name}).fetchone()
+
+
+def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Create what ``layout`` needs, in one transaction, where it is not there yet."""
+    if is_deployed(connection, layout) is None:
+        with connection.transaction():
+            _create(connection, layout, indexed=True)
+            _execute(connection, "indexes", layout)
+
+
+def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Create what ``layout`` needs but for its indexes, which are built when the table is full."""
+    if is_deployed(connection, layout) is None:
+        with connection.transaction():
+            _create(connection, layout, indexed=False)
+
+
+def build_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Build the indexes that are missing, beside writers; ``connection`` is in autocommit.
+
+    What an interrupted run left half built is built anew.
+    """
+    if is_deployed(connection, layout):
+        return
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        table = {"table": f"{SCHEMA}.{layout.table}"}
+        valid: dict[str, bool] = dict(cursor.execute(query("indexes"), table).fetchall())
+    for permutation, statement in zip(
+        layout.permutations[1:],
+        schema_statements(f"v{REVISION}/indexes.sql", layout, concurrently=True),
+        strict=True,
+    ):
+        name = f"{layout.table}_{permutation.column}_idx"
+        if valid.get(name) is False:
+            drop = sql.SQL("DROP INDEX CONCURRENTLY {}")
+            connection.execute(drop.format(sql.Identifier(SCHEMA, name)))
+        if not valid.get(name):
+            connection.execute(statement)
+    connection.execute(query("layout_indexed"), {"layout": layout.name})
+
+
+def default_layout(connection: psycopg.Connection[Any]) -> Layout:
+    """Return the layout that new collections get in this database."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        name = cursor.execute(query("default_layout")).fetchone()
+    return DEFAULT_LAYOUT if name is None else get_layout(name)
+
+
+def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Deploy ``layout`` and let new collections have it."""
+    deploy_layout(connection, layout)
+    statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
+    connection.execute(statement.format(sql.Identifier(SCHEMA, "collections"), layout.name))
+
+
+def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
+    _execute(connection, "simhashes", layout, indexed=indexed)
+    _execute(connection, "lookups", layout)
+
+
+def _execute(
+    connection: psycopg.Connection[Any], part: str, layout: Layout, *, indexed: bool = True
+) -> None:
+    for statement in schema_statements(f"v{REVISION}/{part}.sql", layout, indexed=indexed):
+        connection.execute(statement)

@@ -1,0 +1,1 @@
+SELECT pgsimhash.forget_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

@@ -1,0 +1,1 @@
+SELECT indexed FROM pgsimhash.layouts WHERE name = %(layout)s

@@ -1,0 +1,1 @@
+UPDATE pgsimhash.layouts SET indexed = true WHERE name = %(layout)s
