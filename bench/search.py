@@ -11,71 +11,34 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from pgsimhash import Store, find_pairs, migrate, server
 from pgsimhash.connection import open_connection
 
+if TYPE_CHECKING:
+    from bench.workload import Simhashes, load, near_copies, percentiles, random_simhashes
+else:
+    from workload import Simhashes, load, near_copies, percentiles, random_simhashes
+
 COLLECTION = "default"
 BATCH = 1000
 PEERS = {"simhash-pybind": "simhash-pybind", "leonsim": "simhash", "faiss": "faiss-cpu"}
 """What bench/peers.py knows, and what to install for each."""
-
-Simhashes = NDArray[np.uint64]
-
-
-def random_simhashes(rows: int, rng: np.random.Generator) -> Simhashes:
-    return rng.integers(0, 2**64, rows, dtype=np.uint64)
-
-
-def near_copies(known: Simhashes, count: int, bits: int, rng: np.random.Generator) -> Simhashes:
-    """``count`` simhashes, each ``bits`` away from one of ``known``."""
-    copies = rng.choice(known, count)
-    for number in range(count):
-        for bit in rng.choice(64, bits, replace=False):
-            copies[number] ^= np.uint64(1 << int(bit))
-    return copies
-
-
-def load(connection: psycopg.Connection, values: Simhashes) -> None:
-    """COPY simhashes into the collection, in PostgreSQL's binary form."""
-    rows = np.zeros(len(values), dtype=">i2,>i4,>i4,>i4,>i8")
-    rows["f0"], rows["f1"], rows["f2"], rows["f3"] = 2, 4, 1, 8
-    rows["f4"] = values.view(np.int64)
-    with connection.cursor().copy(
-        "COPY pgsimhash.simhashes (collection_id, simhash) FROM STDIN (FORMAT binary)"
-    ) as copy:
-        copy.write(b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0))
-        for start in range(0, len(rows), 1 << 16):
-            copy.write(rows[start : start + (1 << 16)].tobytes())
-        copy.write(struct.pack(">h", -1))
-
-
-def percentiles(run: Callable[[int], object], queries: Simhashes) -> tuple[float, float]:
-    """Milliseconds of one call: median and 99th percentile, after a warm-up."""
-    seconds = []
-    for number, query in enumerate(queries.tolist()):
-        started = time.perf_counter()
-        run(query)
-        if number >= len(queries) // 10:
-            seconds.append(time.perf_counter() - started)
-    return float(np.median(seconds)) * 1e3, float(np.percentile(seconds, 99)) * 1e3
 
 
 def write_new(job: tuple[str, int, int, int]) -> int:

@@ -25,6 +25,7 @@ from pgsimhash.errors import (
     TooLargeError,
     TooShortError,
     UnknownLayoutError,
+    UnknownRuleError,
     UnreadableError,
 )
 from pgsimhash.pairs import Pairs, find_pairs
@@ -56,6 +57,7 @@ __all__ = [
     "TooLargeError",
     "TooShortError",
     "UnknownLayoutError",
+    "UnknownRuleError",
     "UnreadableError",
     "Verdict",
     "band",

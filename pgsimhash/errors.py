@@ -19,6 +19,10 @@ class UnknownLayoutError(PgsimhashError, ValueError):
     """No layout has this name."""
 
 
+class UnknownRuleError(PgsimhashError, ValueError):
+    """No rule or option has this name."""
+
+
 class InvalidWeightError(PgsimhashError, ValueError):
     """A feature's weight is negative or not finite, or the weights are too large together."""
 

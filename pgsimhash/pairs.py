@@ -7,7 +7,7 @@ by side, and neighbours are compared at growing offsets while their prefixes agr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import comb
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
 from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.permutation import Permutation
+from pgsimhash.spool import Spool
 
 _CHUNK: Final = 1 << 14
 """How many simhashes are worked on at a time: they stay in the processor's cache."""
@@ -31,6 +32,14 @@ _SORT_NS: Final = 95.0
 _COMPARE_NS: Final = 1.5
 
 _LEADING_MAX: Final = 4
+
+MEMORY_BYTES: Final = 1 << 28
+"""How much memory a stream of pairs uses for simhashes by default."""
+
+_BYTES_A_SIMHASH: Final = 40
+_BLOCK: Final = 1 << 16
+
+_Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
 class Pairs(NamedTuple):
@@ -62,13 +71,62 @@ def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
         for permutation in layout.permutations
         for pairs in _pairs_by(permutation, layout, values, distance)
     ]
+    pairs = _as_pairs(found)
+    order = np.lexsort((pairs.high, pairs.low))
+    return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
+
+
+def stream_pairs(spool: Spool, distance: int = 3, *, memory: int = MEMORY_BYTES) -> Iterator[Pairs]:
+    """Yield the pairs of :func:`find_pairs`, each once, block by block, in no order.
+
+    Exact, in bounded memory: for each permutation the simhashes are read in as many parts as it
+    takes, each part a range of prefixes. Only simhashes that share one prefix must fit.
+
+    Args:
+        spool: distinct simhashes.
+        distance: the largest number of differing bits, 0 to 12.
+        memory: how many bytes to use for simhashes, beside the pairs of a block.
+
+    Raises:
+        InvalidDistanceError: ``distance`` is not in 0..12.
+    """
+    layout = _layout_for(check_distance(distance, DISTANCE_MAX), spool.count)
+    parts = max(1, -(-spool.count * _BYTES_A_SIMHASH // memory))
+    whole = spool.read() if parts == 1 else None
+    waiting: list[_Found] = []
+    size = 0
+    for permutation in layout.permutations:
+        for part in range(parts):
+            values = _part(spool, permutation, part, parts) if whole is None else whole
+            for found in _pairs_by(permutation, layout, values, distance):
+                waiting.append(found)
+                size += len(found[0])
+                if size >= _BLOCK:
+                    yield _as_pairs(waiting)
+                    waiting, size = [], 0
+    if size:
+        yield _as_pairs(waiting)
+
+
+def _part(spool: Spool, permutation: Permutation, part: int, parts: int) -> NDArray[np.uint64]:
+    """Return the simhashes whose prefixes are in one of ``parts`` ranges."""
+    first = np.uint64((part << permutation.width) // parts)
+    beyond = np.uint64(((part + 1) << permutation.width) // parts)
+    shift = np.uint64(64 - permutation.width)
+    kept = []
+    for chunk in spool.chunks():
+        for piece in _chunks(len(chunk)):
+            prefixes = permutation.permute(chunk[piece]) >> shift
+            kept.append(chunk[piece][(prefixes >= first) & (prefixes < beyond)])
+    return np.concatenate(kept)
+
+
+def _as_pairs(found: Sequence[_Found]) -> Pairs:
     if not found:
         empty = np.empty(0, dtype=np.uint64)
         return Pairs(empty, empty, np.empty(0, dtype=np.uint8))
     one, other = (np.concatenate(side) for side in zip(*found, strict=True))
     low, high = np.minimum(one, other), np.maximum(one, other)
-    order = np.lexsort((high, low))
-    low, high = low[order], high[order]
     return Pairs(low, high, hamming_distances(low, high))
 
 
@@ -103,7 +161,7 @@ def _distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _pairs_by(
     permutation: Permutation, layout: Layout, values: NDArray[np.uint64], distance: int
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+) -> Iterator[_Found]:
     """Yield the pairs that agree in the prefix and in that of no earlier permutation."""
     earlier = [
         np.uint64(other.bits % 2**64) for other in layout.permutations[: permutation.number - 1]

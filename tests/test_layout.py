@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from numpy.typing import NDArray
 
 from pgsimhash import InvalidDistanceError, UnknownLayoutError
@@ -167,7 +166,7 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
 
 
 def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(UnknownLayoutError, match="there are: .*5 choose 2"):
+    with pytest.raises(UnknownLayoutError, match=r"there are: .*5 choose 2"):
         get_layout("7 choose 8")
 
 

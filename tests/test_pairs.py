@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pgsimhash import InvalidDistanceError, InvalidSimhashError, hamming_distance
-from pgsimhash.pairs import find_pairs
+from pgsimhash.pairs import Pairs, find_pairs, stream_pairs
+from pgsimhash.spool import Spool
 
 
 def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
@@ -94,3 +95,29 @@ def test_what_is_no_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> 
 def test_a_distance_beyond_the_search_is_refused() -> None:
     with pytest.raises(InvalidDistanceError):
         find_pairs(np.array([1], dtype=np.uint64), 13)
+
+
+def rows(pairs: Pairs) -> list[tuple[int, int, int]]:
+    return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
+@pytest.mark.parametrize("memory", [1 << 28, 40 * 700, 40 * 64])
+def test_a_stream_in_little_memory_yields_the_same_pairs(distance: int, memory: int) -> None:
+    rng = np.random.default_rng(distance)
+    centres = rng.integers(0, 2**64, 150, dtype=np.uint64)
+    flips = rng.integers(0, 64, (150, 8, 4), dtype=np.uint64)
+    copies = np.bitwise_xor.reduce(np.uint64(1) << flips, axis=2) ^ centres[:, np.newaxis]
+    values = np.unique(np.concatenate([centres, copies.ravel()]))
+    expected = find_pairs(values, distance)
+    with Spool([values[:500], values[500:]]) as spool:
+        blocks = list(stream_pairs(spool, distance, memory=memory))
+    found = [pair for block in blocks for pair in rows(block)]
+    assert len(found) == len(set(found))
+    assert set(found) == set(rows(expected))
+    assert (len(expected.low) > 100) == (distance > 1)
+
+
+def test_an_empty_spool_has_no_pairs() -> None:
+    with Spool([]) as spool:
+        assert list(stream_pairs(spool, 3)) == []

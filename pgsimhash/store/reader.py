@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
+from pgsimhash.errors import StoreError
 from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, find_collection
@@ -70,20 +72,25 @@ def exists(
         return bool(cursor.execute(query("exists"), parameters).fetchone())
 
 
-def simhashes(connection: psycopg.Connection[Any], collection: Collection) -> NDArray[np.uint64]:
-    """Return all distinct simhashes of a collection, in slices of its first index."""
-    while True:
-        before = find_collection(connection, collection.name)
-        slices = []
-        with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-            for number in range(_SLICES):
-                parameters = {"collection": collection.name, "number": number, "slices": _SLICES}
-                found = cursor.execute(query("simhash_slice"), parameters).fetchone()
-                slices.append(np.frombuffer(found or b"", dtype=">u8").astype(np.uint64))
-        after = find_collection(connection, collection.name)
-        # Slices of two layouts do not fit together.
-        if before is None or after is None or before.layout == after.layout:
-            return np.concatenate(slices)
+def simhash_slices(
+    connection: psycopg.Connection[Any], collection: Collection
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield all distinct simhashes of a collection, in slices of its first index.
+
+    Raises:
+        StoreError: the collection changed its layout meanwhile.
+    """
+    before = find_collection(connection, collection.name)
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        for number in range(_SLICES):
+            parameters = {"collection": collection.name, "number": number, "slices": _SLICES}
+            found = cursor.execute(query("simhash_slice"), parameters).fetchone()
+            yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
+    after = find_collection(connection, collection.name)
+    if before is None or after is None or before.layout != after.layout:
+        raise StoreError(
+            f"collection {collection.name!r} changed its layout while it was read; try again"
+        )
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

@@ -1,0 +1,191 @@
+"""Groups of near-copies: from pairs to clusters, and the page that stands for each.
+
+``single`` linkage takes the connected components of the graph of pairs. In it a chain of small
+changes joins pages that have little in common any more; ``complete`` linkage keeps every two
+members of a cluster within the distance (Sørensen 1948; Manning, Raghavan, Schütze, "Introduction
+to Information Retrieval", 2008, section 17.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.bits import format_simhash, hamming_distances
+from pgsimhash.errors import UnknownRuleError
+from pgsimhash.pairs import Pairs
+
+Linkage = Literal["single", "complete"]
+
+LINKAGES: Final[tuple[Linkage, ...]] = ("single", "complete")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPage:
+    """The present version of a page, as a member of a cluster."""
+
+    page_id: int
+    url: str
+    simhash: int
+    fetched_at: datetime
+    title: str | None
+    features: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Pages that are near-copies of one another, in the order in which they came.
+
+    ``cluster_id`` is the ``page_id`` of the first; ``canonical`` is one of ``pages``.
+    """
+
+    cluster_id: int
+    canonical: ClusterPage
+    pages: tuple[ClusterPage, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, simhashes as 16 hex digits."""
+        return {
+            "cluster": self.cluster_id,
+            "canonical": self.canonical.url,
+            "pages": [
+                {"url": page.url, "simhash": format_simhash(page.simhash)} for page in self.pages
+            ],
+        }
+
+
+Score = Callable[[ClusterPage], Any]
+"""The page with the largest score is the canonical one; among equals the first that came."""
+
+RULES: Final[dict[str, Score]] = {
+    "earliest": lambda page: -page.page_id,
+    "newest": lambda page: page.page_id,
+    "shortest-url": lambda page: -len(page.url),
+    "https": lambda page: page.url.startswith("https://"),
+    "longest": lambda page: page.features or 0,
+}
+"""How the canonical page can be chosen, by name; ``longest`` has the most features."""
+
+
+def scorer(rule: str | Score | Sequence[str]) -> Score:
+    """Return the score behind a rule.
+
+    Args:
+        rule: a name of :data:`RULES`; several, of which each breaks the ties of those before it;
+            or a function of the caller's.
+
+    Raises:
+        UnknownRuleError: no rule has this name.
+    """
+    if callable(rule):
+        return rule
+    names = [rule] if isinstance(rule, str) else list(rule)
+    unknown = [name for name in names if name not in RULES]
+    if unknown or not names:
+        raise UnknownRuleError(
+            f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
+            f"there are: {', '.join(RULES)}"
+        )
+    scores = [RULES[name] for name in names]
+    return lambda page: tuple(score(page) for score in scores)
+
+
+def check_linkage(linkage: str) -> None:
+    """Check that there is such a linkage.
+
+    Raises:
+        UnknownRuleError: there is none.
+    """
+    if linkage not in LINKAGES:
+        raise UnknownRuleError(f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}")
+
+
+def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:
+    """Return the cluster of ``pages``, which are in the order of their ids."""
+    canonical = max(pages, key=lambda page: (score(page), -page.page_id))
+    return Cluster(pages[0].page_id, canonical, tuple(pages))
+
+
+def cluster_simhashes(
+    simhashes: NDArray[np.uint64],
+    pairs: Iterable[Pairs],
+    linkage: Linkage = "single",
+    distance: int = 3,
+) -> NDArray[np.uint64]:
+    """Return for each simhash the smallest of its cluster.
+
+    Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage
+    keeps all pairs beside that.
+
+    Args:
+        simhashes: distinct and ascending; shape (n,), dtype uint64.
+        pairs: all pairs of them within ``distance``, in blocks.
+        linkage: ``single`` or ``complete``.
+        distance: the largest distance of two members with ``complete`` linkage.
+
+    Raises:
+        UnknownRuleError: there is no such linkage.
+    """
+    check_linkage(linkage)
+    join = _components if linkage == "single" else _complete
+    return simhashes[join(simhashes, pairs, distance)]
+
+
+def _components(
+    simhashes: NDArray[np.uint64], pairs: Iterable[Pairs], distance: int
+) -> NDArray[np.int64]:
+    """Union-find on arrays: hook the larger root to the smaller, then halve all paths."""
+    parent = np.arange(len(simhashes), dtype=np.int64)
+    for block in pairs:
+        one = np.searchsorted(simhashes, block.low)
+        other = np.searchsorted(simhashes, block.high)
+        while len(one):
+            one, other = _roots(parent, one), _roots(parent, other)
+            apart = one != other
+            one, other = one[apart], other[apart]
+            np.minimum.at(parent, np.maximum(one, other), np.minimum(one, other))
+    return _roots(parent, np.arange(len(simhashes), dtype=np.int64))
+
+
+def _roots(parent: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = parent[nodes]
+    while True:
+        above = parent[found]
+        if np.array_equal(above, found):
+            parent[nodes] = found
+            return found
+        found = above
+
+
+def _complete(
+    simhashes: NDArray[np.uint64], pairs: Iterable[Pairs], distance: int
+) -> NDArray[np.int64]:
+    """Join the nearest clusters first, and only if all their members are within ``distance``."""
+    blocks = list(pairs)
+    roots = np.arange(len(simhashes), dtype=np.int64)
+    if not blocks:
+        return roots
+    low, high, distances = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    order = np.lexsort((high, low, distances))
+    one = np.searchsorted(simhashes, low[order]).tolist()
+    other = np.searchsorted(simhashes, high[order]).tolist()
+    members: dict[int, NDArray[np.int64]] = {}
+    for a, b in zip(one, other, strict=True):
+        left, right = int(roots[a]), int(roots[b])
+        if left == right:
+            continue
+        first = members.get(left, np.array([left]))
+        second = members.get(right, np.array([right]))
+        between = hamming_distances(simhashes[first][:, np.newaxis], simhashes[second])
+        if between.max() > distance:
+            continue
+        root, gone = min(left, right), max(left, right)
+        members[root] = np.concatenate([first, second])
+        members.pop(gone, None)
+        roots[members[root]] = root
+    return roots

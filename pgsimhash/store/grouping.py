@@ -1,0 +1,104 @@
+"""The store's view of a whole collection: all pairs, clusters, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from pgsimhash.bits import check_distance
+from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.pairs import MEMORY_BYTES, Pairs
+from pgsimhash.store import groups
+from pgsimhash.store.part import Part
+
+
+class Groups(Part):
+    """All near-copies within a collection."""
+
+    def pairs(self, distance: int = 3, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
+        """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
+
+        The simhashes are read once into a temporary file (8 bytes each) and searched outside
+        the database; see :func:`pgsimhash.find_pairs`. What is written meanwhile may be missed.
+
+        Args:
+            distance: the largest number of differing bits.
+            memory: how many bytes to use for simhashes at a time.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            StoreError: the database does not answer.
+        """
+        return self._pairs(check_distance(distance, DISTANCE_MAX), memory)
+
+    def _pairs(self, distance: int, memory: int) -> Generator[Pairs]:
+        with self._session.read() as connection:
+            yield from groups.pairs(connection, self._collection, distance, memory)
+
+    def clusters(
+        self,
+        distance: int = 3,
+        *,
+        linkage: Linkage = "single",
+        canonical: str | Score | Sequence[str] = "earliest",
+    ) -> Generator[Cluster]:
+        """Yield the clusters of more than one page, by the present versions of all pages.
+
+        Args:
+            distance: the largest number of differing bits of a pair.
+            linkage: ``single`` takes all that are joined by a chain of pairs; with ``complete``
+                every two members are within ``distance``.
+            canonical: how the page that stands for a cluster is chosen: a name in
+                :data:`pgsimhash.clusters.RULES`, several to break ties, or a function from
+                :class:`~pgsimhash.clusters.ClusterPage` to a score, of which the largest wins.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            UnknownRuleError: there is no such rule or linkage.
+            StoreError: the database does not answer.
+        """
+        check_linkage(linkage)
+        return self._clusters(check_distance(distance, DISTANCE_MAX), linkage, scorer(canonical))
+
+    def _clusters(self, distance: int, linkage: Linkage, score: Score) -> Generator[Cluster]:
+        with self._session.transaction() as connection:
+            yield from groups.clusters(connection, self._collection, distance, linkage, score)
+
+    def save_pairs(self, table: str, distance: int = 3) -> int:
+        """Create ``table`` with :meth:`pairs` (low, high, distance) and return their number.
+
+        All in one transaction. ``table`` may name a schema: ``mine.near_copies``.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            StoreError: the table is there already, or the database does not answer.
+        """
+        check_distance(distance, DISTANCE_MAX)
+        with self._session.transaction() as connection:
+            found = groups.pairs(connection, self._collection, distance)
+            return groups.save_pairs(connection, table, found)
+
+    def save_clusters(
+        self,
+        table: str,
+        distance: int = 3,
+        *,
+        linkage: Linkage = "single",
+        canonical: str | Score | Sequence[str] = "earliest",
+    ) -> int:
+        """Create ``table`` with the pages of :meth:`clusters` and return the clusters' number.
+
+        Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. All
+        in one transaction.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            UnknownRuleError: there is no such rule or linkage.
+            StoreError: the table is there already, or the database does not answer.
+        """
+        check_distance(distance, DISTANCE_MAX)
+        with self._session.transaction() as connection:
+            found = groups.clusters(
+                connection, self._collection, distance, linkage, scorer(canonical)
+            )
+            return groups.save_clusters(connection, table, found)

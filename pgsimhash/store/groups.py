@@ -1,0 +1,146 @@
+"""All near-copies within a collection: pairs, clusters, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.clusters import (
+    Cluster,
+    ClusterPage,
+    Linkage,
+    Score,
+    cluster_simhashes,
+    make_cluster,
+)
+from pgsimhash.copying import copy_binary
+from pgsimhash.errors import StoreError
+from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
+from pgsimhash.spool import Spool
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.reader import simhash_slices
+
+_ROWS: Final = 2_000
+"""How many members of clusters the server sends at a time."""
+
+
+def pairs(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    distance: int,
+    memory: int = MEMORY_BYTES,
+) -> Iterator[Pairs]:
+    """Yield all pairs within ``distance``, each once, in blocks; see ``pairs.stream_pairs``."""
+    with Spool(simhash_slices(connection, collection)) as spool:
+        yield from stream_pairs(spool, distance, memory=memory)
+
+
+def clusters(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    distance: int,
+    linkage: Linkage,
+    score: Score,
+) -> Iterator[Cluster]:
+    """Yield the clusters of more than one page; ``connection`` is in a transaction."""
+    with Spool(simhash_slices(connection, collection)) as spool:
+        simhashes = spool.read()
+        simhashes.sort()
+        roots = cluster_simhashes(simhashes, stream_pairs(spool, distance), linkage, distance)
+    connection.execute(query("cluster_table"))
+    shared = _with_company(simhashes, roots)
+    with connection.cursor() as cursor:
+        copy_binary(
+            cursor,
+            "pgsimhash_clusters",
+            {"simhash": simhashes[shared].view(np.int64), "cluster": roots[shared].view(np.int64)},
+        )
+        cursor.execute("ANALYZE pgsimhash_clusters")
+    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row) as rows:
+        rows.itersize = _ROWS
+        rows.execute(query("clusters"), {"collection_id": collection.collection_id})
+        for _, members in groupby(rows, key=itemgetter(0)):
+            yield make_cluster(
+                [
+                    ClusterPage(page_id, url, from_bigint(simhash), *others)
+                    for _, page_id, url, simhash, *others in members
+                ],
+                score,
+            )
+
+
+def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which simhashes are not alone in their cluster."""
+    joined = simhashes != roots
+    heads: NDArray[np.bool_] = np.zeros(len(simhashes), dtype=np.bool_)
+    heads[np.searchsorted(simhashes, roots[joined])] = True
+    heads |= joined
+    return heads
+
+
+def save_pairs(connection: psycopg.Connection[Any], table: str, blocks: Iterable[Pairs]) -> int:
+    """Create ``table`` and fill it with pairs; return how many there are."""
+    name = _create(connection, "create_pair_table", table)
+    written = 0
+    with connection.cursor() as cursor:
+        for block in blocks:
+            copy_binary(
+                cursor,
+                name,
+                {
+                    "low": block.low.view(np.int64),
+                    "high": block.high.view(np.int64),
+                    "distance": block.distances.astype(np.int16),
+                },
+            )
+            written += len(block.low)
+    return written
+
+
+def save_clusters(connection: psycopg.Connection[Any], table: str, found: Iterable[Cluster]) -> int:
+    """Create ``table`` and fill it with a row for each page; return how many clusters there are."""
+    name = _create(connection, "create_cluster_table", table)
+    written = 0
+    insert = sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, %s)").format(sql.Identifier(*name))
+    with connection.cursor() as cursor:
+        for cluster in found:
+            cursor.executemany(
+                insert,
+                [
+                    (
+                        cluster.cluster_id,
+                        page.page_id,
+                        page.url,
+                        to_bigint(page.simhash),
+                        page is cluster.canonical,
+                    )
+                    for page in cluster.pages
+                ],
+            )
+            written += 1
+    return written
+
+
+def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> tuple[str, ...]:
+    name = tuple(table.split("."))
+    if len(name) > 2 or not all(name):
+        raise StoreError(f"{table!r} is no table's name; write name or schema.name")
+    try:
+        connection.execute(sql.SQL(query(statement)).format(table=sql.Identifier(*name)))
+    except psycopg.errors.DuplicateTable as error:
+        raise StoreError(
+            f"the table {table} is there already; drop it, or choose another name"
+        ) from error
+    except psycopg.errors.InvalidSchemaName as error:
+        raise StoreError(f"the schema of {table} is not there; create it first") from error
+    return name

@@ -1,0 +1,1 @@
+CREATE TABLE {table} (low bigint, high bigint, distance smallint, PRIMARY KEY (low, high))

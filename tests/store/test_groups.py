@@ -1,0 +1,154 @@
+"""All near-copies within a collection: pairs, clusters, and tables of them."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import numpy as np
+import psycopg
+import pytest
+
+import pgsimhash
+from pgsimhash import Store, connect
+from pgsimhash.clusters import Score
+
+FAR = 0xFFFF_0000_FFFF_0000
+
+
+def fill(store: Store, simhashes: dict[str, int]) -> None:
+    list(store.add_many(((f"https://{url}", value) for url, value in simhashes.items())))
+
+
+def as_tuples(store: Store, distance: int, memory: int = 1 << 28) -> list[tuple[int, int, int]]:
+    return [
+        row
+        for block in store.pairs(distance, memory=memory)
+        for row in zip(
+            block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("memory", [1 << 28, 8_000])
+def test_all_pairs_of_a_collection_each_once(dsn: str, memory: int) -> None:
+    rng = random.Random(3)
+    centres = [rng.getrandbits(64) for _ in range(100)]
+    known = {0, 2**63} | {
+        centre ^ sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 5)))
+        for centre in centres
+        for _ in range(6)
+    }
+    with connect(dsn, collection="other") as other, connect(dsn) as store:
+        fill(other, {"a.example/x": 3})
+        assert as_tuples(store, 3) == []
+        fill(store, {f"a.example/{n}": value for n, value in enumerate(known)})
+        found = as_tuples(store, 3, memory)
+    expected = {
+        (low, high, (low ^ high).bit_count())
+        for low, high in combinations(sorted(known), 2)
+        if (low ^ high).bit_count() <= 3
+    }
+    assert len(expected) > 100
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+CHAIN = {f"a.example/{n}": (1 << n) - 1 for n in range(5)}
+
+
+def urls(store: Store, distance: int = 1, **options: str) -> list[list[str]]:
+    return [
+        [page.url.removeprefix("https://") for page in cluster.pages]
+        for cluster in store.clusters(distance, **options)  # type: ignore[arg-type]
+    ]
+
+
+def test_clusters_are_what_pairs_join_and_complete_linkage_cuts_chains(store: Store) -> None:
+    fill(store, {**CHAIN, "a.example/alone": FAR})
+    assert urls(store) == [list(CHAIN)]
+    assert urls(store, linkage="complete") == [
+        ["a.example/0", "a.example/1"],
+        ["a.example/2", "a.example/3"],
+    ]
+
+
+def test_pages_with_one_simhash_are_a_cluster(store: Store) -> None:
+    fill(store, {"a.example/1": FAR, "a.example/2": FAR, "a.example/3": 5})
+    assert urls(store) == [["a.example/1", "a.example/2"]]
+
+
+def test_only_the_present_version_of_a_page_counts(store: Store) -> None:
+    fill(store, {"a.example/1": 0, "a.example/2": 1})
+    assert urls(store) == [["a.example/1", "a.example/2"]]
+    fill(store, {"a.example/2": FAR})
+    assert urls(store) == []
+
+
+def test_the_canonical_page_of_a_cluster(store: Store) -> None:
+    fill(store, {"a.example/long": 0, "a.example/s": 1, "a.example/longer": 3})
+    rules: list[tuple[str | Score, str]] = [
+        ("earliest", "long"),
+        ("newest", "longer"),
+        ("shortest-url", "s"),
+        (lambda page: page.simhash == 1, "s"),
+    ]
+    for rule, expected in rules:
+        (cluster,) = store.clusters(1, canonical=rule)
+        assert cluster.canonical.url == f"https://a.example/{expected}"
+        assert cluster.cluster_id == cluster.pages[0].page_id
+
+
+def test_tables_of_pairs_and_clusters_for_sql(store: Store, dsn: str) -> None:
+    fill(store, {**CHAIN, "a.example/negative": 2**63 | 1})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA mine")
+        assert store.save_pairs("mine.pairs", 1) == 5
+        rows = connection.execute("SELECT * FROM mine.pairs ORDER BY low, high").fetchall()
+        assert rows == [(0, 1, 1), (1, -(2**63) + 1, 1), (1, 3, 1), (3, 7, 1), (7, 15, 1)]
+        assert store.save_clusters("my clusters", 1, canonical="newest") == 1
+        canonical = connection.execute(
+            'SELECT url, simhash FROM "my clusters" WHERE canonical'
+        ).fetchall()
+        assert canonical == [("https://a.example/negative", -(2**63) + 1)]
+        pages = connection.execute(
+            'SELECT count(*) FROM "my clusters" JOIN pgsimhash.pages USING (page_id, url)'
+        ).fetchone()
+        assert pages == (6,)
+
+
+@pytest.mark.parametrize("table", ["taken", "nowhere.pairs", "", "a.b.c.d"])
+def test_a_table_that_cannot_be_is_refused_and_nothing_is_written(
+    store: Store, dsn: str, table: str
+) -> None:
+    fill(store, CHAIN)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE taken ()")
+        for save in (store.save_pairs, store.save_clusters):
+            with pytest.raises(pgsimhash.StoreError):
+                save(table, 1)
+        assert connection.execute("SELECT count(*) FROM taken").fetchone() == (0,)
+    assert len(urls(store)) == 1
+
+
+def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(pgsimhash.InvalidDistanceError):
+        store.pairs(13)
+    with pytest.raises(pgsimhash.InvalidDistanceError):
+        store.clusters(-1)
+    with pytest.raises(pgsimhash.UnknownRuleError):
+        store.clusters(3, linkage="average")  # type: ignore[arg-type]
+    with pytest.raises(pgsimhash.UnknownRuleError):
+        store.clusters(3, canonical="best")
+
+
+def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None:
+    fill(store, {f"a.example/{n}": n for n in range(200)})
+    blocks = store.pairs(3)
+    next(blocks)
+    blocks.close()
+    found = store.clusters(1)
+    next(found)
+    found.close()
+    assert store.exists(7)
+    assert np.array_equal(np.sort(store.simhashes()), np.arange(200, dtype=np.uint64))
