@@ -3,7 +3,8 @@
 python bench/cost_model.py [--rows N] [--dsn DSN]
 
 Prints the measured and the fitted milliseconds of each layout and distance, and the constants for
-pgsimhash/planner.py: per call, per permutation, per probe, per candidate.
+pgsimhash/planner.py: per call, per permutation, per
+condition of a permutation on those before it, per probe, per candidate.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ def main(rows: int, dsn: str | None) -> None:
                 queries = near_copies(values, QUERIES, distance, rng).tolist()
                 candidates = expected_candidates(layout, rows, distance)
                 measured.append(measure(connection, layout, distance, queries))
-                parts.append([1, len(layout.permutations), layout.probes(distance), candidates])
+                columns = len(layout.permutations)
+                conditions = columns * (columns - 1) / 2
+                parts.append([1, columns, conditions, layout.probes(distance), candidates])
                 labels.append((layout.name, distance))
             connection.execute(f"TRUNCATE pgsimhash.{layout.table}")
     target, matrix = np.array(measured), np.array(parts, dtype=np.float64)
@@ -99,10 +102,10 @@ def main(rows: int, dsn: str | None) -> None:
         labels, parts, measured, matrix @ constants, strict=True
     ):
         table.add_row(
-            name, str(distance), f"{row[2]:,}", f"{row[3]:,.1f}", f"{ms:.3f}", f"{fitted:.3f}"
+            name, str(distance), f"{row[3]:,}", f"{row[4]:,.1f}", f"{ms:.3f}", f"{fitted:.3f}"
         )
     Console(width=110).print(table)
-    names = ("CALL_MS", "PERMUTATION_MS", "PROBE_MS", "CANDIDATE_MS")
+    names = ("CALL_MS", "PERMUTATION_MS", "CONDITION_MS", "PROBE_MS", "CANDIDATE_MS")
     for name, constant in zip(names, constants, strict=True):
         click.echo(f"{name} = {constant:.6f}")
 

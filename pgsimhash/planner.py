@@ -16,10 +16,13 @@ from typing import Final
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import LAYOUTS, NOT_PROBED, Layout
 
-CALL_MS: Final = 0.09
-PERMUTATION_MS: Final = 0.01
-PROBE_MS: Final = 0.0012
-CANDIDATE_MS: Final = 0.0002
+CALL_MS: Final = 0.087
+PERMUTATION_MS: Final = 0.0008
+CONDITION_MS: Final = 0.0038
+"""A permutation reports only what no permutation before it sees: a condition for each of them."""
+
+PROBE_MS: Final = 0.0007
+CANDIDATE_MS: Final = 0.00029
 
 DISK_READ_MS: Final = 0.1
 """One page from a solid-state disk, where neither PostgreSQL nor the system has it in memory."""
@@ -29,6 +32,9 @@ INDEX_BYTES: Final = 29.1
 """A row without its prefix columns and an index entry, by PostgreSQL's page layout."""
 
 PREFIX_BYTES: Final = 8
+
+MEMORY_BYTES: Final = 16 * 2**30
+"""How much memory a server is taken to have for indexes, where nothing is said."""
 
 NEAR_ENOUGH: Final = 2.0
 """A layout is fast enough if it takes at most so many times as long as the fastest."""
@@ -44,8 +50,10 @@ class Plan:
         radii: how many prefix bits the probes of each column may flip.
         probes: how many prefixes a lookup visits.
         candidates: how many simhashes it meets there and checks, in a collection of random ones.
-        milliseconds: how long that takes with the indexes in memory.
-        disk_milliseconds: how long where every probe reads its page from disk.
+        milliseconds: how long that takes: in memory, and for the part of the indexes that does
+            not fit, with a read from disk for each probe.
+        memory_milliseconds: how long with all indexes in memory.
+        disk_milliseconds: how long with none.
         bytes_a_row: heap and freshly built indexes.
         index_bytes_a_row: of these, the indexes.
     """
@@ -56,13 +64,20 @@ class Plan:
     probes: int
     candidates: float
     milliseconds: float
+    memory_milliseconds: float
     disk_milliseconds: float
     bytes_a_row: int
     index_bytes_a_row: int
 
 
-def plan(layout: Layout, rows: int, distance: int) -> Plan:
+def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -> Plan:
     """Return what lookups of ``distance`` cost in a collection of ``rows`` distinct simhashes.
+
+    Args:
+        layout: which to look at.
+        rows: how many distinct simhashes.
+        distance: the largest number of differing bits.
+        memory: how many bytes PostgreSQL and its system have for keeping indexes.
 
     Raises:
         InvalidDistanceError: the layout does not answer ``distance``.
@@ -73,24 +88,27 @@ def plan(layout: Layout, rows: int, distance: int) -> Plan:
         for permutation, radius in zip(layout.permutations, radii, strict=True)
     )
     candidates = _candidates(layout, rows, radii)
-    milliseconds = _milliseconds(layout, rows, radii)
+    in_memory = milliseconds(layout, rows, radii)
     columns = len(layout.permutations)
     indexes = round(INDEX_BYTES * columns)
+    missing = max(0.0, 1.0 - memory / (indexes * rows))
+    reading = DISK_READ_MS * min(probes, rows)
     return Plan(
         layout=layout.name,
         columns=columns,
         radii=radii,
         probes=probes,
         candidates=candidates,
-        milliseconds=milliseconds,
-        disk_milliseconds=milliseconds + DISK_READ_MS * min(probes, rows),
+        milliseconds=in_memory + missing * reading,
+        memory_milliseconds=in_memory,
+        disk_milliseconds=in_memory + reading,
         bytes_a_row=HEAP_BYTES + PREFIX_BYTES * columns + indexes,
         index_bytes_a_row=indexes,
     )
 
 
-def plans(rows: int, distance: int) -> list[Plan]:
-    """Return the plan of every layout that answers ``distance``, the smallest first.
+def plans(rows: int, distance: int, memory: int = MEMORY_BYTES) -> list[Plan]:
+    """Return the :func:`plan` of every layout that answers ``distance``, the smallest first.
 
     Raises:
         InvalidDistanceError: no layout answers ``distance``.
@@ -98,7 +116,9 @@ def plans(rows: int, distance: int) -> list[Plan]:
     largest = max(layout.distances[-1] for layout in LAYOUTS.values())
     check_distance(distance, largest)
     found = [
-        plan(layout, rows, distance) for layout in LAYOUTS.values() if distance in layout.distances
+        plan(layout, rows, distance, memory)
+        for layout in LAYOUTS.values()
+        if distance in layout.distances
     ]
     return sorted(found, key=attrgetter("bytes_a_row"))
 
@@ -130,7 +150,7 @@ def cheapest_radii(layout: Layout, rows: int, distance: int) -> tuple[int, ...]:
         for radii in product(choices, repeat=len(usual))
         if sum(radius + 1 for radius in radii) == distance + 1
     )
-    return min(exact, key=lambda radii: (_milliseconds(layout, rows, radii), radii != usual))
+    return min(exact, key=lambda radii: (milliseconds(layout, rows, radii), radii != usual))
 
 
 def expected_candidates(layout: Layout, rows: int, distance: int) -> float:
@@ -138,21 +158,24 @@ def expected_candidates(layout: Layout, rows: int, distance: int) -> float:
     return _candidates(layout, rows, layout.radii(distance))
 
 
-def _candidates(layout: Layout, rows: int, radii: tuple[int, ...]) -> float:
-    return sum(
-        permutation.probes(radius) * rows / (1 << permutation.width)
-        for permutation, radius in zip(layout.permutations, radii, strict=True)
-    )
-
-
-def _milliseconds(layout: Layout, rows: int, radii: tuple[int, ...]) -> float:
+def milliseconds(layout: Layout, rows: int, radii: tuple[int, ...]) -> float:
+    """Return the predicted milliseconds of one lookup with these radii, all in memory."""
     probes = sum(
         permutation.probes(radius)
         for permutation, radius in zip(layout.permutations, radii, strict=True)
     )
+    columns = len(layout.permutations)
     return (
         CALL_MS
-        + PERMUTATION_MS * len(layout.permutations)
+        + PERMUTATION_MS * columns
+        + CONDITION_MS * columns * (columns - 1) / 2
         + PROBE_MS * probes
         + CANDIDATE_MS * _candidates(layout, rows, radii)
+    )
+
+
+def _candidates(layout: Layout, rows: int, radii: tuple[int, ...]) -> float:
+    return sum(
+        permutation.probes(radius) * rows / (1 << permutation.width)
+        for permutation, radius in zip(layout.permutations, radii, strict=True)
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
-from pgsimhash.cli.lookup import compare, find, fingerprint
+from pgsimhash.cli.layouts import create, plan, relayout
+from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -47,5 +49,18 @@ def main() -> None:
     """
 
 
-for command in (ingest, find, fingerprint, compare, status, migrate):
+for command in (
+    ingest,
+    find,
+    find_many,
+    pairs,
+    clusters,
+    fingerprint,
+    compare,
+    status,
+    migrate,
+    create,
+    plan,
+    relayout,
+):
     main.add_command(command)

@@ -15,6 +15,8 @@ from pgsimhash.connection import (
     schema_revision,
     translated_errors,
 )
+from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.status import read_status
 
 
@@ -22,7 +24,12 @@ from pgsimhash.store.status import read_status
 @dsn_option
 @click.option("--sql", is_flag=True, help="Print the SQL script instead, for an empty database.")
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
-def migrate(dsn: str | None, sql: bool, downgrade: str | None) -> None:
+@click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    help="Also let new collections have this layout; pgsimhash plan compares them.",
+)
+def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:
     """Create or upgrade the schema pgsimhash.
 
     The same as `alembic upgrade head` in a checkout. With --sql nothing is changed: pipe the
@@ -31,8 +38,10 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None) -> None:
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
 
-    if sql and downgrade:
-        raise click.UsageError("--sql goes with an upgrade only")
+    if sql and (downgrade or layout):
+        raise click.UsageError("--sql goes with a plain upgrade only")
+    if downgrade and layout:
+        raise click.UsageError("--layout goes with an upgrade only")
     if sql:
         click.echo(migrations.upgrade_sql(), nl=False)
         return
@@ -43,6 +52,9 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None) -> None:
         migrations.upgrade(where)
     with open_connection(where) as connection:
         revision = schema_revision(connection)
+        if layout is not None:
+            with translated_errors(connection):
+                set_default_layout(connection, get_layout(layout))
     people().print(f"The schema pgsimhash is at revision {revision or 'base'}.")
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice
+from typing import TextIO
 
 import click
+import numpy as np
 
 from pgsimhash import schemes
 from pgsimhash.bits import band, format_simhash, hamming_distance, similarity, to_bigint
@@ -17,8 +20,10 @@ from pgsimhash.cli.options import (
     print_json,
     read_file,
 )
+from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
 from pgsimhash.store import connect
+from pgsimhash.store.batches import BATCH_SIMHASHES
 
 
 def _simhash_of(word: str) -> int:
@@ -49,6 +54,50 @@ def find(
     for match in matches:
         print_json(match.as_json())
     context.exit(0 if matches else 1)
+
+
+@click.command("find-many")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
+@distance_option(3, "3")
+@collection_option
+@dsn_option
+@click.pass_context
+def find_many(
+    context: click.Context, file: TextIO, distance: int, collection: str, dsn: str | None
+) -> None:
+    """Look up many simhashes without adding them, nor comparing them with one another.
+
+    FILE has a simhash on each line (16 hex digits, 0x... or a decimal), or a JSON object with
+    "simhash" and what else is to be repeated in the answers, such as "url"; - reads stdin.
+    Prints a JSON line for each match, in the order of the lines, nearest first. A line that is
+    none is reported on stderr, and the exit code is 1.
+    """
+    failed = False
+
+    def report(message: str) -> None:
+        nonlocal failed
+        failed = True
+        click.echo(message, err=True)
+
+    with connect(dsn, collection=collection, create=False) as store:
+        lines = iter(read_queries(file, report))
+        while batch := list(islice(lines, BATCH_SIMHASHES)):
+            array = np.array([query.simhash for query in batch], dtype=np.uint64)
+            found = store.find_many(array, distance)
+            for number, simhash, bits in zip(
+                found.queries.tolist(),
+                found.simhashes.tolist(),
+                found.distances.tolist(),
+                strict=True,
+            ):
+                print_json(
+                    {
+                        **batch[number].fields,
+                        "match": format_simhash(simhash),
+                        "distance": bits,
+                    }
+                )
+    context.exit(1 if failed else 0)
 
 
 @click.command()

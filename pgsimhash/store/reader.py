@@ -17,6 +17,9 @@ from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, find_collection
 
+_BATCH: Final = 10_000
+"""How many simhashes are looked up in one statement: it bounds what the server holds."""
+
 _SLICES: Final = 64
 """In how many statements a collection is read: it bounds what the server sends at a time."""
 
@@ -51,13 +54,30 @@ def find_many(
     distance: int,
 ) -> Matches:
     """Return the matches of an array of simhashes, by query, nearest first."""
-    queries = check_simhashes(simhashes).view(np.int64).tolist()
-    parameters = {**_lookup(collection, distance), "simhashes": queries}
+    check_simhashes(simhashes)
+    found = [
+        _find_batch(connection, collection, simhashes[start : start + _BATCH], distance, start)
+        for start in range(0, max(1, len(simhashes)), _BATCH)
+    ]
+    return Matches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _find_batch(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    distance: int,
+    start: int,
+) -> Matches:
+    parameters = {
+        **_lookup(collection, distance),
+        "simhashes": simhashes.view(np.int64).tolist(),
+    }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("find_many"), parameters).fetchall()
     numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
     return Matches(
-        np.array(numbers, dtype=np.int64),
+        np.array(numbers, dtype=np.int64) + start,
         np.array(values, dtype=np.int64).view(np.uint64),
         np.array(distances, dtype=np.uint8),
     )

@@ -1,0 +1,70 @@
+"""Commands about a whole collection: all pairs of near-copies, and clusters."""
+
+from __future__ import annotations
+
+import click
+
+from pgsimhash.bits import format_simhash
+from pgsimhash.cli.options import collection_option, distance_option, dsn_option, people, print_json
+from pgsimhash.clusters import LINKAGES, RULES, Linkage
+from pgsimhash.store import connect
+
+_table_option = click.option(
+    "--table", metavar="NAME", help="Write to a new table (schema.name) instead of stdout."
+)
+
+
+@click.command()
+@distance_option(3, "3")
+@_table_option
+@collection_option
+@dsn_option
+def pairs(distance: int, table: str | None, collection: str, dsn: str | None) -> None:
+    """Find all pairs of near-copies in a collection, a JSON line each, in no order."""
+    with connect(dsn, collection=collection, create=False) as store:
+        if table is not None:
+            people().print(f"{store.save_pairs(table, distance):,} pairs in {table}")
+            return
+        for block in store.pairs(distance):
+            for low, high, bits in zip(
+                block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
+            ):
+                print_json({"a": format_simhash(low), "b": format_simhash(high), "distance": bits})
+
+
+@click.command()
+@distance_option(3, "3")
+@click.option(
+    "--linkage",
+    type=click.Choice(LINKAGES),
+    default="single",
+    show_default=True,
+    help="single follows chains of pairs; with complete all members are within the distance.",
+)
+@click.option(
+    "--canonical",
+    type=click.Choice(list(RULES)),
+    multiple=True,
+    default=["earliest"],
+    show_default=True,
+    help="How the page that stands for a cluster is chosen; again to break ties.",
+)
+@_table_option
+@collection_option
+@dsn_option
+def clusters(
+    distance: int,
+    linkage: Linkage,
+    canonical: tuple[str, ...],
+    table: str | None,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Group all pages of a collection that are near-copies, a JSON line for each cluster."""
+    with connect(dsn, collection=collection, create=False) as store:
+        if table is not None:
+            count = store.save_clusters(table, distance, linkage=linkage, canonical=canonical)
+            people().print(f"{count:,} clusters in {table}")
+            return
+        for cluster in store.clusters(distance, linkage=linkage, canonical=canonical):
+            print_json(cluster.as_json())

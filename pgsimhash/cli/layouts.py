@@ -1,0 +1,175 @@
+"""Commands about layouts: comparing them, choosing one for a collection, changing it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pgsimhash import planner
+from pgsimhash.cli.options import dsn_option, people, print_json
+from pgsimhash.connection import (
+    check_schema,
+    open_connection,
+    resolve_dsn,
+    translated_errors,
+)
+from pgsimhash.layout import DISTANCE_MAX, LAYOUTS
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.store import connect
+from pgsimhash.store.collection import create_collection
+
+_ROWS_MAX = 1e12
+
+
+class _Rows(click.ParamType[int]):
+    name = "rows"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            number = float(str(value).replace("_", "").replace(",", ""))
+        except ValueError:
+            self.fail(f"{value!r} is not a number such as 50000000 or 8e9", param, ctx)
+        if not 1 <= number <= _ROWS_MAX:
+            self.fail(f"{value} is not from 1 to {_ROWS_MAX:.0e}", param, ctx)
+        return int(number)
+
+
+layout_option = click.option(
+    "--layout", type=click.Choice(list(LAYOUTS)), help="How its simhashes are cut into blocks."
+)
+
+
+@click.command()
+@click.option("--rows", type=_Rows(), required=True, help="Distinct simhashes, such as 5e7.")
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    default=3,
+    show_default=True,
+    help="The largest number of differing bits that lookups ask for.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0),
+    default=planner.MEMORY_BYTES / 2**30,
+    show_default=True,
+    help="GiB that the server has for keeping indexes.",
+)
+def plan(rows: int, distance: int, memory: float) -> None:
+    """Compare what the layouts cost, and recommend one.
+
+    A JSON line for each layout that answers the distance, the smallest first. Latencies are
+    predicted: with the indexes in memory as far as they fit, and with all or none of them there,
+    where every probe is a read from a solid-state disk.
+    """
+    found = planner.plans(rows, distance, int(memory * 2**30))
+    best = planner.recommend(found)
+    for option in found:
+        print_json(
+            {
+                "layout": option.layout,
+                "recommended": option is best,
+                "columns": option.columns,
+                "index_bytes_a_row": option.index_bytes_a_row,
+                "bytes_a_row": option.bytes_a_row,
+                "gigabytes": round(option.bytes_a_row * rows / 1e9, 3),
+                "radii": list(option.radii),
+                "probes": option.probes,
+                "candidates": round(option.candidates, 3),
+                "milliseconds": round(option.milliseconds, 3),
+                "memory_milliseconds": round(option.memory_milliseconds, 3),
+                "disk_milliseconds": round(option.disk_milliseconds, 3),
+            }
+        )
+    console = people()
+    if console.is_terminal:
+        table = Table(
+            "layout",
+            "columns",
+            "B/row",
+            "GB",
+            "probes",
+            "candidates",
+            "ms",
+            "all in memory",
+            "none",
+        )
+        for option in found:
+            table.add_row(
+                option.layout,
+                str(option.columns),
+                str(option.bytes_a_row),
+                f"{option.bytes_a_row * rows / 1e9:,.1f}",
+                f"{option.probes:,}",
+                f"{option.candidates:,.1f}",
+                f"{option.milliseconds:,.2f}",
+                f"{option.memory_milliseconds:,.2f}",
+                f"{option.disk_milliseconds:,.1f}",
+                style="bold" if option is best else None,
+            )
+        console.print(table)
+        console.print(
+            f"For {rows:,} simhashes and distance {distance}: {best.layout}, the smallest that "
+            f"takes at most {planner.NEAR_ENOUGH:g} times as long as the fastest."
+        )
+
+
+@click.command("create-collection")
+@click.argument("name")
+@layout_option
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    help="Its default distance for ingest; by default 8, or the largest that the layout answers.",
+)
+@dsn_option
+def create(name: str, layout: str | None, distance: int | None, dsn: str | None) -> None:
+    """Create a collection, if it is not there yet, and print what it is.
+
+    `ingest` creates collections too, with the database's default layout.
+    """
+    with (
+        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
+        translated_errors(connection),
+    ):
+        check_schema(connection)
+        made = create_collection(
+            connection, name, DEFAULT_SCHEME.name, layout=layout, distance=distance
+        )
+    print_json(dataclasses.asdict(made))
+
+
+@click.command()
+@click.argument("collection")
+@click.argument("layout", type=click.Choice(list(LAYOUTS)))
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    help="The collection's new default distance, where the layout does not answer the old one.",
+)
+@dsn_option
+def relayout(collection: str, layout: str, distance: int | None, dsn: str | None) -> None:
+    """Move a collection to another layout, while it is used.
+
+    Lookups stay exact throughout, and indexes are built concurrently. After an interruption the
+    same command goes on; with the collection's present layout it cancels the move.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with (
+        connect(dsn, collection=collection, create=False) as store,
+        Progress(*columns, console=people(), transient=True, redirect_stdout=False) as bar,
+    ):
+        tasks: dict[str, TaskID] = {}
+
+        def progress(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=total)
+            bar.update(tasks[step], completed=done)
+
+        store.relayout(layout, distance=distance, progress=progress)
+        print_json({"collection": collection, "layout": store.layout})

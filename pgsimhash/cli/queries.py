@@ -1,0 +1,48 @@
+"""Simhashes to look up, a line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pgsimhash.bits import check_simhash, format_simhash, parse_simhash
+from pgsimhash.errors import InvalidSimhashError
+
+
+class Query(NamedTuple):
+    """A simhash, and what stands beside it in every answer."""
+
+    simhash: int
+    fields: dict[str, Any]
+
+
+def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterator[Query]:
+    """Yield the simhash of each line; a line that has none is reported and left out.
+
+    Args:
+        lines: a simhash, or a JSON object with ``simhash``, on each; empty lines are skipped.
+        report: told what is wrong with a line, and its number.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _parse(line)
+        except (InvalidSimhashError, json.JSONDecodeError, RecursionError) as error:
+            report(f"line {number}: {error}")
+
+
+def _parse(line: str) -> Query:
+    fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
+    given = fields.get("simhash")
+    if given is None:
+        raise InvalidSimhashError('the object has no "simhash"')
+    simhash = parse_simhash(given) if isinstance(given, str) else _number(given)
+    return Query(simhash, {**fields, "simhash": format_simhash(simhash)})
+
+
+def _number(given: object) -> int:
+    if isinstance(given, int) and not isinstance(given, bool):
+        return parse_simhash(str(given)) if given < 0 else check_simhash(given)
+    raise InvalidSimhashError(f"{given!r} is not a simhash")

@@ -1,0 +1,79 @@
+"""pgsimhash plan, create-collection, relayout, migrate --layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgsimhash.layout import LAYOUTS
+from tests.cli.harness import Run
+
+
+def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
+    for rows in ("1e6", "50_000_000", "8e9"):
+        done = run("plan", "--rows", rows, "--distance", "3")
+        assert done.code == 0
+        assert {line["layout"] for line in done.lines} == set(LAYOUTS)
+        assert sum(line["recommended"] for line in done.lines) == 1
+        sizes = [line["bytes_a_row"] for line in done.lines]
+        assert sizes == sorted(sizes)
+
+
+def test_plan_leaves_out_what_does_not_answer_the_distance(run: Run) -> None:
+    lines = run("plan", "--rows", "1000", "--distance", "12").lines
+    assert {line["layout"] for line in lines} == {"22+21+21", "16+16+16+16", "8 choose 2"}
+
+
+@pytest.mark.parametrize("rows", ["many", "0", "-1", "nan", "1e13"])
+def test_plan_refuses_what_is_no_number_of_rows(run: Run, rows: str) -> None:
+    done = run("plan", "--rows", rows)
+    assert done.code == 2
+    assert "number such as" in done.stderr or "is not from 1" in done.stderr
+
+
+def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) -> None:
+    (made,) = run("create-collection", "news", "--layout", "5 choose 2").lines
+    assert (made["layout"], made["default_distance"]) == ("5 choose 2", 8)
+    assert run("ingest", folder, "--collection", "news").code == 0
+    (found,) = run("find", folder / "looms.html", "--collection", "news").lines
+    assert found["url"].endswith("looms.html")
+    (status,) = run("status").lines
+    assert (status["layout"], status["simhashes"]) == ("5 choose 2", 2)
+
+
+def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run) -> None:
+    done = run("create-collection", "news", "--layout", "32+32", "--distance", "8")
+    assert done.code == 3
+    assert "from 0 to 7" in done.stderr
+    assert run("status").lines == []
+
+
+def test_relayout_moves_a_collection(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    (done,) = run("relayout", "default", "16+16+16+16").lines
+    assert done == {"collection": "default", "layout": "16+16+16+16"}
+    assert run("find", folder / "wells.html").code == 0
+    assert run("ingest", folder).code == 0
+    assert run("status").lines[0]["simhashes"] == 2
+
+
+def test_relayout_says_what_is_wrong(run: Run, folder: Path) -> None:
+    assert run("relayout", "nothing", "32+32").code == 3
+    run("ingest", folder)
+    done = run("relayout", "default", "32+32")
+    assert done.code == 3
+    assert "--distance" in done.stderr
+    assert run("relayout", "default", "7 choose 3").code == 2
+
+
+def test_migrate_can_choose_the_layout_of_new_collections(
+    run: Run, empty_dsn: str, folder: Path
+) -> None:
+    done = run("migrate", "--dsn", empty_dsn, "--layout", "16+16+16+16")
+    assert done.code == 0
+    run("ingest", folder, "--dsn", empty_dsn)
+    (status,) = run("status", "--dsn", empty_dsn).lines
+    assert status["layout"] == "16+16+16+16"
+    assert run("migrate", "--sql", "--layout", "32+32").code == 2
+    assert run("migrate", "--downgrade", "base", "--layout", "32+32").code == 2

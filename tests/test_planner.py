@@ -1,0 +1,104 @@
+"""What layouts cost: the arithmetic of the plans, and what is recommended."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pgsimhash import InvalidDistanceError, planner
+from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS
+
+
+def test_a_plan_counts_probes_and_expected_candidates() -> None:
+    plan = planner.plan(LAYOUTS["22+21+21"], 2**24, 3)
+    assert plan.radii == (1, 0, 0)
+    assert plan.probes == 23 + 1 + 1
+    assert plan.candidates == 23 * 2**24 / 2**22 + 2 * 2**24 / 2**21
+    assert plan.columns == 3
+    assert plan.milliseconds == plan.memory_milliseconds < plan.disk_milliseconds
+
+
+def test_what_does_not_fit_into_memory_is_read_from_disk() -> None:
+    layout = LAYOUTS["22+21+21"]
+    half = planner.plan(layout, 10**9, 3, memory=87 * 10**9 // 2)
+    assert half.milliseconds == pytest.approx(
+        (half.memory_milliseconds + half.disk_milliseconds) / 2
+    )
+    none = planner.plan(layout, 10**9, 3, memory=0)
+    assert none.milliseconds == none.disk_milliseconds
+
+
+def test_expected_candidates_are_what_random_simhashes_give() -> None:
+    """Counted in Python: all prefixes of a sample within the radii of a few queries."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2**64, 200_000, dtype=np.uint64)
+    queries = rng.integers(0, 2**64, 40, dtype=np.uint64)
+    layout = LAYOUTS["16+16+16+16"]
+    met = sum(
+        int((np.bitwise_count((values ^ query) & np.uint64(permutation.bits % 2**64)) <= r).sum())
+        for query in queries
+        for permutation, r in zip(layout.permutations, layout.radii(5), strict=True)
+    )
+    expected = planner.expected_candidates(layout, len(values), 5)
+    assert met / len(queries) == pytest.approx(expected, rel=0.1)
+
+
+def test_bytes_a_row_are_those_of_the_table_that_was_measured() -> None:
+    """156 bytes were measured for three columns, indexes rebuilt (bench/search.py)."""
+    assert planner.plan(DEFAULT_LAYOUT, 10**6, 3).bytes_a_row == pytest.approx(156, abs=2)
+
+
+@pytest.mark.parametrize("rows", [10**4, 10**7, 8 * 10**9])
+@pytest.mark.parametrize("distance", range(13))
+def test_the_radii_are_exact_and_no_other_choice_is_cheaper(rows: int, distance: int) -> None:
+    for layout in LAYOUTS.values():
+        if distance not in layout.distances or layout.leading > 1 or layout.inner:
+            continue
+        chosen = planner.cheapest_radii(layout, rows, distance)
+        assert sum(radius + 1 for radius in chosen) == distance + 1
+        cost = planner.milliseconds(layout, rows, chosen)
+        for radii in product(range(-1, 6), repeat=len(chosen)):
+            if sum(radius + 1 for radius in radii) == distance + 1:
+                assert planner.milliseconds(layout, rows, radii) >= cost
+
+
+def test_the_radii_that_are_deployed_cost_hardly_more_than_the_cheapest() -> None:
+    """So one set of radii serves a collection of any size."""
+    for layout in LAYOUTS.values():
+        for rows in (10**4, 10**6, 10**8, 8 * 10**9):
+            for distance in layout.distances:
+                deployed = planner.milliseconds(layout, rows, layout.radii(distance))
+                cheapest = planner.cheapest_radii(layout, rows, distance)
+                assert deployed <= 1.3 * planner.milliseconds(layout, rows, cheapest)
+
+
+def test_more_rows_want_longer_prefixes() -> None:
+    """As in the paper, whose tables for 8 billion pages have prefixes of 28 bits."""
+
+    def width(rows: float) -> float:
+        best = planner.recommend(planner.plans(int(rows), 3))
+        layout = LAYOUTS[best.layout]
+        return min(permutation.width for permutation in layout.permutations)
+
+    assert width(1e6) <= width(1e8) <= width(8e9)
+    assert width(8e9) > 21
+
+
+def test_the_recommended_layout_is_the_smallest_that_is_fast_enough() -> None:
+    found = planner.plans(10**7, 3)
+    best = planner.recommend(found)
+    fastest = min(plan.milliseconds for plan in found)
+    assert best.milliseconds <= planner.NEAR_ENOUGH * fastest
+    assert all(
+        plan.milliseconds > planner.NEAR_ENOUGH * fastest
+        for plan in found
+        if plan.bytes_a_row < best.bytes_a_row
+    )
+
+
+def test_only_layouts_that_answer_the_distance_are_compared() -> None:
+    assert "32+32" not in {plan.layout for plan in planner.plans(10**6, 8)}
+    with pytest.raises(InvalidDistanceError, match="0 to 12"):
+        planner.plans(10**6, 13)
