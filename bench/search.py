@@ -37,6 +37,7 @@ else:
 
 COLLECTION = "default"
 BATCH = 1000
+HOT = 100_000
 PEERS = {"simhash-pybind": "simhash-pybind", "leonsim": "simhash", "faiss": "faiss-cpu"}
 """What bench/peers.py knows, and what to install for each."""
 
@@ -113,6 +114,31 @@ def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Tabl
     )
 
 
+def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table: Table) -> None:
+    """Other lookups before and after many pages share one simhash, or simhashes one prefix."""
+    queries = near_copies(values, 500, 3, rng)
+    before, _ = percentiles(store.find, queries)
+    hot = int(rng.integers(0, 2**64, dtype=np.uint64))
+    list(store.add_many((f"https://hot.example/{n}", hot) for n in range(HOT)))
+    after, _ = percentiles(store.find, queries)
+    itself, _ = percentiles(store.find, np.full(100, hot, dtype=np.uint64))
+    table.add_row(
+        f"find beside {HOT:,} pages with one simhash",
+        f"{after:.2f} ms",
+        f"{after / before:.2f} x before; that simhash itself {itself:.2f} ms",
+    )
+    prefix = np.uint64(hot) & np.uint64(0xFFFF << 48)
+    crowd = np.unique(rng.integers(0, 2**48, HOT, dtype=np.uint64)) | prefix
+    store.add_simhashes(crowd)
+    after, _ = percentiles(store.find, queries)
+    itself, _ = percentiles(store.find, near_copies(crowd, 100, 3, rng))
+    table.add_row(
+        f"find beside {HOT:,} simhashes with 16 bits in common",
+        f"{after:.2f} ms",
+        f"{after / before:.2f} x before; those themselves {itself:.2f} ms",
+    )
+
+
 @click.command()
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--dsn")
@@ -171,6 +197,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, peers: bool) -> None:
         for what, some in (("known", queries[:500]), ("unknown", random_simhashes(500, rng))):
             middle, _ = percentiles(store.exists, some)
             table.add_row(f"exists, {what}", f"{1e3 / middle:,.0f} /s", "")
+        measure_hot(store, values, rng, table)
         if hnsw:
             measure_hnsw(connection, near_copies(values, 500, 3, rng), table)
         base = 0.0

@@ -12,7 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsimhash import connect
+from pgsimhash import connect, planner
+from pgsimhash.layout import LAYOUTS, Layout
 from pgsimhash.sources import read_pages
 
 ROOT = Path(__file__).parent.parent
@@ -89,13 +90,39 @@ def test_sql(dsn: str) -> None:
 def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
     shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
-    shown += commands("pgsimhash compare", "pgsimhash status", "pgsimhash migrate --sql >")
-    assert len(shown) == 6
+    shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
+    shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
+    shown += commands("pgsimhash create-collection", "pgsimhash relayout")
+    assert len(shown) == 12
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
     assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
+
+
+def test_the_table_of_layouts_is_what_plan_says() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)`[^|]*\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|$", README, re.M
+    )
+    shown = {name: [cell.strip() for cell in cells] for name, *cells in rows if name in LAYOUTS}
+
+    def latency(layout: Layout, distance: int) -> str:
+        if distance not in layout.distances:
+            return "-"
+        milliseconds = planner.plan(layout, 10**8, distance).memory_milliseconds
+        return f"{milliseconds:.2g} ms" if milliseconds < 100 else f"{milliseconds:.0f} ms"
+
+    assert shown == {
+        layout.name: [
+            str(len(layout.permutations)),
+            str(planner.plan(layout, 10**8, 3).bytes_a_row),
+            f"0-{layout.distances[-1]}",
+            latency(layout, 3),
+            latency(layout, 8),
+        ]
+        for layout in LAYOUTS.values()
+    }
 
 
 def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint, to_bigint
@@ -13,6 +15,8 @@ from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, lock_collection
 from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
+
+_BATCH: Final = 10_000
 
 
 def write_batch(
@@ -44,6 +48,19 @@ def write_batch(
     decisions = decide(records, page_ids, present, nearest, arrived, distance)
     _insert(connection, collection, [made for made in decisions if made.page_id is not None])
     return [made.verdict for made in decisions]
+
+
+def add_simhashes(
+    connection: psycopg.Connection[Any], collection: Collection, simhashes: NDArray[np.uint64]
+) -> int:
+    """Add bare simhashes, in statements of a bounded size; return how many were new."""
+    added = 0
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        for start in range(0, len(simhashes), _BATCH):
+            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
+            parameters = {"collection": collection.name, "simhashes": batch}
+            added += cursor.execute(query("add_simhashes"), parameters).fetchone() or 0
+    return added
 
 
 def delete_page(connection: psycopg.Connection[Any], collection: Collection, url: str) -> int:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
-from pgsimhash.bits import check_simhash
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import (
@@ -17,7 +20,7 @@ from pgsimhash.store.batches import (
     write_in_batches,
 )
 from pgsimhash.store.part import Part
-from pgsimhash.store.writer import delete_page, write_batch
+from pgsimhash.store.writer import add_simhashes, delete_page, write_batch
 from pgsimhash.urls import check_url
 
 
@@ -93,6 +96,23 @@ class Writes(Part):
             StoreError: the database does not answer; the batches before stay.
         """
         return write_in_batches(map(as_record, pages), self._writer(distance), BATCH_SIMHASHES)
+
+    def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
+        """Add simhashes without pages or verdicts, and return how many were not known.
+
+        For a load from elsewhere: all of them or none. Lookups find them with no URL. Batches
+        that another writer is deciding at that moment may not see them.
+
+        Args:
+            simhashes: shape (n,), dtype uint64.
+
+        Raises:
+            InvalidSimhashError: the array has another shape or dtype.
+            StoreError: the database does not answer.
+        """
+        check_simhashes(simhashes)
+        with self._session.transaction() as connection:
+            return add_simhashes(connection, self._collection, simhashes)
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.

@@ -234,6 +234,31 @@ def test_add_many_reports_what_is_no_page_and_goes_on(store: Store) -> None:
     ]
 
 
+def test_simhashes_can_be_loaded_without_pages(store: Store) -> None:
+    array = np.array([0, 7, 2**63, 7], dtype=np.uint64)
+    assert store.add_simhashes(array) == 3
+    assert store.add_simhashes(array) == 0
+    assert [(match.distance, match.url) for match in store.find(0, 3)] == [
+        (0, None),
+        (1, None),
+        (3, None),
+    ]
+    verdict = store.add("https://a.example/", 6)
+    assert (verdict.verdict, verdict.duplicate_of) == ("identical", None)
+
+
+def test_a_batch_of_a_million_is_answered(store: Store) -> None:
+    store.add_simhashes(np.array([5, 2**64 - 1], dtype=np.uint64))
+    queries = np.arange(1, 1_000_001, dtype=np.uint64) << np.uint64(12)
+    queries[123_456] = 4
+    queries[999_999] = 2**64 - 4
+    matches = store.find_many(queries, 3)
+    near = np.bitwise_count(queries ^ np.uint64(5)) <= 3
+    assert {123_456, 999_999} <= set(matches.queries.tolist())
+    assert len(matches.queries) == near.sum() + 1
+    assert len(store.find_many(queries[:0]).queries) == 0
+
+
 def test_all_simhashes_of_a_collection(dsn: str) -> None:
     rng = random.Random(3)
     known = {rng.getrandbits(64) for _ in range(500)} | {0, 1, FAR, FAR - 1, 2**63}

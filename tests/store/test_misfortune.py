@@ -1,0 +1,122 @@
+"""A cancelled query and a lost connection: an error of our own, and nothing half-written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+import pytest
+
+import pgsimhash
+from pgsimhash import Store, connect
+from pgsimhash.clusters import ClusterPage
+from pgsimhash.connection import open_connection, translated_errors
+from pgsimhash.copying import copy_binary
+
+
+@pytest.fixture
+def hand(dsn: str) -> Iterator[psycopg.Connection]:
+    """A second connection that watches and interferes."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        yield connection
+
+
+def tables(hand: psycopg.Connection) -> list[tuple[str]]:
+    return hand.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+
+
+def end_others(hand: psycopg.Connection) -> None:
+    hand.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
+def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        store = Store(connection)
+        simhashes = np.arange(200_000, dtype=np.uint64)
+        store.add_simhashes(simhashes)
+        connection.execute("SET statement_timeout = '5ms'")
+        with pytest.raises(pgsimhash.StoreError, match=r"the database gave up.*timeout"):
+            store.find_many(simhashes, 8)
+        with pytest.raises(pgsimhash.StoreError, match="the database gave up"):
+            store.add_simhashes(simhashes << np.uint64(20))
+        connection.execute("SET statement_timeout = 0")
+        assert len(store.simhashes()) == len(simhashes)
+
+
+def test_a_connection_lost_in_the_middle_of_copy_leaves_nothing(
+    dsn: str, hand: psycopg.Connection
+) -> None:
+    hand.execute("CREATE TABLE numbers (number bigint)")
+    done = threading.Event()
+
+    def interfere() -> None:
+        while not done.is_set():
+            if hand.execute("SELECT FROM pg_stat_progress_copy").fetchone() is not None:
+                end_others(hand)
+
+    def copy(connection: psycopg.Connection) -> None:
+        numbers = np.arange(500_000, dtype=np.int64)
+        with translated_errors(connection):
+            for _ in range(100):
+                copy_binary(connection.cursor(), "numbers", {"number": numbers})
+
+    watcher = threading.Thread(target=interfere)
+    watcher.start()
+    try:
+        with (
+            open_connection(dsn) as connection,
+            pytest.raises(pgsimhash.NoServerError, match="lost"),
+        ):
+            copy(connection)
+    finally:
+        done.set()
+        watcher.join()
+    assert hand.execute("SELECT count(*) FROM numbers").fetchone() == (0,)
+
+
+def test_a_connection_lost_while_clusters_are_written_leaves_no_table(
+    dsn: str, hand: psycopg.Connection
+) -> None:
+    def lose(page: ClusterPage) -> int:
+        end_others(hand)
+        return 0
+
+    with connect(dsn) as store:
+        list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
+        with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
+            store.save_clusters("groups", 3, canonical=lose)
+    assert tables(hand) == []
+
+
+def test_an_error_of_the_callers_score_leaves_no_table(dsn: str, hand: psycopg.Connection) -> None:
+    with connect(dsn) as store:
+        list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
+        with pytest.raises(ZeroDivisionError):
+            store.save_clusters("groups", 3, canonical=lambda page: 1 // 0)
+        assert tables(hand) == []
+        assert store.save_clusters("groups", 3) == 1
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1, 2]),
+        np.array([-1]),
+        np.array([1.5]),
+        np.array([[1]], dtype=np.uint64),
+        np.array([None, 1], dtype=object),
+        [1, 2],
+    ],
+)
+def test_what_is_no_array_of_simhashes_is_refused_before_anything_happens(
+    store: Store, array: np.ndarray
+) -> None:
+    for ask in (store.find_many, store.add_simhashes):
+        with pytest.raises(pgsimhash.InvalidSimhashError, match="uint64"):
+            ask(array)
+    assert len(store.simhashes()) == 0
