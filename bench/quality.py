@@ -31,13 +31,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pgsimhash import PageError, fingerprint, hamming_distance
-from pgsimhash.features import tokenize, weigh
+from pgsimhash.features import weigh
+from pgsimhash.hashes import murmur3_64
 from pgsimhash.page.clean import clean
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import decode
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
-from pgsimhash.votes import hash_features, vote
+from pgsimhash.tokens import tokenize
+from pgsimhash.votes import vote
 
 if TYPE_CHECKING:
     from bench.literal import literal_simhash
@@ -137,7 +139,7 @@ def time_steps(html: bytes) -> list[float]:
         features = weigh(tokenize(plain))
         lap()
         if features:
-            vote(hash_features(features), np.array(list(features.values())))
+            vote(murmur3_64(features), np.array(list(features.values())))
         lap()
     return [b - a for a, b in pairwise(times)]
 
@@ -262,7 +264,7 @@ def main() -> None:
     with corpus(options.folder) as folder:
         pairs = read_pairs(folder)
         wanted: dict[str, None] = {}
-        for pair in sorted(pairs, key=lambda pair: hash_features([pair.a + pair.b])[0]):
+        for pair in sorted(pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
             if options.pages is None or len(wanted) < options.pages:
                 wanted.update(dict.fromkeys((pair.a, pair.b)))
         pairs = [pair for pair in pairs if pair.a in wanted and pair.b in wanted]
