@@ -118,4 +118,6 @@ def damped(counts: Mapping[str, int], damping: Damping) -> dict[str, float]:
     damp = DAMPINGS.get(damping)
     if damp is None:
         raise InvalidRecipeError(f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}")
-    return {feature: 1.0 if n == 1 else damp(n) for feature, n in counts.items()}
+    # There are few different counts, so no Python runs for each feature.
+    weights = {count: damp(count) for count in set(counts.values())}
+    return dict(zip(counts, map(weights.__getitem__, counts.values()), strict=True))

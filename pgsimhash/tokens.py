@@ -38,6 +38,7 @@ _MARKS: Final = (
     "\u0c00-\u0c65\u0c80-\u0ce5\u0d00-\u0d65\u0d81-\u0df3\u200c\u200d"
 )
 _WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
+_DIGIT: Final = re.compile(r"\d")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
 
 _ASCII_SPACED: Final = {
@@ -53,8 +54,8 @@ def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
     words = _simple_words(text)
     if words is not None:
-        return [word for word in words if not word.isdecimal()]
-    return [token for token in _split(_folded(text, "NFKC")) if not token.isdecimal()]
+        return words if _DIGIT.search(text) is None else _without_numbers(words)
+    return _without_numbers(_split(_folded(text, "NFKC")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,14 @@ class Words:
         else:
             tokens = _split(_folded(text, self.form))
             if not self.numbers:
-                tokens = [token for token in tokens if not token.isdecimal()]
+                tokens = _without_numbers(tokens)
         if self.min_length > 1:
             tokens = [token for token in tokens if len(token) >= self.min_length]
         return tokens
+
+
+def _without_numbers(tokens: list[str]) -> list[str]:
+    return [token for token in tokens if not token.isdecimal()]
 
 
 def _folded(text: str, form: Form) -> str:
