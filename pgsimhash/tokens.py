@@ -38,7 +38,7 @@ _MARKS: Final = (
     "\u0c00-\u0c65\u0c80-\u0ce5\u0d00-\u0d65\u0d81-\u0df3\u200c\u200d"
 )
 _WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
-_DIGIT: Final = re.compile(r"\d")
+_DIGIT: Final = re.compile("[0-9]")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
 
 _ASCII_SPACED: Final = {
@@ -54,7 +54,8 @@ def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
     words = _simple_words(text)
     if words is not None:
-        return words if _DIGIT.search(text) is None else _without_numbers(words)
+        plain = text.isascii() and _DIGIT.search(text) is None
+        return words if plain else _without_numbers(words)
     return _without_numbers(_split(_folded(text, "NFKC")))
 
 
