@@ -36,7 +36,7 @@ STOP_WORDS: Final = frozenset(
 )
 """Frequent English words, which say little alone."""
 
-_IMAGE: Final = re.compile(r"!\[(?:[^\]\\]|\\.)*\]\(<?([^)\s>]+)")
+_IMAGE: Final = re.compile(r"!\[(?:[^\]\\]|\\.){0,300}\]\(<?([^)\s>]+)")
 
 
 def shingles(tokens: Sequence[str], size: int) -> list[str]:

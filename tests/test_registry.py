@@ -161,7 +161,7 @@ def test_emphasis_adds_weight_to_titles_and_headings() -> None:
 
 
 def test_comments_in_code_are_no_headings() -> None:
-    article = Article("```\n# goats\n```\n\n# bay", "goats bay", None, None, None)
+    article = Article("````\n# goats\n```\n````\n\n# bay", "goats bay", None, None, None)
     weights = Emphasis(ShingleWeights((1,)), headings=2.0)(["goats", "bay"], article)
     assert weights == {"goats": 1.0, "bay": 2.0}
 

@@ -12,7 +12,7 @@ from pgsimhash.page import Article
 
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
-_URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)
+_URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}://|www\.)\S+", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,8 +25,8 @@ from pgsimhash.tokens import tokenize
 if TYPE_CHECKING:
     from pgsimhash.schemes.recipe import Tokenizer, Weighting
 
-_HEADING: Final = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
-_CODE_BLOCK: Final = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*$", re.MULTILINE | re.DOTALL)
+_HEADING: Final = re.compile("#{1,6} ")
+_FENCE: Final = re.compile("`{3,}|~{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,7 @@ class Emphasis:
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
         """Return the features and their weights."""
         factors: dict[str, float] = {}
-        prose = _CODE_BLOCK.sub("", article.markdown)
-        lines = [(line, self.headings) for line in _HEADING.findall(prose)]
+        lines = [(line, self.headings) for line in _headings(article.markdown)]
         if article.title:
             lines.append((article.title, self.title))
         for line, factor in lines:
@@ -139,6 +138,18 @@ class Mixture:
             for feature, weight in weighting(tokens, article).items():
                 summed[feature] = summed.get(feature, 0.0) + share * weight
         return summed
+
+
+def _headings(markdown: str) -> Iterator[str]:
+    fence = ""
+    for line in markdown.split("\n"):
+        if fence:
+            if line.startswith(fence) and not line.strip(fence[0]):
+                fence = ""
+        elif opened := _FENCE.match(line):
+            fence = opened.group()
+        elif _HEADING.match(line):
+            yield line
 
 
 def _check_damping(damping: str) -> None:
