@@ -24,7 +24,7 @@ _COUNTED: Final = (
     r"|downloads?|visitors?|readers?|(?:sec(?:ond)?|min(?:ute)?|hour|day|week|month|year)s? +ago"
     r"|min(?:ute)?s? +read)"
 )
-_COUNTER: Final = rf"\b\d(?:[\d.,]{0, 20}\d)?[km]?\+? +{_COUNTED}\b"
+_COUNTER: Final = rf"\b\d(?:[\d.,]{{0,20}}\d)?[km]?\+? +{_COUNTED}\b"
 _CHANGING: Final = re.compile(rf"{_DATE}|{_TIME}|{_COUNTER}", re.IGNORECASE)
 
 
