@@ -22,7 +22,8 @@ def test_the_code_runs() -> None:
 
 def test_every_scheme_is_in_the_table() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
-    assert re.findall(r"^\| `(pgsimhash-[^`]+)`", SCHEMES, re.MULTILINE) == shipped
+    table = SCHEMES[: SCHEMES.index("What to take")]
+    assert re.findall(r"^\| `(pgsimhash-[^`]+)`", table, re.MULTILINE) == shipped
 
 
 def test_the_forms_are_one_simhash() -> None:
