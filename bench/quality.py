@@ -2,77 +2,68 @@
 
 ``python bench/quality.py FOLDER`` takes a folder with ``pages/*.html``, ``gt/*.txt`` (the main
 texts), ``pages.csv`` (with an ``id``) and ``pairs.csv`` (``a,b,label,kind``), or one that has
-them in ``dev/`` or packed as ``dev.tar.xz``. The package's recipe and the literal one read the
-same pages, one after the other, so that their times compare.
+them in ``dev/`` or packed as ``dev.tar.xz``. ``--schemes`` adds the other schemes that ship,
+``--plain`` recipes without our main content (the literal one is slow), ``--peers`` those of other
+packages, installed into a temporary folder. All read the same pages, one after the other, so that
+their times compare; recipes on our main content are given it, and their times are without it.
 
 Pairs labelled ``near-dup`` should match and pairs labelled ``distinct`` should not; others are
 left out. Precision is over organic pairs. A page without a fingerprint matches nothing; the
-literal recipe gives every page a simhash, empty ones too.
+literal recipe gives every page a simhash, empty ones too. MinHash has three Jaccard similarities
+in place of the distances: .9, .8 and .7.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import logging
 import statistics
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pgsimhash import PageError, fingerprint, hamming_distance
-from pgsimhash.features import tokenize, weigh
+from pgsimhash import PageError, fingerprint
+from pgsimhash.hashes import murmur3_64
 from pgsimhash.page.clean import clean
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import decode
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
-from pgsimhash.votes import hash_features, vote
+from pgsimhash.schemes import DEFAULT_SCHEME
 
 if TYPE_CHECKING:
-    from bench.literal import literal_simhash
+    from bench.installed import install_peers, make_importable
+    from bench.judging import KINDS, LARGEST, PRECISION, Judge, Pair, read_pairs
+    from bench.recipes import MINHASH_CUTS, PACKAGES, RECIPES, Page, Signature, chosen
 else:  # A script finds its neighbours under their own names.
-    from literal import literal_simhash
+    from installed import install_peers, make_importable
+    from judging import KINDS, LARGEST, PRECISION, Judge, Pair, read_pairs
+    from recipes import MINHASH_CUTS, PACKAGES, RECIPES, Page, Signature, chosen
 
 DISTANCES = (3, 5, 8)
-STEPS = ("decode", "parse", "clean", "content", "markdown", "features", "votes")
-KINDS = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
-PRECISION = 0.995
+OURS = DEFAULT_SCHEME.name
+STEPS = ("decode", "parse", "clean", "content", "markdown", "simhash")
 ENOUGH_WORDS = 25
-LARGEST = 16
 
 
 @dataclass
 class Measured:
-    """What became of one page: simhashes (None: no fingerprint) and seconds."""
+    """What became of one page: signatures (None: no fingerprint) and seconds, by recipe."""
 
     page: str
-    ours: int | None
-    literal: int
-    ours_seconds: float
-    literal_seconds: float
-    steps: list[float]
     words: int
-
-
-@dataclass
-class Pair:
-    """Two pages and whether they should match."""
-
-    a: str
-    b: str
-    near: bool
-    kind: str
+    signatures: dict[str, Signature | None] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    steps: list[float] = field(default_factory=list)
 
 
 @contextmanager
@@ -90,30 +81,26 @@ def corpus(folder: Path) -> Iterator[Path]:
         yield Path(unpacked) / "dev"
 
 
-def read_pairs(folder: Path) -> list[Pair]:
-    """Read the labelled pairs, without those that are neither near nor distinct."""
-    with (folder / "pairs.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            Pair(row["a"], row["b"], row["label"] == "near-dup", row["kind"])
-            for row in csv.DictReader(file)
-            if row["label"] in ("near-dup", "distinct")
-        ]
-
-
-def measure(folder: Path, page: str) -> Measured:
-    """Run both recipes on one page, and ours a second time step by step."""
+def measure(folder: Path, page: str, recipes: list[str]) -> Measured:
+    """Run the recipes on one page, and ours a second time step by step."""
     html = (folder / "pages" / f"{page}.html").read_bytes()
     truth = folder / "gt" / f"{page}.txt"
     words = len(truth.read_text(encoding="utf-8").split()) if truth.is_file() else 0
+    measured = Measured(page, words)
     start = perf_counter()
     try:
-        ours: int | None = fingerprint(html).simhash
+        measured.signatures[OURS] = fingerprint(html).simhash
     except PageError:
-        ours = None
-    middle = perf_counter()
-    literal = literal_simhash(html)
-    end = perf_counter()
-    return Measured(page, ours, literal, middle - start, end - middle, time_steps(html), words)
+        measured.signatures[OURS] = None
+    measured.seconds[OURS] = perf_counter() - start
+    measured.steps = time_steps(html)
+    read = Page(html)
+    assert read.article
+    for name in recipes:
+        start = perf_counter()
+        measured.signatures[name] = RECIPES[name][1](read)
+        measured.seconds[name] = perf_counter() - start
+    return measured
 
 
 def time_steps(html: bytes) -> list[float]:
@@ -134,19 +121,20 @@ def time_steps(html: bytes) -> list[float]:
         lap()
         plain = render(content, None).plain
         lap()
-        features = weigh(tokenize(plain))
-        lap()
-        if features:
-            vote(hash_features(features), np.array(list(features.values())))
+        with suppress(PageError):
+            DEFAULT_SCHEME.simhash(plain)
         lap()
     return [b - a for a, b in pairwise(times)]
 
 
-def measure_all(folder: Path, pages: list[str], jobs: int) -> list[Measured]:
+def measure_all(
+    folder: Path, pages: list[str], jobs: int, recipes: list[str], peers: Path | None
+) -> list[Measured]:
     """Measure every page, with progress on a terminal."""
     done: list[Measured] = []
-    with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
-        for result in pool.map(measure, [folder] * len(pages), pages, chunksize=4):
+    run = partial(measure, folder, recipes=recipes)
+    with ProcessPoolExecutor(jobs, initializer=prepare, initargs=(peers,)) as pool:
+        for result in pool.map(run, pages, chunksize=4):
             done.append(result)
             if sys.stderr.isatty():
                 print(f"\r{len(done)} of {len(pages)} pages", end="", file=sys.stderr)
@@ -155,53 +143,23 @@ def measure_all(folder: Path, pages: list[str], jobs: int) -> list[Measured]:
     return done
 
 
-def quiet() -> None:
-    """Silence readability, which logs every page it finds little on."""
+def prepare(peers: Path | None) -> None:
+    """Find the peers, and silence readability, which logs every page it finds little on."""
+    make_importable(peers)
     logging.disable(logging.CRITICAL)
-
-
-class Judge:
-    """The distances of all pairs under one recipe."""
-
-    def __init__(self, simhashes: dict[str, int | None], pairs: Iterable[Pair]) -> None:
-        self.near: dict[str, list[int]] = {"organic": [], **{kind: [] for kind in KINDS}}
-        self.distinct: list[int] = []
-        for pair in pairs:
-            a, b = simhashes.get(pair.a), simhashes.get(pair.b)
-            distance = 65 if a is None or b is None else hamming_distance(a, b)
-            if not pair.near:
-                self.distinct.append(distance)
-            else:
-                self.near[pair.kind if pair.kind in KINDS else "organic"].append(distance)
-
-    def recall(self, kind: str, k: int) -> float:
-        found = self.near[kind]
-        return sum(distance <= k for distance in found) / len(found) if found else float("nan")
-
-    def false_matches(self, k: int) -> int:
-        return sum(distance <= k for distance in self.distinct)
-
-    def precision(self, k: int) -> float:
-        right = sum(distance <= k for distance in self.near["organic"])
-        return right / max(right + self.false_matches(k), 1)
-
-    def largest_precise(self) -> int | None:
-        """Return the largest k up to which precision stays at :data:`PRECISION` or above."""
-        precise = None
-        for k in range(LARGEST + 1):
-            if self.precision(k) < PRECISION:
-                break
-            precise = k
-        return precise
 
 
 def report(measured: list[Measured], pairs: list[Pair]) -> None:
     """Print the tables."""
     judges = {
-        "pgsimhash": Judge({page.page: page.ours for page in measured}, pairs),
-        "literal": Judge({page.page: page.literal for page in measured}, pairs),
+        name: Judge(
+            {page.page: page.signatures[name] for page in measured},
+            pairs,
+            MINHASH_CUTS if "MinHash" in name else DISTANCES,
+        )
+        for name in measured[0].signatures
     }
-    first = judges["pgsimhash"]
+    first = judges[OURS]
     print(
         f"{len(measured)} pages; {len(first.near['organic'])} organic copies, "
         f"{sum(len(first.near[kind]) for kind in KINDS)} synthetic ones, "
@@ -210,23 +168,22 @@ def report(measured: list[Measured], pairs: list[Pair]) -> None:
     print("| recipe | k | organic recall | precision | false matches | light | medium | heavy |")
     print("|---|---|---|---|---|---|---|---|")
     for name, judge in judges.items():
-        for k in DISTANCES:
+        for k in judge.cuts:
             synthetic = " | ".join(f"{judge.recall(kind, k):.3f}" for kind in KINDS)
             print(
                 f"| {name} | {k} | {judge.recall('organic', k):.4f} | {judge.precision(k):.4f} "
                 f"| {judge.false_matches(k)} | {synthetic} |"
             )
-    for name, judge in judges.items():
-        farthest = judge.largest_precise()
-        if farthest is None:
-            print(f"\n{name}: at no distance is the precision {PRECISION} or better")
-        else:
-            print(
-                f"\n{name}: precision stays at {PRECISION} or better up to k={farthest} "
-                f"(of {LARGEST} tried), where recall is {judge.recall('organic', farthest):.4f}"
-            )
+    farthest = first.largest_precise()
+    if farthest is None:
+        print(f"\n{OURS}: at no distance is the precision {PRECISION} or better")
+    else:
+        print(
+            f"\n{OURS}: precision stays at {PRECISION} or better up to k={farthest} "
+            f"(of {LARGEST} tried), where recall is {first.recall('organic', farthest):.4f}"
+        )
     report_times(measured)
-    short = [page for page in measured if page.ours is None]
+    short = [page for page in measured if page.signatures[OURS] is None]
     wrong = [page.page for page in short if page.words >= ENOUGH_WORDS]
     print(
         f"\n{len(short)} pages have no fingerprint; {len(wrong)} of them have {ENOUGH_WORDS} "
@@ -235,19 +192,18 @@ def report(measured: list[Measured], pairs: list[Pair]) -> None:
 
 
 def report_times(measured: list[Measured]) -> None:
-    """Print the times of both recipes and of each step of ours."""
-    ours = [page.ours_seconds * 1e3 for page in measured]
-    literal = [page.literal_seconds * 1e3 for page in measured]
-    ratios = [b / a for a, b in zip(ours, literal, strict=True)]
-    print("\n| ms a page | median | mean |\n|---|---|---|")
-    for name, times in (("pgsimhash", ours), ("literal", literal)):
-        print(f"| {name} | {statistics.median(times):.2f} | {statistics.mean(times):.2f} |")
-    print(
-        f"| literal / pgsimhash | {statistics.median(ratios):.1f} "
-        f"| {sum(literal) / sum(ours):.1f} |"
-    )
+    """Print the times of all recipes and of each step of ours."""
+    print("\n| ms a page | median | mean | times ours |\n|---|---|---|---|")
+    for name in measured[0].seconds:
+        times = [page.seconds[name] * 1e3 for page in measured]
+        ratios = [page.seconds[name] / page.seconds[OURS] for page in measured]
+        print(
+            f"| {name} | {statistics.median(times):.2f} | {statistics.mean(times):.2f} "
+            f"| {statistics.median(ratios):.2f} |"
+        )
     print("\n| step | mean ms | share |\n|---|---|---|")
-    means = [statistics.mean(page.steps[i] for page in measured) for i in range(len(STEPS))]
+    rows = [page.steps for page in measured if len(page.steps) == len(STEPS)]
+    means = [statistics.mean(row[i] for row in rows) for i in range(len(STEPS))]
     for step, mean in zip(STEPS, means, strict=True):
         print(f"| {step} | {mean * 1e3:.2f} | {mean / sum(means):.0%} |")
 
@@ -258,15 +214,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, help="stop after about this many pages")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
+    parser.add_argument("--schemes", action="store_true", help="the other schemes that ship too")
+    parser.add_argument("--plain", action="store_true", help="literal, raw HTML, visible text too")
+    parser.add_argument("--peers", action="store_true", help="other packages too, from PyPI")
     options = parser.parse_args()
-    with corpus(options.folder) as folder:
+    with corpus(options.folder) as folder, tempfile.TemporaryDirectory() as peers:
+        installed = install_peers(PACKAGES.values(), Path(peers)) if options.peers else []
+        wished = {"scheme": options.schemes, "plain": options.plain, "peer": options.peers}
+        recipes = chosen([kind for kind, wish in wished.items() if wish], installed)
         pairs = read_pairs(folder)
         wanted: dict[str, None] = {}
-        for pair in sorted(pairs, key=lambda pair: hash_features([pair.a + pair.b])[0]):
+        for pair in sorted(pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
             if options.pages is None or len(wanted) < options.pages:
                 wanted.update(dict.fromkeys((pair.a, pair.b)))
         pairs = [pair for pair in pairs if pair.a in wanted and pair.b in wanted]
-        report(measure_all(folder, list(wanted), options.jobs), pairs)
+        measured = measure_all(folder, list(wanted), options.jobs, recipes, Path(peers))
+        report(measured, pairs)
 
 
 if __name__ == "__main__":

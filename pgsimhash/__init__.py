@@ -7,20 +7,24 @@ from pgsimhash.bits import (
     hamming_distance,
     parse_simhash,
     similarity,
+    to_base32,
     to_bigint,
 )
 from pgsimhash.errors import (
     CollectionError,
     EmbeddedServerError,
     InvalidDistanceError,
+    InvalidRecipeError,
     InvalidSimhashError,
     InvalidUrlError,
     InvalidWeightError,
+    MissingPackageError,
     NoServerError,
     NotHtmlError,
     PageError,
     PgsimhashError,
     SchemaError,
+    SchemeError,
     StoreError,
     TooLargeError,
     TooShortError,
@@ -30,7 +34,15 @@ from pgsimhash.errors import (
 )
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
-from pgsimhash.schemes import Fingerprint, fingerprint
+from pgsimhash.schemes import (
+    Fingerprint,
+    Scheme,
+    fingerprint,
+    get_scheme,
+    register_scheme,
+    scheme_names,
+    simhash_texts,
+)
 from pgsimhash.store import Store, connect
 from pgsimhash.votes import simhash
 
@@ -40,17 +52,21 @@ __all__ = [
     "EmbeddedServerError",
     "Fingerprint",
     "InvalidDistanceError",
+    "InvalidRecipeError",
     "InvalidSimhashError",
     "InvalidUrlError",
     "InvalidWeightError",
     "Match",
     "Matches",
+    "MissingPackageError",
     "NoServerError",
     "NotHtmlError",
     "PageError",
     "Pairs",
     "PgsimhashError",
     "SchemaError",
+    "Scheme",
+    "SchemeError",
     "Store",
     "StoreError",
     "StoredPage",
@@ -66,9 +82,14 @@ __all__ = [
     "fingerprint",
     "format_simhash",
     "from_bigint",
+    "get_scheme",
     "hamming_distance",
     "parse_simhash",
+    "register_scheme",
+    "scheme_names",
     "simhash",
+    "simhash_texts",
     "similarity",
+    "to_base32",
     "to_bigint",
 ]

@@ -6,7 +6,9 @@ SQL. This module is the only place that converts between the two.
 
 from __future__ import annotations
 
+import base64
 import operator
+import re
 from typing import Final, Literal, SupportsIndex
 
 import numpy as np
@@ -22,6 +24,7 @@ Band = Literal["identical", "near", "different"]
 
 _TOP: Final = 1 << BITS
 _SIGN: Final = 1 << (BITS - 1)
+_BASE32: Final = re.compile("[a-pA-P][a-zA-Z2-7]{12}")
 
 
 def check_simhash(value: SupportsIndex) -> int:
@@ -96,10 +99,11 @@ def from_bigint(value: int) -> int:
 
 
 def parse_simhash(text: str) -> int:
-    """Return the simhash written as 16 hex digits, ``0x...``, or a decimal (signed or not).
+    """Return the simhash written as 16 hex digits, ``0x...``, a decimal (signed or not), or base32.
 
     Sixteen characters that are all hex digits are read as hex, which is the form pgsimhash
-    prints; any other run of digits is decimal.
+    prints; any other run of digits is decimal. Thirteen characters that begin with a letter are
+    base32, as :func:`to_base32` writes it, in either case.
 
     Raises:
         InvalidSimhashError: the text is none of these or needs more than 64 bits.
@@ -110,12 +114,14 @@ def parse_simhash(text: str) -> int:
             return check_simhash(int(word, 16))
         if word.lower().startswith("0x"):
             return check_simhash(int(word, 16))
+        if _BASE32.fullmatch(word):
+            return int.from_bytes(base64.b32decode(f"AAA{word.upper()}"), "big")
         number = int(word, 10)
     except InvalidSimhashError:
         raise
     except ValueError:
         raise InvalidSimhashError(
-            f"{text!r} is not a simhash: write 16 hex digits, 0x..., or a decimal"
+            f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32"
         ) from None
     return from_bigint(number) if number < 0 else check_simhash(number)
 
@@ -123,6 +129,16 @@ def parse_simhash(text: str) -> int:
 def format_simhash(simhash: SupportsIndex) -> str:
     """Return ``simhash`` as 16 lower-case hex digits."""
     return f"{check_simhash(simhash):016x}"
+
+
+def to_base32(simhash: SupportsIndex) -> str:
+    """Return ``simhash`` as 13 digits of base 32, without case: RFC 4648's, here in lower case.
+
+    The first digit is the highest four bits, so it is a letter from a to p, and the text is
+    neither a decimal nor hex. Standard libraries make it of ten bytes, high ones first, without
+    the three letters in front.
+    """
+    return base64.b32encode(check_simhash(simhash).to_bytes(10, "big"))[3:].decode().lower()
 
 
 def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:

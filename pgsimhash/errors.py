@@ -27,6 +27,18 @@ class InvalidWeightError(PgsimhashError, ValueError):
     """A feature's weight is negative or not finite, or the weights are too large together."""
 
 
+class SchemeError(PgsimhashError, ValueError):
+    """A scheme is unknown, its name is taken, or it cannot be sent to other processes."""
+
+
+class InvalidRecipeError(PgsimhashError, ValueError):
+    """A part of a recipe was given what it cannot use: a size of zero, an unknown damping."""
+
+
+class MissingPackageError(PgsimhashError, ImportError):
+    """A package that is an extra of this one is not installed."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 

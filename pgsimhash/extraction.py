@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 from pgsimhash.errors import PageError
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.schemes import fingerprint
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.urls import URL_BYTES_MAX
 
@@ -24,12 +24,14 @@ _IN_FLIGHT = 8
 """How many pages wait for each process: enough to keep it busy, few enough to stay small."""
 
 
-def extract(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
+def extract(
+    page: SourcePage | SourceFailure, scheme: Scheme = DEFAULT_SCHEME
+) -> PageRecord | PageFailure:
     """Fingerprint one page; whatever goes wrong with it becomes a failure."""
     if isinstance(page, SourceFailure):
         return PageFailure(page.url, page.reason, page.detail)
     try:
-        made = fingerprint(page.html, page.url, charset=page.charset)
+        made = fingerprint(page.html, page.url, charset=page.charset, scheme=scheme)
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
     except Exception as error:  # one page must never end the others
@@ -51,41 +53,46 @@ def _short_url(url: str | None) -> str | None:
 
 
 def extract_many(
-    pages: Iterable[SourcePage | SourceFailure], jobs: int = 1
+    pages: Iterable[SourcePage | SourceFailure],
+    jobs: int = 1,
+    scheme: Scheme | str = DEFAULT_SCHEME,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     At most a few pages for each process are held at a time. A page that kills its process (out
-    of memory, a crash in a parser) becomes a failure with the reason ``crashed``.
+    of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
+    get the scheme pickled, so it need not be registered there.
 
     Raises:
         ValueError: ``jobs`` is below 1.
+        SchemeError: there is no such scheme, or it cannot be pickled and ``jobs`` is above 1.
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
+    recipe = get_scheme(scheme)
     if jobs == 1:
-        return map(extract, pages)
-    return _extract_in_processes(pages, jobs)
+        return (extract(page, recipe) for page in pages)
+    return _extract_in_processes(pages, jobs, recipe.check_portable())
 
 
 def _extract_in_processes(
-    pages: Iterable[SourcePage | SourceFailure], jobs: int
+    pages: Iterable[SourcePage | SourceFailure], jobs: int, scheme: Scheme
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
     pool = _new_pool(jobs)
     try:
         for page in pages:
             try:
-                future = pool.submit(extract, page)
+                future = pool.submit(extract, page, scheme)
             except BrokenProcessPool:
                 pool.shutdown()
                 pool = _new_pool(jobs)
-                future = pool.submit(extract, page)
+                future = pool.submit(extract, page, scheme)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft())
+                yield _result(*waiting.popleft(), scheme)
         while waiting:
-            yield _result(*waiting.popleft())
+            yield _result(*waiting.popleft(), scheme)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -104,7 +111,7 @@ def _ignore_interrupts() -> None:
 
 
 def _result(
-    page: SourcePage | SourceFailure, future: Future[PageRecord | PageFailure]
+    page: SourcePage | SourceFailure, future: Future[PageRecord | PageFailure], scheme: Scheme
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
@@ -112,6 +119,6 @@ def _result(
         # One page killed its process and took the others' results along: each goes alone now.
         with _new_pool(1) as pool:
             try:
-                return pool.submit(extract, page).result()
+                return pool.submit(extract, page, scheme).result()
             except BrokenProcessPool:
                 return PageFailure(page.url, "crashed", "the page ended the process reading it")

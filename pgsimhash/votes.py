@@ -5,22 +5,21 @@ bit takes it away, and the simhash has a 1 wherever the sum is above zero (Chari
 Estimation Techniques from Rounding Algorithms", STOC 2002; Manku, Jain, Das Sarma, "Detecting
 Near-Duplicates for Web Crawling", WWW 2007, section 2).
 
-A feature's hash is the first eight bytes, read as a little-endian number, of MurmurHash3 x64
-128 with seed 0 over the feature's UTF-8. Weights are rounded to multiples of 2**-16, so that
-every sum is exact and no order of addition, no platform and no BLAS can change a bit.
+Weights are rounded to multiples of 2**-16, so that every sum is exact and no order of addition,
+no platform and no BLAS can change a bit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import InvalidWeightError, TooShortError
+from pgsimhash.hashes import HashFunction, murmur3_64
 
 WEIGHT_UNIT: Final = 2.0**-16
 """Weights are rounded to multiples of this (ties to even)."""
@@ -28,17 +27,19 @@ WEIGHT_UNIT: Final = 2.0**-16
 WEIGHT_SUM_MAX: Final = 2.0**36
 """The largest sum of weights; up to here doubles count in units without rounding."""
 
-_BYTE_BITS: Final = np.unpackbits(
-    np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1, bitorder="little"
-).astype(np.float64)
+_CHUNK: Final = 4096
+"""How many features are counted at once: 2 MB of bits as doubles."""
 
 
-def simhash(features: Iterable[str] | Mapping[str, float]) -> int:
+def simhash(
+    features: Iterable[str] | Mapping[str, float], *, hash_function: HashFunction = murmur3_64
+) -> int:
     """Return the simhash of ``features``.
 
     Args:
         features: the features, each counting 1 for every time it occurs; or a mapping from
             feature to weight.
+        hash_function: what hashes them, one of :mod:`pgsimhash.hashes` or another.
 
     Returns:
         An ``int`` with 0 <= x < 2**64.
@@ -52,17 +53,7 @@ def simhash(features: Iterable[str] | Mapping[str, float]) -> int:
         raise TypeError("features is an iterable of strings, not one string; split it first")
     weighted = features if isinstance(features, Mapping) else Counter(features)
     weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-    return vote(hash_features(weighted.keys()), weights)
-
-
-def hash_features(features: Collection[str]) -> NDArray[np.uint64]:
-    """Return the 64-bit hash of each feature, in order (shape (n,), dtype uint64).
-
-    A lone surrogate, which UTF-8 cannot write, is hashed as ``?``.
-    """
-    digest = mmh3.mmh3_x64_128_digest
-    joined = b"".join([digest(feature.encode("utf-8", "replace"))[:8] for feature in features])
-    return np.frombuffer(joined, dtype="<u8").astype(np.uint64, copy=False)
+    return vote(hash_function(weighted.keys()), weights)
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
@@ -90,9 +81,9 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
     total = units.sum()
     if total == 0:
         raise TooShortError("there is no feature to vote, so there is no simhash")
-    # What each byte value got at each of the eight byte positions, then its bits.
-    octets = hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
-    by_value = np.stack([np.bincount(octets[:, place], units, minlength=256) for place in range(8)])
-    ones = by_value @ _BYTE_BITS
-    bits = np.packbits(2.0 * ones > total, axis=1, bitorder="little")
-    return int.from_bytes(bits.tobytes(), "little")
+    octets = hashes.astype("<u8", copy=False).view(np.uint8)
+    ones = np.zeros(64)
+    for start in range(0, len(hashes), _CHUNK):
+        bits = np.unpackbits(octets[8 * start : 8 * (start + _CHUNK)], bitorder="little")
+        ones += units[start : start + _CHUNK] @ bits.reshape(-1, 64).astype(np.float64)
+    return int.from_bytes(np.packbits(2.0 * ones > total, bitorder="little").tobytes(), "little")

@@ -51,6 +51,28 @@ def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
     assert pgsimhash.parse_simhash(text) == simhash
 
 
+@given(simhashes)
+def test_base32_has_thirteen_digits_and_either_case(simhash: int) -> None:
+    written = pgsimhash.to_base32(simhash)
+    assert len(written) == 13
+    assert pgsimhash.parse_simhash(written) == pgsimhash.parse_simhash(written.upper()) == simhash
+
+
+def test_base32_is_never_taken_for_a_number() -> None:
+    assert pgsimhash.to_base32(0) == "aaaaaaaaaaaaa"
+    assert pgsimhash.to_base32(2**64 - 1) == "p777777777777"
+    assert pgsimhash.parse_simhash("2345672345672") == 2345672345672
+    assert pgsimhash.parse_simhash("0x234567abcde") == 0x234567ABCDE
+
+
+@pytest.mark.parametrize(
+    "text", ["aaaaaaaaaaaa1", "qaaaaaaaaaaaa", "aaaaaaaaaaaa", "paaaaaaaaaaaé"]
+)
+def test_what_is_not_quite_base32_is_refused(text: str) -> None:
+    with pytest.raises(pgsimhash.InvalidSimhashError):
+        pgsimhash.parse_simhash(text)
+
+
 @pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])
 def test_what_is_no_simhash_is_refused_as_text(text: str) -> None:
     with pytest.raises(pgsimhash.InvalidSimhashError):

@@ -1,79 +1,13 @@
-"""Tokens, shingles and weights, as the scheme pgsimhash-article-1 defines them."""
+"""Shingles, spots, images and their weights."""
 
 from __future__ import annotations
 
 import math
-import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pgsimhash.features import shingles, tokenize, weigh
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("Low tide, 6:40 am.", ["low", "tide", "am"]),
-        ("The 3rd of 12 pools", ["the", "3rd", "of", "pools"]),
-        ("don't", ["don", "t"]),
-        ("snake_case and kebab-case", ["snake", "case", "and", "kebab", "case"]),
-        ("", []),
-        (" \n\t ", []),
-        ("1 234 ٣٤", []),
-    ],
-)
-def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: list[str]) -> None:
-    assert tokenize(text) == tokens
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ("FÄHRE", "fähre"),
-        ("Straße", "STRASSE"),
-        ("café", "cafe\u0301"),
-        ("ﬁne", "fine"),
-        ("\uff57\uff49\uff44\uff45", "wide"),
-        ("ΟΔΟΣ", "οδος"),
-    ],
-)
-def test_what_reads_the_same_is_the_same_token(a: str, b: str) -> None:
-    assert tokenize(a) == tokenize(b)
-
-
-@pytest.mark.parametrize(
-    "word", ["हिन्दी", "தமிழ்", "العَرَبِيَّة", "שָׁלוֹם", "n\u0303andu\u0301", "ελληνικά", "한국어"]
-)
-def test_marks_stay_on_their_word(word: str) -> None:
-    assert len(tokenize(f"{word}, {word}")) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("川べりの", ["川べ", "べり", "りの"]),
-        ("朝 市", ["朝", "市"]),
-        ("RSSで読む", ["rss", "で読", "読む"]),
-        ("ตลาด", ["ตล", "ลา", "าด"]),
-    ],
-)
-def test_without_spaces_pairs_of_characters_are_tokens(text: str, tokens: list[str]) -> None:
-    assert tokenize(text) == tokens
-
-
-@given(st.text())
-def test_tokens_are_folded_and_never_digits_alone(text: str) -> None:
-    for token in tokenize(text):
-        assert token
-        assert not token.isdecimal()
-        assert unicodedata.normalize("NFKC", token) == token
-
-
-@given(st.text(alphabet=st.characters(codec="ascii")))
-def test_plain_ascii_takes_a_shortcut_to_the_same_tokens(text: str) -> None:
-    assert [*tokenize(text), "é"] == tokenize(f"{text} é")
+from pgsimhash import InvalidRecipeError
+from pgsimhash.features import Damping, image_features, shingles, spot_shingles, weigh
 
 
 def test_shingles_are_windows() -> None:
@@ -82,10 +16,81 @@ def test_shingles_are_windows() -> None:
     assert shingles(["the"], 2) == []
 
 
-def test_words_and_pairs_weigh_one_plus_the_logarithm_of_their_count() -> None:
+def test_words_and_pairs_weigh_the_root_of_their_count() -> None:
     assert weigh(["low", "tide", "low", "tide"]) == {
-        "low": 1 + math.log(2),
-        "tide": 1 + math.log(2),
-        "low tide": 1 + math.log(2),
+        "low": math.sqrt(2),
+        "tide": math.sqrt(2),
+        "low tide": math.sqrt(2),
         "tide low": 1.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("damping", "weight"),
+    [("sqrt", math.sqrt(3)), ("log", 1 + math.log(3)), ("linear", 3.0), ("binary", 1.0)],
+)
+def test_a_count_is_damped_as_asked(damping: Damping, weight: float) -> None:
+    assert weigh(["tide"] * 3 + ["pool"], (1,), damping) == {"tide": weight, "pool": 1.0}
+
+
+def test_a_spot_is_a_stop_word_and_the_words_after_it() -> None:
+    # The example of the paper, with "a" as the only antecedent that is asked for.
+    tokens = ["at", "a", "rally", "to", "kick", "off", "a", "weeklong", "campaign"]
+    stop_words = {"at", "a", "to", "off"}
+    spots = spot_shingles(tokens, 3, stop_words)
+    assert [spot for spot in spots if spot.startswith("a ")] == [
+        "a rally kick",
+        "a weeklong campaign",
+    ]
+    assert spots[0] == "at rally kick"
+
+
+def test_advertisements_have_few_spots() -> None:
+    sentence = [
+        "the",
+        "ferryman",
+        "rows",
+        "across",
+        "the",
+        "bay",
+        "with",
+        "letters",
+        "and",
+        "two",
+        "goats",
+        "on",
+        "board",
+    ]
+    advert = [
+        "summer",
+        "sale",
+        "sun",
+        "hats",
+        "beach",
+        "towels",
+        "free",
+        "delivery",
+        "order",
+        "today",
+    ]
+    assert len(spot_shingles(sentence)) >= 4
+    assert spot_shingles(advert) == []
+
+
+def test_images_are_features_by_url_or_by_what_the_caller_knows_of_them() -> None:
+    markdown = "![A goat](https://bay.example/g.jpg) and\n![](https://bay.example/b.png)"
+    assert image_features(markdown) == [
+        "image:https://bay.example/g.jpg",
+        "image:https://bay.example/b.png",
+    ]
+    pixels = {"https://bay.example/g.jpg": "c0ffee"}
+    assert image_features(markdown, pixels.get) == ["image:c0ffee"]
+
+
+def test_what_cannot_be_a_feature_is_refused() -> None:
+    with pytest.raises(InvalidRecipeError, match="1 token"):
+        shingles(["tide"], 0)
+    with pytest.raises(InvalidRecipeError, match="2 tokens"):
+        spot_shingles(["tide"], 1)
+    with pytest.raises(InvalidRecipeError, match="sqrt, log, linear, binary"):
+        weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]

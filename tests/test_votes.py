@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import random
 
-import mmh3
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash.errors import InvalidWeightError, TooShortError
-from pgsimhash.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, hash_features, simhash, vote
+from pgsimhash.hashes import fnv1a_64, murmur3_64
+from pgsimhash.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
 
 TOP_BIT = 1 << 63
 
@@ -32,21 +32,19 @@ def voted(hashes: list[int], weights: list[float]) -> int:
     return vote(np.array(hashes, dtype=np.uint64), np.array(weights, dtype=np.float64))
 
 
-def test_a_feature_hash_is_the_first_half_of_murmurhash3_x64_128() -> None:
-    words = ["tide", "pool", "naïve", "朝市", ""]
-    expected = [mmh3.hash64(word, seed=0, x64arch=True, signed=False)[0] for word in words]
-    assert hash_features(words).tolist() == expected
-
-
-def test_frozen_feature_hashes() -> None:
-    assert [f"{value:016x}" for value in hash_features(["tide", "tide pool"]).tolist()] == [
-        "3def616369506765",
-        "c99a308ec9b433a7",
-    ]
-
-
 def test_one_feature_votes_its_own_hash() -> None:
-    assert simhash(["tide"]) == int(hash_features(["tide"])[0])
+    assert simhash(["tide"]) == int(murmur3_64(["tide"])[0])
+
+
+def test_the_hash_function_is_a_choice() -> None:
+    assert simhash(["tide"], hash_function=fnv1a_64) == int(fnv1a_64(["tide"])[0])
+
+
+def test_many_features_are_counted_in_parts() -> None:
+    chance = random.Random(1)
+    hashes = [chance.getrandbits(64) for _ in range(10_000)]
+    weights = [chance.choice([1.0, 1.5, 2.25]) for _ in hashes]
+    assert voted(hashes, weights) == naive(hashes, weights)
 
 
 def test_the_heavier_side_wins_each_bit() -> None:

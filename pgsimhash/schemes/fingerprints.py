@@ -1,41 +1,18 @@
-"""The schemes: named recipes from a page to its simhash.
-
-Simhashes compare only within one scheme, so whatever changes a simhash gets a new name.
-"""
+"""From a page to its fingerprint, by a scheme."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from pgsimhash.errors import TooLargeError, TooShortError
-from pgsimhash.features import tokenize, weigh
-from pgsimhash.page import read_article
+from pgsimhash.errors import TooLargeError
+from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.registry import get_scheme
+from pgsimhash.schemes.shipped import DEFAULT_SCHEME
 from pgsimhash.urls import check_url
-from pgsimhash.votes import hash_features, vote
 
 MAX_BYTES: Final = 10_000_000
 """How large a page may be by default, in bytes of HTML."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """A named recipe.
-
-    Attributes:
-        name: what the recipe is called in stores.
-        min_tokens: a main content of fewer tokens gets no fingerprint.
-        shingle_sizes: the sizes of the shingles that vote; 1 stands for the tokens themselves.
-    """
-
-    name: str
-    min_tokens: int
-    shingle_sizes: tuple[int, ...]
-
-
-DEFAULT_SCHEME: Final = Scheme("pgsimhash-article-1", min_tokens=20, shingle_sizes=(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +49,7 @@ def fingerprint(
     url: str | None = None,
     *,
     charset: str | None = None,
-    scheme: Scheme = DEFAULT_SCHEME,
+    scheme: Scheme | str = DEFAULT_SCHEME,
     max_bytes: int = MAX_BYTES,
 ) -> Fingerprint:
     """Return the fingerprint of a page.
@@ -81,32 +58,27 @@ def fingerprint(
         html: the page, as bytes or decoded.
         url: where it was found: an absolute http, https or file URL.
         charset: the label in the HTTP header, if there was one; for bytes only.
-        scheme: the recipe.
+        scheme: the recipe, or the name of a registered one.
         max_bytes: a larger page is refused before any work.
 
     Raises:
         TooLargeError: the page is larger than ``max_bytes``.
         InvalidUrlError: ``url`` is not an absolute URL.
+        SchemeError: no scheme is registered under that name.
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooShortError: the main content has fewer than ``scheme.min_tokens`` tokens.
+        TooShortError: the main content has fewer tokens than the scheme asks for.
     """
+    recipe = get_scheme(scheme)
     size = _checked_size(html, max_bytes)
     if url is not None:
         check_url(url)
-    article = read_article(html, url, charset)
-    tokens = tokenize(article.text)
-    if len(tokens) < scheme.min_tokens:
-        raise TooShortError(
-            f"the main content has {len(tokens)} words, and a fingerprint takes "
-            f"{scheme.min_tokens}: fewer would match unrelated pages"
-        )
-    weighted = weigh(tokens, scheme.shingle_sizes)
-    weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
+    article = recipe.extract(html, url, charset)
+    voted = recipe.vote(article)
     return Fingerprint(
-        simhash=vote(hash_features(weighted), weights),
-        scheme=scheme.name,
-        features=len(weighted),
-        words=len(tokens),
+        simhash=voted.simhash,
+        scheme=recipe.name,
+        features=voted.features,
+        words=voted.words,
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,

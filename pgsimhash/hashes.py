@@ -1,0 +1,136 @@
+"""The 64-bit hash functions a feature can be hashed with.
+
+Each takes features and returns their hashes in order (shape (n,), dtype uint64). What is hashed is
+a feature's UTF-8; a lone surrogate, which UTF-8 cannot write, is hashed as ``?``. None of them is
+cryptographic: whoever writes a page can choose its simhash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import MissingPackageError
+
+Hashes = NDArray[np.uint64]
+HashFunction = Callable[[Collection[str]], Hashes]
+
+_FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME: Final = np.uint64(0x100000001B3)
+# Which of a, b, c is changed by which, and the rotation, in the steps of lookup3's mix and final.
+_MIX: Final = ((0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4))
+_FINAL: Final = (
+    (2, 1, 14),
+    (0, 2, 11),
+    (1, 0, 25),
+    (2, 1, 16),
+    (0, 2, 4),
+    (1, 0, 14),
+    (2, 1, 24),
+)
+
+
+def murmur3_64(features: Collection[str]) -> Hashes:
+    """The first eight bytes, little-endian, of MurmurHash3 x64 128 with seed 0 (Appleby, 2011)."""
+    digest = mmh3.mmh3_x64_128_digest
+    joined = b"".join(map(digest, _encoded(features)))
+    return np.frombuffer(joined, dtype="<u8")[::2].astype(np.uint64)
+
+
+def murmur3_32_32(features: Collection[str]) -> Hashes:
+    """MurmurHash3 x86 32 twice: with seed 0 in the high 32 bits, with seed 1 in the low ones."""
+    digest = mmh3.mmh3_32_digest
+    joined = b"".join([digest(data, 1) + digest(data, 0) for data in _encoded(features)])
+    return np.frombuffer(joined, dtype="<u8").astype(np.uint64)
+
+
+def fnv1a_64(features: Collection[str]) -> Hashes:
+    """FNV-1a with 64 bits (Fowler, Noll, Vo; RFC 9923)."""
+    hashes = np.full(len(features), _FNV_OFFSET)
+    for places, octets in _by_length(features):
+        state = np.full(len(places), _FNV_OFFSET)
+        for column in octets.T:
+            state = (state ^ column) * _FNV_PRIME
+        hashes[places] = state
+    return hashes
+
+
+def jenkins_64(features: Collection[str]) -> Hashes:
+    """Jenkins' lookup3 (2006): ``hashlittle2`` with both seeds 0, as ``c + (b << 32)``."""
+    hashes = np.empty(len(features), dtype=np.uint64)
+    for places, octets in _by_length(features):
+        hashes[places] = _lookup3(octets)
+    return hashes
+
+
+def xxh3_64(features: Collection[str]) -> Hashes:
+    """XXH3 with 64 bits and seed 0 (Collet, 2019), from the package xxhash.
+
+    Raises:
+        MissingPackageError: xxhash is not installed.
+    """
+    try:
+        from xxhash import xxh3_64_intdigest
+    except ImportError:
+        raise MissingPackageError(
+            "xxh3_64 needs the package xxhash: pip install 'pgsimhash[xxhash]'"
+        ) from None
+    digests = map(xxh3_64_intdigest, _encoded(features))
+    return np.fromiter(digests, dtype=np.uint64, count=len(features))
+
+
+def _encoded(features: Collection[str]) -> list[bytes]:
+    # One long string is encoded faster than many short ones.
+    encoded = "\0".join(features).encode("utf-8", "replace").split(b"\0")
+    if len(encoded) == len(features):
+        return encoded
+    return [feature.encode("utf-8", "replace") for feature in features]
+
+
+def _by_length(features: Collection[str]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    """Yield the places of the features of each length in bytes, and those bytes, one row each."""
+    groups: dict[int, list[int]] = {}
+    encoded = _encoded(features)
+    for place, data in enumerate(encoded):
+        groups.setdefault(len(data), []).append(place)
+    for length, places in groups.items():
+        joined = b"".join([encoded[place] for place in places])
+        yield (
+            np.array(places, dtype=np.intp),
+            np.frombuffer(joined, dtype=np.uint8).reshape(-1, length) if length else _EMPTY,
+        )
+
+
+_EMPTY: Final = np.empty((1, 0), dtype=np.uint8)
+
+
+def _lookup3(octets: NDArray[np.uint8]) -> Hashes:
+    count, length = octets.shape
+    state = [np.full(count, 0xDEADBEEF + length & 0xFFFFFFFF, dtype=np.uint32) for _ in range(3)]
+    if length:
+        # The last block may be short: zeros in its place add nothing.
+        padded = np.zeros((count, -(-length // 12) * 12), dtype=np.uint8)
+        padded[:, :length] = octets
+        words = padded.view("<u4").astype(np.uint32)
+        for start in range(0, words.shape[1], 3):
+            for place in range(3):
+                state[place] = state[place] + words[:, start + place]
+            if start + 3 < words.shape[1]:
+                _mix(state)
+        for changed, by, rotation in _FINAL:
+            state[changed] = (state[changed] ^ state[by]) - _rotated(state[by], rotation)
+    return state[2].astype(np.uint64) | state[1].astype(np.uint64) << np.uint64(32)
+
+
+def _mix(state: list[NDArray[np.uint32]]) -> None:
+    for changed, by, other, rotation in _MIX:
+        state[changed] = (state[changed] - state[by]) ^ _rotated(state[by], rotation)
+        state[by] = state[by] + state[other]
+
+
+def _rotated(values: NDArray[np.uint32], rotation: int) -> NDArray[np.uint32]:
+    return values << np.uint32(rotation) | values >> np.uint32(32 - rotation)

@@ -1,0 +1,38 @@
+"""The schemes: named recipes from a page to its simhash."""
+
+from pgsimhash.schemes.batch import simhash_texts
+from pgsimhash.schemes.fingerprints import MAX_BYTES, Fingerprint, fingerprint
+from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
+from pgsimhash.schemes.shipped import (
+    BLOG_SHINGLES_SCHEME,
+    BLOG_WORDS_SCHEME,
+    DEFAULT_SCHEME,
+    INTEROP_SCHEME,
+    TEXT_SCHEME,
+)
+from pgsimhash.schemes.texts import CategoryWords, read_text
+from pgsimhash.schemes.weights import Emphasis, ImageWeights, Mixture, ShingleWeights, SpotWeights
+
+__all__ = [
+    "BLOG_SHINGLES_SCHEME",
+    "BLOG_WORDS_SCHEME",
+    "DEFAULT_SCHEME",
+    "INTEROP_SCHEME",
+    "MAX_BYTES",
+    "TEXT_SCHEME",
+    "CategoryWords",
+    "Emphasis",
+    "Fingerprint",
+    "ImageWeights",
+    "Mixture",
+    "Scheme",
+    "ShingleWeights",
+    "SpotWeights",
+    "fingerprint",
+    "get_scheme",
+    "read_text",
+    "register_scheme",
+    "scheme_names",
+    "simhash_texts",
+]

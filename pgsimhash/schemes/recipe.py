@@ -1,0 +1,99 @@
+"""What a scheme is made of."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pgsimhash.errors import SchemeError, TooShortError
+from pgsimhash.hashes import HashFunction, murmur3_64
+from pgsimhash.page import Article
+from pgsimhash.tokens import tokenize
+from pgsimhash.votes import vote
+
+Extraction = Callable[[bytes | str, str | None, str | None], Article]
+"""From a page, its URL and the charset in its HTTP header to its main content."""
+
+Tokenizer = Callable[[str], Sequence[str]]
+"""From ``Article.text`` to tokens in order."""
+
+Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
+"""From the tokens of an article, and the article, to its features and their weights."""
+
+
+class Vote(NamedTuple):
+    """What a scheme makes of an article: its simhash, distinct features and tokens."""
+
+    simhash: int
+    features: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A named recipe from a page to its simhash.
+
+    Simhashes compare only within one scheme, so whatever changes a simhash gets a new name. Two
+    schemes are equal when their parts are, so make parts of functions of a module or of frozen
+    dataclasses: they compare, and go to other processes. A lambda does neither.
+
+    Attributes:
+        name: what the recipe is called in stores, with its version at the end.
+        extract: page to article, for example :func:`pgsimhash.page.read_article`.
+        weigh: tokens to weighted features, for example ``ShingleWeights((1, 2))``.
+        tokenize: text to tokens.
+        hash_features: features to 64-bit hashes, one of :mod:`pgsimhash.hashes` or another.
+        min_tokens: an article of fewer tokens gets no fingerprint.
+    """
+
+    name: str
+    extract: Extraction
+    weigh: Weighting
+    tokenize: Tokenizer = tokenize
+    hash_features: HashFunction = murmur3_64
+    min_tokens: int = 20
+
+    def vote(self, article: Article) -> Vote:
+        """Return the simhash of ``article``.
+
+        Raises:
+            TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
+            InvalidWeightError: the weighting gave a weight that is negative or not finite.
+        """
+        tokens = self.tokenize(article.text)
+        if len(tokens) < self.min_tokens:
+            raise TooShortError(
+                f"the main content has {len(tokens)} words, and a fingerprint takes "
+                f"{self.min_tokens}: fewer would match unrelated pages"
+            )
+        weighted = self.weigh(tokens, article)
+        weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
+        return Vote(vote(self.hash_features(weighted.keys()), weights), len(weighted), len(tokens))
+
+    def simhash(self, text: str) -> int:
+        """Return the simhash of ``text``, which is taken for the main content.
+
+        Raises:
+            TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
+        """
+        article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
+        return self.vote(article).simhash
+
+    def check_portable(self) -> Scheme:
+        """Return this scheme, if other processes can be given it.
+
+        Raises:
+            SchemeError: a part of it cannot be pickled.
+        """
+        try:
+            pickle.dumps(self)
+        except Exception as error:
+            raise SchemeError(
+                f"the scheme {self.name!r} cannot be sent to other processes ({error}); make its "
+                "parts functions of a module or frozen dataclasses, or use one process"
+            ) from error
+        return self

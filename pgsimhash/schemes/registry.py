@@ -1,0 +1,49 @@
+"""The schemes by name."""
+
+from __future__ import annotations
+
+from pgsimhash.errors import SchemeError
+from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.shipped import SHIPPED
+
+_schemes: dict[str, Scheme] = {scheme.name: scheme for scheme in SHIPPED}
+
+
+def get_scheme(name: str | Scheme) -> Scheme:
+    """Return the scheme of that name; a scheme itself is returned as it is.
+
+    Raises:
+        SchemeError: there is none; the message lists the names.
+    """
+    if isinstance(name, Scheme):
+        return name
+    try:
+        return _schemes[name]
+    except KeyError:
+        raise SchemeError(
+            f"there is no scheme {name!r}, only {', '.join(scheme_names())}; "
+            "register yours with pgsimhash.register_scheme()"
+        ) from None
+
+
+def scheme_names() -> list[str]:
+    """Return the names of all schemes, those that ship first, in order of registration."""
+    return list(_schemes)
+
+
+def register_scheme(scheme: Scheme) -> Scheme:
+    """Make ``scheme`` known by its name in this process, and return it.
+
+    The same recipe may be registered again. Other processes do not learn of it; what hands work
+    to them pickles the scheme itself.
+
+    Raises:
+        SchemeError: another recipe has that name.
+    """
+    known = _schemes.setdefault(scheme.name, scheme)
+    if known != scheme:
+        raise SchemeError(
+            f"the name {scheme.name!r} is taken by another recipe; simhashes of the two do not "
+            "compare, so give this one a name of its own"
+        )
+    return known

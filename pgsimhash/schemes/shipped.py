@@ -1,0 +1,51 @@
+"""The schemes that ship, as docs/schemes.md describes them step by step.
+
+A released recipe never changes. A scheme that reads pages in another way is one more entry here,
+with an extraction of the shape of ``read_article``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgsimhash.hashes import jenkins_64, murmur3_32_32
+from pgsimhash.page import read_article
+from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.texts import CategoryWords, long_words, read_text
+from pgsimhash.schemes.weights import ShingleWeights
+
+DEFAULT_SCHEME: Final = Scheme("pgsimhash-article-1", read_article, ShingleWeights((1, 2), "sqrt"))
+
+TEXT_SCHEME: Final = Scheme("pgsimhash-text-1", read_text, ShingleWeights((1, 2), "sqrt"))
+
+BLOG_WORDS_SCHEME: Final = Scheme(
+    "pgsimhash-blog-words-1",
+    read_article,
+    ShingleWeights((1,), "linear"),
+    tokenize=long_words,
+    hash_features=murmur3_32_32,
+)
+
+BLOG_SHINGLES_SCHEME: Final = Scheme(
+    "pgsimhash-blog-shingles-1",
+    read_article,
+    ShingleWeights((3,), "linear"),
+    tokenize=long_words,
+    hash_features=murmur3_32_32,
+)
+
+INTEROP_SCHEME: Final = Scheme(
+    "pgsimhash-interop-1",
+    read_article,
+    ShingleWeights((1,), "linear"),
+    tokenize=CategoryWords(),
+    hash_features=jenkins_64,
+)
+
+SHIPPED: Final = (
+    DEFAULT_SCHEME,
+    TEXT_SCHEME,
+    BLOG_WORDS_SCHEME,
+    BLOG_SHINGLES_SCHEME,
+    INTEROP_SCHEME,
+)

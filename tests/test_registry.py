@@ -1,0 +1,187 @@
+"""Schemes by name, schemes of the caller's own parts, and schemes in other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from pgsimhash import (
+    Scheme,
+    SchemeError,
+    TooShortError,
+    fingerprint,
+    get_scheme,
+    register_scheme,
+    scheme_names,
+    simhash,
+)
+from pgsimhash.extraction import extract_many
+from pgsimhash.features import spot_shingles, weigh
+from pgsimhash.hashes import fnv1a_64
+from pgsimhash.page import Article, read_article
+from pgsimhash.schemes import (
+    DEFAULT_SCHEME,
+    INTEROP_SCHEME,
+    TEXT_SCHEME,
+    CategoryWords,
+    Emphasis,
+    ImageWeights,
+    Mixture,
+    ShingleWeights,
+    SpotWeights,
+    read_text,
+    registry,
+)
+from pgsimhash.sources import SourcePage
+from pgsimhash.tokens import Words, tokenize
+
+TEXT = (
+    "Every morning the ferryman rows across the bay with letters, bread and two goats. "
+    "He learned the currents from his aunt, who drew them on the kitchen wall in chalk."
+)
+PAGE = f"""<html><head><title>The ferryman</title></head><body><article><h1>Two goats</h1>
+<p>{TEXT}</p><img src="https://bay.example/goat.jpg" alt="A goat"></article></body></html>"""
+OWN = Scheme(
+    "own-1",
+    extract=read_article,
+    weigh=ShingleWeights((3,), "log"),
+    tokenize=Words(min_length=3, counters=False),
+    hash_features=fnv1a_64,
+    min_tokens=5,
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(registry, "_schemes", dict(registry._schemes))
+
+
+def test_the_schemes_that_ship() -> None:
+    assert scheme_names() == [
+        "pgsimhash-article-1",
+        "pgsimhash-text-1",
+        "pgsimhash-blog-words-1",
+        "pgsimhash-blog-shingles-1",
+        "pgsimhash-interop-1",
+    ]
+
+
+def test_a_scheme_is_found_by_its_name() -> None:
+    assert get_scheme("pgsimhash-article-1") is DEFAULT_SCHEME
+    assert fingerprint(PAGE, scheme="pgsimhash-interop-1").scheme == "pgsimhash-interop-1"
+    assert fingerprint(PAGE, scheme="pgsimhash-article-1") == fingerprint(PAGE)
+
+
+def test_a_name_that_nothing_has_is_answered_with_those_there_are() -> None:
+    with pytest.raises(SchemeError, match=r"'mine', only pgsimhash-article-1, .*register_scheme"):
+        fingerprint(PAGE, scheme="mine")
+
+
+def test_a_scheme_of_own_parts_is_registered_and_used_by_name() -> None:
+    assert register_scheme(OWN) is OWN
+    assert scheme_names()[-1] == "own-1"
+    made = fingerprint(PAGE, scheme="own-1")
+    assert made.scheme == "own-1"
+    assert made.simhash == fingerprint(PAGE, scheme=OWN).simhash
+    tokens = [token for token in tokenize(f"Two goats {TEXT}") if len(token) > 2]
+    assert made.simhash == simhash(weigh(tokens, (3,), "log"), hash_function=fnv1a_64)
+
+
+def test_a_name_stands_for_one_recipe() -> None:
+    register_scheme(OWN)
+    same = dataclasses.replace(OWN, weigh=ShingleWeights((3,), "log"))
+    assert register_scheme(same) == OWN
+    with pytest.raises(SchemeError, match="a name of its own"):
+        register_scheme(dataclasses.replace(OWN, min_tokens=6))
+    with pytest.raises(SchemeError, match="pgsimhash-article-1"):
+        register_scheme(dataclasses.replace(OWN, name="pgsimhash-article-1"))
+
+
+def test_every_shipped_scheme_goes_to_other_processes() -> None:
+    for name in scheme_names():
+        scheme = get_scheme(name)
+        assert pickle.loads(pickle.dumps(scheme)) == scheme.check_portable()
+
+
+def test_other_processes_need_not_have_registered_the_scheme() -> None:
+    register_scheme(OWN)
+    pages = [SourcePage("https://bay.example/1", PAGE.encode())] * 2
+    (first, second) = extract_many(pages, jobs=2, scheme="own-1")
+    assert first == second
+    assert list(extract_many(pages, jobs=1, scheme=OWN)) == [first, second]
+    assert getattr(first, "simhash") == fingerprint(PAGE, scheme=OWN).simhash  # noqa: B009
+
+
+def test_a_scheme_with_a_lambda_stays_in_its_process() -> None:
+    scheme = dataclasses.replace(OWN, tokenize=lambda text: text.split())
+    pages = [SourcePage("https://bay.example/1", PAGE.encode())]
+    assert len(list(extract_many(pages, jobs=1, scheme=scheme))) == 1
+    with pytest.raises(SchemeError, match="or use one process"):
+        extract_many(pages, jobs=2, scheme=scheme)
+
+
+def test_plain_text_is_its_own_main_content() -> None:
+    expected = simhash(weigh(tokenize(TEXT)))
+    assert TEXT_SCHEME.simhash(TEXT) == expected
+    assert fingerprint(TEXT, scheme="pgsimhash-text-1").simhash == expected
+    assert fingerprint(TEXT.encode(), scheme=TEXT_SCHEME).markdown == TEXT
+    assert fingerprint(TEXT.encode("utf-16"), scheme=TEXT_SCHEME, charset="utf-16").markdown == TEXT
+    with pytest.raises(TooShortError):
+        TEXT_SCHEME.simhash("too short")
+
+
+def test_bytes_of_text_are_utf_8_unless_said_otherwise() -> None:
+    assert read_text("\ufeffFähre".encode()).text == "Fähre"
+    assert read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
+    assert read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
+    assert read_text(b"F\xe4hre").text == "F\ufffdhre"
+
+
+def test_interoperable_tokens_are_runs_by_category_with_a_letter() -> None:
+    text = "Snake_case and x2, in 2024 10:30: see https://bay.example/a_b?c=d or WWW.Bay.example."
+    assert CategoryWords()(text) == ["snake_case", "and", "x2", "in", "see", "or"]
+    # Marks that take up space (Mc) end a run, as the list of categories has it.
+    assert CategoryWords()("naïve, cafe\u0301, हिन्दी") == ["naïve", "cafe\u0301", "ह", "न्द"]
+    assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
+    assert CategoryWords()("_ 12 _1_ \u0301 ②") == []
+
+
+def test_emphasis_adds_weight_to_titles_and_headings() -> None:
+    article = read_article(PAGE)
+    tokens = tokenize(article.text)
+    plain = ShingleWeights((1, 2))(tokens, article)
+    emphasised = Emphasis(ShingleWeights((1, 2)), title=3.0, headings=2.0)(tokens, article)
+    assert emphasised.keys() == plain.keys()
+    assert emphasised["ferryman"] == 3 * plain["ferryman"]
+    assert emphasised["two goats"] == 2 * plain["two goats"]
+    assert emphasised["bay"] == plain["bay"]
+
+
+def test_comments_in_code_are_no_headings() -> None:
+    article = Article("````\n# goats\n```\n````\n\n# bay", "goats bay", None, None, None)
+    weights = Emphasis(ShingleWeights((1,)), headings=2.0)(["goats", "bay"], article)
+    assert weights == {"goats": 1.0, "bay": 2.0}
+
+
+def test_a_mixture_adds_words_spots_and_images() -> None:
+    article = read_article(PAGE)
+    tokens = tokenize(article.text)
+    words = ShingleWeights((1,), "binary")
+    mixture = Mixture(((words, 0.5), (SpotWeights(3), 1.0), (ImageWeights(4.0), 0.25)))
+    weights = mixture(tokens, article)
+    assert weights["bay"] == 0.5
+    assert weights[spot_shingles(tokens, 3)[0]] == 1.0
+    assert weights["image:https://bay.example/goat.jpg"] == 1.0
+    assert Mixture(((words, 1.0), (words, 2.0)))(tokens, article)["bay"] == 3.0
+
+
+def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
+    own = dataclasses.replace(
+        INTEROP_SCHEME, name="own-interop-1", tokenize=CategoryWords(frozenset({"the", "and"}))
+    )
+    assert (
+        own.simhash(TEXT) == own.simhash(TEXT.replace("the ", "")) != INTEROP_SCHEME.simhash(TEXT)
+    )

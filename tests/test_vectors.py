@@ -1,0 +1,48 @@
+"""The test vectors of docs/schemes.md: what a program in another language has to arrive at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsimhash import format_simhash, get_scheme, parse_simhash, scheme_names, to_base32, to_bigint
+from pgsimhash.page import Article
+
+VECTORS = Path(__file__).parent / "vectors"
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(path.stem, case, id=f"{path.stem}-{number}")
+        for path in sorted(VECTORS.glob("*.json"))
+        for number, case in enumerate(json.loads(path.read_text(encoding="utf-8")))
+    ]
+
+
+@pytest.mark.parametrize(("name", "case"), cases())
+def test_a_vector(name: str, case: dict[str, Any]) -> None:
+    scheme = get_scheme(name)
+    text = case["text"]
+    tokens = list(scheme.tokenize(text))
+    assert tokens == case["tokens"]
+    article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
+    weights = scheme.weigh(tokens, article)
+    hashes = scheme.hash_features(weights.keys())
+    assert [
+        {"feature": feature, "weight": round(weight, 9), "hash": f"{value:016x}"}
+        for (feature, weight), value in zip(weights.items(), hashes.tolist(), strict=True)
+    ] == case["features"]
+    simhash = scheme.simhash(text)
+    assert format_simhash(simhash) == case["hex"]
+    assert to_bigint(simhash) == case["decimal"]
+    assert to_base32(simhash) == case["base32"]
+    written = (case["hex"], str(case["decimal"]), case["base32"])
+    assert {parse_simhash(form) for form in written} == {simhash}
+
+
+def test_every_shipped_scheme_has_vectors() -> None:
+    shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
+    assert sorted(path.stem for path in VECTORS.glob("*.json")) == sorted(shipped)
