@@ -19,6 +19,10 @@ class InvalidWeightError(PgsimhashError, ValueError):
     """A feature's weight is negative or not finite, or the weights are too large together."""
 
 
+class LabelsError(PgsimhashError, ValueError):
+    """A file of labelled pairs cannot be used; the message names the lines."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 

@@ -90,12 +90,16 @@ def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
     shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
     shown += commands("pgsimhash compare", "pgsimhash status", "pgsimhash migrate --sql >")
-    assert len(shown) == 6
+    shown += commands("pgsimhash evaluate")
+    assert len(shown) == 8
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
     assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
+    assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
+    assert (clone / "report.html").read_text().startswith("<!doctype html>")
+    assert (clone / "borderline.csv").read_text().startswith("a,b,label")
 
 
 def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:

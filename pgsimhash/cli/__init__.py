@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.lookup import compare, find, fingerprint
 from pgsimhash.errors import PageError, PgsimhashError
@@ -47,5 +48,5 @@ def main() -> None:
     """
 
 
-for command in (ingest, find, fingerprint, compare, status, migrate):
+for command in (ingest, find, fingerprint, compare, evaluate, status, migrate):
     main.add_command(command)
