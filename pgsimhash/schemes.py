@@ -53,6 +53,8 @@ class Fingerprint:
         markdown: the main content.
         html_bytes: the size of the page, in bytes.
         url: where it was found, as given.
+        structure: the simhash of the page's shape: pages of one template are near each other,
+            12 bits or less as a rule.
     """
 
     simhash: int
@@ -65,6 +67,7 @@ class Fingerprint:
     markdown: str
     html_bytes: int
     url: str | None
+    structure: int | None = None
 
 
 def fingerprint(
@@ -113,6 +116,7 @@ def fingerprint(
         markdown=article.markdown,
         html_bytes=size,
         url=url,
+        structure=article.structure,
     )
 
 

@@ -74,6 +74,8 @@ def fingerprint(context: click.Context, files: tuple[str, ...], markdown: bool) 
         fields = dataclasses.asdict(made)
         del fields["markdown"]
         fields["simhash"] = format_simhash(made.simhash)
+        if made.structure is not None:
+            fields["structure"] = format_simhash(made.structure)
         print_json({"file": name, **fields, "bigint": to_bigint(made.simhash)})
     context.exit(1 if failed else 0)
 
