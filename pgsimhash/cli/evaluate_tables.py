@@ -43,13 +43,13 @@ def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) ->
         console.print(table)
 
 
-def report_failures(seen: Fingerprints) -> None:
+def report_failures(missed: Fingerprints) -> None:
     """Say which pages failed, and how many have too little text."""
-    for failure in seen.failures[:_SHOWN]:
+    for failure in missed.failures[:_SHOWN]:
         click.echo(f"failed: {failure.url}: {failure.detail}", err=True)
-    if len(seen.failures) > _SHOWN:
-        click.echo(f"{len(seen.failures) - _SHOWN:,} more pages failed", err=True)
-    if seen.too_short:
-        one = len(seen.too_short) == 1
-        counted = "1 page has" if one else f"{len(seen.too_short):,} pages have"
+    if len(missed.failures) > _SHOWN:
+        click.echo(f"{len(missed.failures) - _SHOWN:,} more pages failed", err=True)
+    if missed.too_short:
+        one = len(missed.too_short) == 1
+        counted = "1 page has" if one else f"{len(missed.too_short):,} pages have"
         click.echo(f"{counted} too little text", err=True)

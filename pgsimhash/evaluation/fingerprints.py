@@ -28,6 +28,11 @@ class Fingerprints:
     too_short: list[str] = field(default_factory=list)
     failures: list[PageFailure] = field(default_factory=list)
 
+    def add_missed(self, other: Fingerprints) -> None:
+        """Take over the names of the pages that ``other`` has no simhash of, each once."""
+        self.too_short[:] = dict.fromkeys((*self.too_short, *other.too_short))
+        self.failures[:] = dict.fromkeys((*self.failures, *other.failures))
+
 
 def fingerprint_pages(
     pages: Iterable[Named], extract: Extract, into: Fingerprints

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def sample_near_pairs(
     """Compare all pages with each other, up to 16 bits, and choose borderline pairs.
 
     Exact, by brute force: the time is quadratic (10,000 pages are 50 million comparisons), the
-    memory is that of the arrays and some 20 MB. The borderline pairs are those within
+    memory is that of the arrays and below 100 MB. The borderline pairs are those within
     :data:`SPREAD` bits of ``distance``, as evenly over those distances as there are pairs; of
     each distance they are a uniform sample, the same for the same ``seed``.
 
@@ -95,11 +96,13 @@ def sample_near_pairs(
     return NearSample(len(values), histogram, chosen)
 
 
-def write_unlabelled(file: TextIO, pairs: Sequence[Unlabelled]) -> None:
-    """Write pairs as the CSV that ``read_labels`` reads, the column ``label`` empty."""
+def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
+    """Return pairs as the CSV that ``read_labels`` reads, the column ``label`` empty."""
+    file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("a", "b", "label", "kind", "distance"))
     writer.writerows((pair.a, pair.b, "", "borderline", pair.distance) for pair in pairs)
+    return file.getvalue()
 
 
 def _near(

@@ -83,7 +83,10 @@ def test_processes_give_the_same_lines(run: Run) -> None:
 
 def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
     pairs = pairs_file(folder, "wells,looms,0", "wells,wells,1", "wells,short,perhaps")
-    done = run("evaluate", pairs)
+    earlier = folder / "report.html"
+    earlier.write_text("of yesterday")
+    done = run("evaluate", pairs, "-o", earlier)
+    assert earlier.read_text() == "of yesterday"
     assert done.code == 2
     assert done.stdout == ""
     assert "line 3: a and b are the same page" in done.stderr
@@ -128,7 +131,7 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
         (["--borderline", "pairs.csv"], "--borderline goes with --sample"),
         (["another.csv"], "one file of pairs, or --sample N"),
         (["--sample", "5", "--pages", str(EXAMPLES)], "--pages goes with a file of pairs"),
-        (["-o", "/nowhere/report.html"], "No such file or directory"),
+        (["-o", "/nowhere/report.html"], "there is no folder /nowhere; create it"),
     ],
 )
 def test_mistyped_commands_are_told(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import hamming_distance
 from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError
 from pgsimhash.evaluation import read_labels, sample, sample_near_pairs
-from pgsimhash.evaluation.sample import write_unlabelled
+from pgsimhash.evaluation.sample import unlabelled_csv
 
 
 def clustered(count: int) -> NDArray[np.uint64]:
@@ -81,8 +81,7 @@ def test_nothing_is_near_in_an_empty_sample() -> None:
 def test_what_is_written_waits_for_labels(tmp_path: Path) -> None:
     near = sample_near_pairs(names(300), clustered(300), 8, borderline=5)
     path = tmp_path / "borderline.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write_unlabelled(file, near.borderline)
+    path.write_text(unlabelled_csv(near.borderline))
     labels = read_labels(path)
     assert (labels.pairs, labels.unlabelled) == ([], 5)
     rows = list(csv.DictReader(io.StringIO(path.read_text())))
