@@ -39,6 +39,10 @@ class MissingPackageError(PgsimhashError, ImportError):
     """A package that is an extra of this one is not installed."""
 
 
+class LabelsError(PgsimhashError, ValueError):
+    """A file of labelled pairs cannot be used; the message names the lines."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 

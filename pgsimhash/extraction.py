@@ -45,6 +45,8 @@ def extract(
         language=made.language,
         features=made.features,
         html_bytes=made.html_bytes,
+        structure=made.structure,
+        sketch=made.sketch,
     )
 
 

@@ -26,6 +26,8 @@ class PageRecord:
     language: str | None = None
     features: int | None = None
     html_bytes: int | None = None
+    structure: int | None = None
+    sketch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,13 +92,16 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
-    shown += commands("pgsimhash create-collection", "pgsimhash relayout")
-    assert len(shown) == 12
+    shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
+    assert len(shown) == 14
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
     assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
+    assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
+    assert (clone / "report.html").read_text().startswith("<!doctype html>")
+    assert (clone / "borderline.csv").read_text().startswith("a,b,label")
 
 
 def test_the_table_of_layouts_is_what_plan_says() -> None:

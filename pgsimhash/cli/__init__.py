@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
@@ -57,6 +58,7 @@ for command in (
     clusters,
     fingerprint,
     compare,
+    evaluate,
     status,
     migrate,
     create,

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pgsimhash.cli.options import (
     collection_option,
@@ -17,14 +13,12 @@ from pgsimhash.cli.options import (
     dsn_option,
     people,
     print_json,
+    scheme_option,
 )
 from pgsimhash.cli.summary import Summary
-from pgsimhash.records import Verdict
+from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
-
-_WORTH_PROCESSES = 200
-"""Below this many pages starting processes takes longer than they save."""
 
 _INTERRUPTED = 130
 
@@ -32,16 +26,15 @@ _INTERRUPTED = 130
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @distance_option(None, "the collection's, 8")
+@jobs_option
+@summary_option
 @click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes that read pages; by default one for each core where there is enough to do.",
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Whether matches beyond 8 bits need a second, independent look.",
 )
-@click.option(
-    "--summary/--no-summary",
-    default=None,
-    help="Print the closing tables, or not; by default on a terminal only.",
-)
+@scheme_option
 @collection_option
 @dsn_option
 @click.pass_context
@@ -51,6 +44,8 @@ def ingest(
     distance: int | None,
     jobs: int | None,
     summary: bool | None,
+    verify: bool,
+    scheme: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
@@ -63,16 +58,16 @@ def ingest(
     """
     console = people()
     total = count_pages(paths)
-    if jobs is None:
-        jobs = 1 if total is not None and total < _WORTH_PROCESSES else os.cpu_count() or 1
     result = Summary()
     interrupted = False
-    with connect(dsn, collection=collection) as store:
+    with connect(dsn, collection=collection, scheme=scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer)
-        verdicts = store.ingest_many(pages, distance=distance, jobs=jobs)
+        verdicts = store.ingest_many(
+            pages, distance=distance, jobs=choose_jobs(jobs, total), verify=verify
+        )
         started = time.monotonic()
         try:
-            for verdict in _with_progress(verdicts, total, console):
+            for verdict in with_progress(verdicts, total, console, "ingest"):
                 result.add(verdict)
                 print_json(verdict.as_json())
         except KeyboardInterrupt:
@@ -84,24 +79,3 @@ def ingest(
         click.echo("Stopped. What was printed is stored; run again to continue.", err=True)
         context.exit(_INTERRUPTED)
     context.exit(1 if result.counts["failed"] else 0)
-
-
-def _with_progress(
-    verdicts: Iterable[Verdict], total: int | None, console: Console
-) -> Iterator[Verdict]:
-    # On a terminal that shows the data as well, the lines themselves are the progress.
-    if not console.is_terminal or sys.stdout.isatty():
-        yield from verdicts
-        return
-    columns = (
-        TextColumn("ingest"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("pages"),
-        TimeRemainingColumn(),
-    )
-    # stdout is data: it must not be drawn on stderr above the bar.
-    with Progress(
-        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as progress:
-        yield from progress.track(verdicts, total=total)

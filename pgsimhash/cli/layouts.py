@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from pgsimhash import planner
-from pgsimhash.cli.options import dsn_option, people, print_json
+from pgsimhash.cli.options import dsn_option, people, print_json, scheme_option
 from pgsimhash.connection import (
     check_schema,
     open_connection,
@@ -17,7 +17,6 @@ from pgsimhash.connection import (
     translated_errors,
 )
 from pgsimhash.layout import DISTANCE_MAX, LAYOUTS
-from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.store import connect
 from pgsimhash.store.collection import create_collection
 
@@ -121,6 +120,7 @@ def plan(rows: int, distance: int, memory: float) -> None:
 
 @click.command("create-collection")
 @click.argument("name")
+@scheme_option
 @layout_option
 @click.option(
     "--distance",
@@ -128,7 +128,9 @@ def plan(rows: int, distance: int, memory: float) -> None:
     help="Its default distance for ingest; by default 8, or the largest that the layout answers.",
 )
 @dsn_option
-def create(name: str, layout: str | None, distance: int | None, dsn: str | None) -> None:
+def create(
+    name: str, scheme: str | None, layout: str | None, distance: int | None, dsn: str | None
+) -> None:
     """Create a collection, if it is not there yet, and print what it is.
 
     `ingest` creates collections too, with the database's default layout.
@@ -138,9 +140,7 @@ def create(name: str, layout: str | None, distance: int | None, dsn: str | None)
         translated_errors(connection),
     ):
         check_schema(connection)
-        made = create_collection(
-            connection, name, DEFAULT_SCHEME.name, layout=layout, distance=distance
-        )
+        made = create_collection(connection, name, scheme=scheme, layout=layout, distance=distance)
     print_json(dataclasses.asdict(made))
 
 

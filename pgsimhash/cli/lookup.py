@@ -9,7 +9,6 @@ from typing import TextIO
 import click
 import numpy as np
 
-from pgsimhash import schemes
 from pgsimhash.bits import band, format_simhash, hamming_distance, similarity, to_bigint
 from pgsimhash.cli.options import (
     as_simhash,
@@ -19,28 +18,49 @@ from pgsimhash.cli.options import (
     file_url,
     print_json,
     read_file,
+    scheme_option,
 )
 from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
+from pgsimhash.schemes import DEFAULT_SCHEME, Fingerprint, get_scheme
+from pgsimhash.schemes import fingerprint as make_fingerprint
 from pgsimhash.store import connect
 from pgsimhash.store.batches import BATCH_SIMHASHES
 
 
-def _simhash_of(word: str) -> int:
+def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
+    """Return the simhash that ``word`` is or names, and the sketch of a page."""
     simhash = as_simhash(word)
     if simhash is not None:
-        return simhash
-    return schemes.fingerprint(read_file(word), file_url(word)).simhash
+        return simhash, None
+    made = _fingerprint(word, scheme)
+    return made.simhash, made.sketch
+
+
+def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
+    recipe = get_scheme(scheme or DEFAULT_SCHEME)
+    return make_fingerprint(read_file(name), file_url(name), scheme=recipe)
 
 
 @click.command()
 @click.argument("what", metavar="FILE|SIMHASH")
 @distance_option(3, "3")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Whether matches of a FILE beyond 8 bits need a second, independent look.",
+)
 @collection_option
 @dsn_option
 @click.pass_context
 def find(
-    context: click.Context, what: str, distance: int, collection: str, dsn: str | None
+    context: click.Context,
+    what: str,
+    distance: int,
+    verify: bool,
+    collection: str,
+    dsn: str | None,
 ) -> None:
     """Find known pages near a page or a simhash.
 
@@ -48,9 +68,9 @@ def find(
     (signed or not). Prints a JSON line for each match, nearest first; exits with 1 if there is
     none.
     """
-    simhash = _simhash_of(what)
     with connect(dsn, collection=collection, create=False) as store:
-        matches = store.find(simhash, distance)
+        simhash, sketch = _simhash_of(what, store.scheme)
+        matches = store.find(simhash, distance, sketch=sketch if verify else None)
     for match in matches:
         print_json(match.as_json())
     context.exit(0 if matches else 1)
@@ -103,8 +123,11 @@ def find_many(
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--markdown", is_flag=True, help="Print the main content as Markdown instead.")
+@scheme_option
 @click.pass_context
-def fingerprint(context: click.Context, files: tuple[str, ...], markdown: bool) -> None:
+def fingerprint(
+    context: click.Context, files: tuple[str, ...], markdown: bool, scheme: str | None
+) -> None:
     """Print the fingerprint of HTML files (- for stdin), a JSON line each.
 
     A file that has none is reported on stderr, and the exit code is 1.
@@ -112,7 +135,7 @@ def fingerprint(context: click.Context, files: tuple[str, ...], markdown: bool) 
     failed = False
     for name in files:
         try:
-            made = schemes.fingerprint(read_file(name), file_url(name))
+            made = _fingerprint(name, scheme)
         except PageError as error:
             failed = True
             click.echo(f"{name}: {error}", err=True)
@@ -123,6 +146,9 @@ def fingerprint(context: click.Context, files: tuple[str, ...], markdown: bool) 
         fields = dataclasses.asdict(made)
         del fields["markdown"]
         fields["simhash"] = format_simhash(made.simhash)
+        fields["sketch"] = f"{made.sketch:032x}"
+        if made.structure is not None:
+            fields["structure"] = format_simhash(made.structure)
         print_json({"file": name, **fields, "bigint": to_bigint(made.simhash)})
     context.exit(1 if failed else 0)
 
@@ -130,14 +156,15 @@ def fingerprint(context: click.Context, files: tuple[str, ...], markdown: bool) 
 @click.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@scheme_option
 @click.pass_context
-def compare(context: click.Context, a: str, b: str) -> None:
+def compare(context: click.Context, a: str, b: str, scheme: str | None) -> None:
     """Compare two pages or simhashes; exits with 1 if they are different.
 
     Prints their simhashes, distance, similarity and band: identical (0-3 bits), near (4-8) or
     different (9 and more).
     """
-    left, right = _simhash_of(a), _simhash_of(b)
+    (left, _), (right, _) = _simhash_of(a, scheme), _simhash_of(b, scheme)
     distance = hamming_distance(left, right)
     print_json(
         {

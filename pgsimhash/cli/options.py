@@ -14,6 +14,7 @@ from rich.console import Console
 from pgsimhash.bits import parse_simhash
 from pgsimhash.errors import InvalidSimhashError, UnreadableError
 from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -46,6 +47,16 @@ def distance_option(default: int | None, shown: str) -> Callable[[Command], Comm
         show_default=shown,
         help="The largest number of differing bits that makes a duplicate.",
     )
+
+
+def scheme_option(command: Command) -> Command:
+    """Add ``--scheme``."""
+    return click.option(
+        "--scheme",
+        type=click.Choice(scheme_names()),
+        help=f"The recipe from page to simhash; by default the collection's, else "
+        f"{DEFAULT_SCHEME.name}.",
+    )(command)
 
 
 def print_json(value: dict[str, Any]) -> None:

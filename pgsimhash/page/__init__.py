@@ -12,17 +12,22 @@ from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
+from pgsimhash.page.structure import structure_simhash
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """The main content of a page: ``markdown`` for people, ``text`` for the simhash."""
+    """The main content of a page: ``markdown`` for people, ``text`` for the simhash.
+
+    ``structure`` is the simhash of the page's shape.
+    """
 
     markdown: str
     text: str
     title: str | None
     canonical_url: str | None
     language: str | None
+    structure: int | None = None
 
 
 def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
@@ -44,10 +49,12 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     title = _title(root)
     canonical = _canonical(root, base)
     language = _language(root)
+    structure = structure_simhash(root)
     restore_images(root)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
-    return Article(clean_text(rendered.markdown), rendered.plain, title, canonical, language)
+    markdown = clean_text(rendered.markdown)
+    return Article(markdown, rendered.plain, title, canonical, language, structure)
 
 
 def _title(root: HtmlElement) -> str | None:

@@ -30,6 +30,10 @@ class Fingerprint:
         markdown: the main content.
         html_bytes: the size of the page, in bytes.
         url: where it was found, as given.
+        sketch: 128 bits of the features, 0 <= sketch < 2**128, for a second look at a match; see
+            :mod:`pgsimhash.sketch`.
+        structure: the simhash of the page's shape: pages of one template are near each other,
+            12 bits or less as a rule.
     """
 
     simhash: int
@@ -42,6 +46,8 @@ class Fingerprint:
     markdown: str
     html_bytes: int
     url: str | None
+    sketch: int
+    structure: int | None
 
 
 def fingerprint(
@@ -79,12 +85,14 @@ def fingerprint(
         scheme=recipe.name,
         features=voted.features,
         words=voted.words,
+        sketch=voted.sketch,
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
         markdown=article.markdown,
         html_bytes=size,
         url=url,
+        structure=article.structure,
     )
 
 

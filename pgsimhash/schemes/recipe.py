@@ -12,6 +12,7 @@ import numpy as np
 from pgsimhash.errors import SchemeError, TooShortError
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.page import Article
+from pgsimhash.sketch import sketch_hashes
 from pgsimhash.tokens import tokenize
 from pgsimhash.votes import vote
 
@@ -26,9 +27,10 @@ Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 
 
 class Vote(NamedTuple):
-    """What a scheme makes of an article: its simhash, distinct features and tokens."""
+    """What a scheme makes of an article: simhash, sketch, distinct features and tokens."""
 
     simhash: int
+    sketch: int
     features: int
     words: int
 
@@ -72,7 +74,8 @@ class Scheme:
             )
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-        return Vote(vote(self.hash_features(weighted.keys()), weights), len(weighted), len(tokens))
+        hashes = self.hash_features(weighted.keys())
+        return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.

@@ -8,6 +8,7 @@ import psycopg
 
 from pgsimhash import server
 from pgsimhash.connection import REVISION, configured_dsn, open_connection, schema_revision
+from pgsimhash.schemes import Scheme
 from pgsimhash.store.store import Store
 
 __all__ = ["Store", "connect"]
@@ -18,6 +19,7 @@ def connect(
     *,
     collection: str = "default",
     create: bool = True,
+    scheme: str | Scheme | None = None,
     layout: str | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
@@ -28,6 +30,8 @@ def connect(
             the embedded server, whose schema is deployed and upgraded on the way.
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
+        scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
+            one that exists, what it is expected to hold.
         layout: the layout of a collection that is created, by name; by default the database's,
             which is "22+21+21" unless that was changed. ``pgsimhash plan`` compares them.
         connection: the caller's own connection, to be used instead of ``dsn``; its
@@ -39,12 +43,13 @@ def connect(
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it holds another
             scheme or layout.
+        SchemeError: no scheme is registered under that name.
         UnknownLayoutError: there is no such layout.
     """
     if connection is not None:
         if dsn is not None:
             raise TypeError("give connect() a dsn or a connection, not both")
-        return Store(connection, collection, create=create, layout=layout)
+        return Store(connection, collection, create=create, scheme=scheme, layout=layout)
     where = configured_dsn(dsn)
     own = open_connection(where or server.start(), autocommit=True)
     try:
@@ -53,7 +58,9 @@ def connect(
             from pgsimhash.migrate import upgrade
 
             upgrade(own.info.dsn)
-        return Store(own, collection, create=create, layout=layout, owns_connection=True)
+        return Store(
+            own, collection, create=create, scheme=scheme, layout=layout, owns_connection=True
+        )
     except BaseException:
         own.close()
         raise

@@ -11,6 +11,7 @@ from psycopg.rows import class_row, scalar_row, tuple_row
 from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout
 
@@ -30,12 +31,12 @@ class Collection:
 def open_collection(
     connection: psycopg.Connection[Any],
     name: str,
-    scheme: str,
     *,
     create: bool,
+    scheme: str | None = None,
     layout: str | None = None,
 ) -> Collection:
-    """Return the collection ``name``, created with ``scheme`` where it is missing.
+    """Return the collection ``name``, created where it is missing.
 
     Raises:
         CollectionError: it is missing and ``create`` is false, or it holds another scheme or
@@ -44,7 +45,7 @@ def open_collection(
     """
     found = find_collection(connection, name)
     if found is None and create:
-        found = create_collection(connection, name, scheme, layout=layout)
+        found = create_collection(connection, name, scheme=scheme, layout=layout)
     if found is None:
         raise CollectionError(
             f"collection {name!r} does not exist{_known(connection)}; "
@@ -57,8 +58,8 @@ def open_collection(
 def create_collection(
     connection: psycopg.Connection[Any],
     name: str,
-    scheme: str,
     *,
+    scheme: str | None = None,
     layout: str | None = None,
     distance: int | None = None,
 ) -> Collection:
@@ -67,7 +68,7 @@ def create_collection(
     Args:
         connection: where to create it.
         name: what to call it.
-        scheme: the name of the scheme whose simhashes it holds.
+        scheme: the name of the scheme whose simhashes it holds, by default the package's.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
 
@@ -81,7 +82,12 @@ def create_collection(
     deploy_layout(connection, chosen)
     connection.execute(
         query("create_collection"),
-        {"name": name, "scheme": scheme, "layout": chosen.name, "distance": wanted},
+        {
+            "name": name,
+            "scheme": scheme or DEFAULT_SCHEME.name,
+            "layout": chosen.name,
+            "distance": wanted,
+        },
     )
     made = find_collection(connection, name)
     if made is None:
@@ -119,9 +125,9 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _check(collection: Collection, scheme: str, layout: str | None) -> None:
+def _check(collection: Collection, scheme: str | None, layout: str | None) -> None:
     name = collection.name
-    if collection.scheme != scheme:
+    if scheme is not None and collection.scheme != scheme:
         raise CollectionError(
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme!r}; run again with --collection {name}-2 to "

@@ -9,6 +9,10 @@ import numpy as np
 
 from pgsimhash.bits import band, hamming_distances
 from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.sketch import verified
+
+Look = tuple[int, int | None]
+"""A simhash and, where there is one, the sketch beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class ArrivedPage:
     page_id: int
     url: str
     simhash: int
+    sketch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +48,11 @@ def decide(
     records: Sequence[PageRecord],
     page_ids: Sequence[int],
     present: Mapping[str, int],
-    nearest: Mapping[int, KnownMatch],
+    nearest: Mapping[Look, KnownMatch],
     arrived: Sequence[ArrivedPage],
     distance: int,
+    *,
+    verify: bool = True,
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
 
@@ -55,9 +62,10 @@ def decide(
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
         present: URL to simhash of the present version of each known URL.
-        nearest: simhash to its nearest match in the store, within ``distance``.
+        nearest: simhash and sketch to their nearest match in the store, within ``distance``.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
         distance: the largest number of differing bits that makes a duplicate.
+        verify: whether distant matches need sketches that agree.
     """
     versions = dict(present)
     kept = list(arrived)
@@ -68,16 +76,19 @@ def decide(
         if versions.get(record.url) == record.simhash:
             decisions.append(_unchanged(record))
             continue
-        match = nearest.get(record.simhash)
+        match = nearest.get((record.simhash, record.sketch))
         if kept:
+            limit = distance if match is None else match.distance - 1
             distances = hamming_distances(record.simhash, simhashes[: len(kept)])
-            first = kept[int(distances.argmin())]
-            bits = int(distances.min())
-            if bits <= distance and (match is None or bits < match.distance):
-                match = KnownMatch(bits, first.page_id, first.url)
+            near = np.flatnonzero(distances.astype(np.int16) <= limit)
+            for at in near[np.argsort(distances[near], kind="stable")].tolist():
+                first, bits = kept[at], int(distances[at])
+                if not verify or verified(bits, record.sketch, first.sketch):
+                    match = KnownMatch(bits, first.page_id, first.url)
+                    break
         versions[record.url] = record.simhash
         simhashes[len(kept)] = record.simhash
-        kept.append(ArrivedPage(page_id, record.url, record.simhash))
+        kept.append(ArrivedPage(page_id, record.url, record.simhash, record.sketch))
         decisions.append(_stored(record, page_id, match))
     return decisions
 

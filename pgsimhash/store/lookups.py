@@ -24,6 +24,7 @@ class Lookups(Part):
         limit: int | None = None,
         host: str | None = None,
         since: datetime | None = None,
+        sketch: int | None = None,
     ) -> list[Match]:
         """Return every known simhash within ``distance`` bits, each once, nearest first.
 
@@ -35,6 +36,8 @@ class Lookups(Part):
             limit: at most so many matches, the nearest.
             host: only matches that have a page on this host.
             since: only matches that have a page fetched then or later.
+            sketch: the sketch that belongs to ``simhash``: matches more than 8 bits away whose
+                page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
@@ -51,6 +54,7 @@ class Lookups(Part):
                 limit=limit,
                 host=host,
                 since=since,
+                sketch=sketch,
             )
 
     def find_many(self, simhashes: NDArray[np.uint64], distance: int = 3) -> Matches:

@@ -14,6 +14,7 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
 from pgsimhash.errors import StoreError
 from pgsimhash.records import Match, Matches, StoredPage
+from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, find_collection
 
@@ -33,14 +34,20 @@ def find(
     limit: int | None,
     host: str | None,
     since: datetime | None,
+    sketch: int | None,
 ) -> list[Match]:
     """Return the matches of one simhash, nearest first."""
+    high, low = (None, None) if sketch is None else to_bigints(sketch)
     parameters = {
         **_lookup(collection, distance),
         "simhash": to_bigint(simhash),
         "limit": limit,
         "host": None if host is None else host.lower(),
         "since": since,
+        "sketch_high": high,
+        "sketch_low": low,
+        "trusted_distance": TRUSTED_DISTANCE,
+        "sketch_distance": SAME_BITS_MAX,
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("find"), parameters).fetchall()

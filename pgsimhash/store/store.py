@@ -9,7 +9,7 @@ import psycopg
 
 from pgsimhash.connection import check_schema, translated_errors
 from pgsimhash.layout import get_layout
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.collection import open_collection
 from pgsimhash.store.grouping import Groups
 from pgsimhash.store.lookups import Lookups
@@ -33,6 +33,7 @@ class Store(Lookups, Writes, Groups):
         collection: str = "default",
         *,
         create: bool = True,
+        scheme: str | Scheme | None = None,
         layout: str | None = None,
         owns_connection: bool = False,
     ) -> None:
@@ -42,13 +43,15 @@ class Store(Lookups, Writes, Groups):
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
+            SchemeError: no scheme is registered under that name.
             UnknownLayoutError: there is no such layout.
         """
+        name = None if scheme is None else get_scheme(scheme).name
         self._session = Session(connection, owned=owns_connection)
         with self._session.transaction():
             check_schema(connection)
             self._collection = open_collection(
-                connection, collection, DEFAULT_SCHEME.name, create=create, layout=layout
+                connection, collection, create=create, scheme=name, layout=layout
             )
 
     def __enter__(self) -> Self:
@@ -70,6 +73,11 @@ class Store(Lookups, Writes, Groups):
     def collection(self) -> str:
         """The name of the collection."""
         return self._collection.name
+
+    @property
+    def scheme(self) -> str:
+        """The name of the scheme whose simhashes the collection holds."""
+        return self._collection.scheme
 
     @property
     def layout(self) -> str:
@@ -109,6 +117,4 @@ class Store(Lookups, Writes, Groups):
                 distance=distance,
                 progress=progress,
             )
-            self._collection = open_collection(
-                connection, self.collection, self._collection.scheme, create=False
-            )
+            self._collection = open_collection(connection, self.collection, create=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +12,10 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint, to_bigint
 from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_bigints, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, lock_collection
-from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
+from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, Look, decide
 
 _BATCH: Final = 10_000
 
@@ -24,6 +25,8 @@ def write_batch(
     collection: Collection,
     records: Sequence[PageRecord],
     distance: int,
+    *,
+    verify: bool = True,
 ) -> list[Verdict]:
     """Decide and store ``records`` in the connection's present transaction.
 
@@ -40,12 +43,12 @@ def write_batch(
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=scalar_row) as cursor:
         newest = cursor.execute(query("newest_page"), scope).fetchone()
-        nearest = _nearest(connection, collection, records, distance)
+        nearest = _nearest(connection, collection, records, distance, verify=verify)
         lock_collection(connection, collection)
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = _arrived(connection, {**scope, "newest_page": newest})
     present = _present_versions(connection, scope, records)
-    decisions = decide(records, page_ids, present, nearest, arrived, distance)
+    decisions = decide(records, page_ids, present, nearest, arrived, distance, verify=verify)
     _insert(connection, collection, [made for made in decisions if made.page_id is not None])
     return [made.verdict for made in decisions]
 
@@ -78,7 +81,20 @@ def delete_page(connection: psycopg.Connection[Any], collection: Collection, url
 def _arrived(connection: psycopg.Connection[Any], since: dict[str, Any]) -> list[ArrivedPage]:
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("arrived_pages"), since).fetchall()
-    return [ArrivedPage(page_id, url, from_bigint(simhash)) for page_id, url, simhash in rows]
+    return [
+        ArrivedPage(page_id, url, from_bigint(simhash), _sketch(*halves))
+        for page_id, url, simhash, *halves in rows
+    ]
+
+
+def _sketch(high: int | None, low: int | None) -> int | None:
+    return None if high is None or low is None else from_bigints(high, low)
+
+
+def _halves(sketches: Iterable[int | None]) -> tuple[list[int | None], list[int | None]]:
+    """Return the two numbers of each sketch, for PostgreSQL, as two columns."""
+    pairs = [(None, None) if sketch is None else to_bigints(sketch) for sketch in sketches]
+    return [high for high, _ in pairs], [low for _, low in pairs]
 
 
 def _present_versions(
@@ -95,19 +111,25 @@ def _nearest(
     collection: Collection,
     records: Sequence[PageRecord],
     distance: int,
-) -> dict[int, KnownMatch]:
-    simhashes = list(dict.fromkeys(record.simhash for record in records))
+    *,
+    verify: bool,
+) -> dict[Look, KnownMatch]:
+    looks: list[Look] = list(dict.fromkeys((record.simhash, record.sketch) for record in records))
+    high, low = _halves(sketch if verify else None for _, sketch in looks)
     parameters = {
         "collection_id": collection.collection_id,
         "collection": collection.name,
-        "simhashes": [to_bigint(simhash) for simhash in simhashes],
+        "simhashes": [to_bigint(simhash) for simhash, _ in looks],
+        "sketch_high": high,
+        "sketch_low": low,
         "distance": distance,
+        "trusted_distance": TRUSTED_DISTANCE,
+        "sketch_distance": SAME_BITS_MAX,
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("nearest"), parameters).fetchall()
     return {
-        simhashes[number - 1]: KnownMatch(bits, page_id, url)
-        for number, _, bits, page_id, url in rows
+        looks[number - 1]: KnownMatch(bits, page_id, url) for number, bits, page_id, url in rows
     }
 
 
@@ -118,6 +140,7 @@ def _insert(
         return
     records = [made.record for made in decisions]
     simhashes = [to_bigint(record.simhash) for record in records]
+    sketch_high, sketch_low = _halves(record.sketch for record in records)
     connection.execute(
         query("add_simhashes"), {"collection": collection.name, "simhashes": simhashes}
     )
@@ -134,6 +157,12 @@ def _insert(
             "language": [record.language for record in records],
             "features": [record.features for record in records],
             "html_bytes": [record.html_bytes for record in records],
+            "structure": [
+                None if record.structure is None else to_bigint(record.structure)
+                for record in records
+            ],
+            "sketch_high": sketch_high,
+            "sketch_low": sketch_low,
             "duplicate_of": [made.duplicate_of for made in decisions],
             "distance": [made.verdict.distance for made in decisions],
         },

@@ -27,7 +27,9 @@ from pgsimhash.urls import check_url
 class Writes(Part):
     """Deciding about pages, remembering and forgetting them."""
 
-    def ingest(self, url: str, html: str | bytes, *, distance: int | None = None) -> Verdict:
+    def ingest(
+        self, url: str, html: str | bytes, *, distance: int | None = None, verify: bool = True
+    ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
 
         Args:
@@ -35,15 +37,23 @@ class Writes(Part):
             html: the page; bytes are decoded as a browser would.
             distance: the largest number of differing bits that makes a duplicate; by default
                 the collection's.
+            verify: whether a match more than 8 bits away counts only if the sketches of the two
+                pages agree as well (see :mod:`pgsimhash.sketch`).
 
         Raises:
+            SchemeError: the collection's scheme is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
-        return next(iter(self.ingest_many([(url, html)], distance=distance)))
+        return next(iter(self.ingest_many([(url, html)], distance=distance, verify=verify)))
 
     def ingest_many(
-        self, pages: Iterable[Page], *, distance: int | None = None, jobs: int = 1
+        self,
+        pages: Iterable[Page],
+        *,
+        distance: int | None = None,
+        jobs: int = 1,
+        verify: bool = True,
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
@@ -56,13 +66,16 @@ class Writes(Part):
             distance: as for :meth:`ingest`.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
+            verify: as for :meth:`ingest`.
 
         Raises:
+            SchemeError: the collection's scheme is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer; the batches before stay.
         """
-        write = self._writer(distance)
-        return write_in_batches(extract_many(map(as_source, pages), jobs), write, BATCH_PAGES)
+        write = self._writer(distance, verify=verify)
+        records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
+        return write_in_batches(records, write, BATCH_PAGES)
 
     def add(
         self,
@@ -126,11 +139,13 @@ class Writes(Part):
         with self._session.transaction() as connection:
             return delete_page(connection, self._collection, url)
 
-    def _writer(self, distance: int | None) -> Callable[[list[PageRecord]], list[Verdict]]:
+    def _writer(
+        self, distance: int | None, *, verify: bool = True
+    ) -> Callable[[list[PageRecord]], list[Verdict]]:
         wanted = self._distance(distance)
 
         def write(records: list[PageRecord]) -> list[Verdict]:
             with self._session.transaction() as connection:
-                return write_batch(connection, self._collection, records, wanted)
+                return write_batch(connection, self._collection, records, wanted, verify=verify)
 
         return write

@@ -1,11 +1,11 @@
 -- Every match with the page that brought it first, of those on the host and since the time asked
--- for.
+-- for. A match beyond trusted_distance must have a sketch like the query's, where both have one.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
 ) AS m
 LEFT JOIN LATERAL (
-    SELECT url, title
+    SELECT url, title, sketch_high, sketch_low
     FROM pgsimhash.pages
     WHERE collection_id = %(collection_id)s
         AND simhash = m.simhash
@@ -14,6 +14,12 @@ LEFT JOIN LATERAL (
     ORDER BY page_id
     LIMIT 1
 ) AS p ON true
-WHERE p.url IS NOT NULL OR (%(host)s::text IS NULL AND %(since)s::timestamptz IS NULL)
+WHERE (p.url IS NOT NULL OR (%(host)s::text IS NULL AND %(since)s::timestamptz IS NULL))
+    AND (
+        m.distance <= %(trusted_distance)s
+        OR pgsimhash.sketch_distance(
+            p.sketch_high, p.sketch_low, %(sketch_high)s::bigint, %(sketch_low)s::bigint
+        ) > %(sketch_distance)s IS NOT TRUE
+    )
 ORDER BY m.distance, m.simhash
 LIMIT %(limit)s

@@ -10,6 +10,8 @@ DROP FUNCTION pgsimhash.check_lookup(integer, text, boolean);
 
 DROP FUNCTION pgsimhash.name_for(text, text);
 
+DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
+
 DROP FUNCTION pgsimhash.masks(integer, integer);
 
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);

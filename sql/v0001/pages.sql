@@ -15,6 +15,9 @@ CREATE TABLE pgsimhash.pages (
     language text,
     features integer,
     html_bytes integer,
+    structure bigint,
+    sketch_high bigint,
+    sketch_low bigint,
     duplicate_of bigint,
     distance smallint,
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id)

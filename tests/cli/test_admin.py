@@ -103,6 +103,6 @@ def test_a_user_who_may_not_create_a_schema_is_told(run: Run, empty_dsn: str) ->
 
 def test_help_names_every_command(run: Run) -> None:
     done = run("--help")
-    for command in ("ingest", "find", "fingerprint", "compare", "status", "migrate"):
+    for command in ("ingest", "find", "fingerprint", "compare", "evaluate", "status", "migrate"):
         assert command in done.stdout
         assert run(command, "--help").code == 0

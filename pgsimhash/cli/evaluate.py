@@ -1,0 +1,211 @@
+"""How well a scheme and a distance do on somebody's own pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pgsimhash.cli.evaluate_runs import extractor, sample_pages, score_pairs
+from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
+from pgsimhash.cli.options import people, print_json
+from pgsimhash.cli.work import jobs_option, summary_option
+from pgsimhash.errors import LabelsError
+from pgsimhash.evaluation import NearSample, Score
+from pgsimhash.evaluation.measures import LARGEST
+from pgsimhash.evaluation.report import labelled_report, sample_report
+from pgsimhash.evaluation.sample import unlabelled_csv
+from pgsimhash.schemes import DEFAULT_SCHEME
+
+_INTERRUPTED = 130
+
+
+def _check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Complain before the work, and not after it, where a file could not be written."""
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}; create it", param=option)
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
+
+
+class _WrongLabels(click.ClickException):
+    exit_code = 2
+
+
+@click.command()
+@click.argument("what", metavar="PAIRS|PATH...", nargs=-1, required=True)
+@click.option(
+    "--pages",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Where the pages of PAIRS are: a folder, JSON lines, a WARC archive, or a CSV file with "
+    "the columns id and file. By default the folder of PAIRS, and pages in it.",
+)
+@click.option(
+    "--scheme",
+    "schemes",
+    multiple=True,
+    default=(DEFAULT_SCHEME.name,),
+    show_default=True,
+    help="The recipe to try; several stand side by side.",
+)
+@click.option(
+    "--precision",
+    type=click.FloatRange(0, 1),
+    default=0.999,
+    show_default=True,
+    help="The least precision of a distance that is recommended.",
+)
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=2),
+    help="Without labels: take N pages at random and compare each with each.",
+)
+@click.option(
+    "--distance",
+    type=click.IntRange(0, LARGEST),
+    default=8,
+    show_default=True,
+    help="With --sample: the distance that is in question.",
+)
+@click.option(
+    "--borderline",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    callback=_check_folder,
+    help="With --sample: write pairs around --distance to this CSV file, to be labelled.",
+)
+@click.option(
+    "--borderline-pairs",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="With --borderline: how many at most.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="With --sample: of chance.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    callback=_check_folder,
+    help="Write an HTML page with pictures here.",
+)
+@jobs_option
+@summary_option
+@click.pass_context
+def evaluate(
+    context: click.Context,
+    what: tuple[str, ...],
+    pages: tuple[Path, ...],
+    schemes: tuple[str, ...],
+    precision: float,
+    sample: int | None,
+    distance: int,
+    borderline: Path | None,
+    borderline_pairs: int,
+    seed: int,
+    output: Path | None,
+    jobs: int | None,
+    summary: bool | None,
+) -> None:
+    """Measure recall and precision by distance, on your own labelled pairs.
+
+    PAIRS is a CSV file with the columns a, b and label (near-dup or 1, distinct or 0, graded to
+    leave a pair out), and kind if you like. a and b are file URLs, paths or ids of pages, or the
+    URLs of pages in --pages. Prints a JSON line for each scheme and distance k from 0 to 16.
+    Recommended is the k with the largest recall at a precision of --precision or better, of
+    several the smallest.
+
+    With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
+    for each distance from 0 to 16 with the number of pairs so far apart.
+
+    A page with too little text matches nothing; pairs whose page cannot be read are left out.
+    Exits with 1 if a page failed or no k is precise enough, with 2 if PAIRS is wrong.
+    """
+    schemes = tuple(dict.fromkeys(schemes))
+    for scheme in schemes:
+        extractor(scheme, 1)
+    if sample is None:
+        if len(what) > 1:
+            raise click.UsageError("one file of pairs, or --sample N with any number of paths")
+        if borderline is not None:
+            raise click.UsageError("--borderline goes with --sample")
+    elif pages:
+        raise click.UsageError("--pages goes with a file of pairs; --sample takes paths")
+    console = people()
+    shows = console.is_terminal if summary is None else summary
+    try:
+        if sample is None:
+            source = Path(what[0])
+            scores, missed = score_pairs(source, pages, schemes, precision, jobs)
+            for score in scores:
+                _print_score(score)
+            if shows:
+                print_scores(console, scores, precision)
+            if output is not None:
+                _write(
+                    output,
+                    labelled_report(
+                        source.name, scores, precision, missed.too_short, missed.failures
+                    ),
+                )
+            imprecise = any(score.best is None for score in scores)
+        else:
+            samples, missed = sample_pages(
+                what, sample, seed, schemes, distance, borderline_pairs, jobs
+            )
+            for name, near in samples:
+                _print_sample(name, near)
+            if shows:
+                print_sample(console, samples)
+            if borderline is not None:
+                # Of several schemes the first one's: a person labels pages, not schemes.
+                _write(borderline, unlabelled_csv(samples[0][1].borderline))
+            if output is not None:
+                _write(
+                    output,
+                    sample_report(
+                        ", ".join(what), samples, distance, missed.too_short, missed.failures
+                    ),
+                )
+            imprecise = False
+    except LabelsError as error:
+        raise _WrongLabels(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("Stopped.", err=True)
+        context.exit(_INTERRUPTED)
+    report_failures(missed)
+    context.exit(1 if missed.failures or imprecise else 0)
+
+
+def _print_score(score: Score) -> None:
+    for at in score.curve:
+        print_json(
+            {
+                "scheme": score.measured.scheme,
+                "k": at.k,
+                "recall": at.recall,
+                "precision": at.precision,
+                "found": at.found,
+                "copies": at.copies,
+                "false_matches": at.false_matches,
+                "distinct": at.distinct,
+                "left_out": score.measured.left_out,
+                "recommended": at is score.best,
+                "kinds": {
+                    kind: {"found": found, "copies": copies}
+                    for kind, (found, copies) in at.kinds.items()
+                },
+            }
+        )
+
+
+def _print_sample(scheme: str, near: NearSample) -> None:
+    for bits, pairs in enumerate(near.histogram.tolist()):
+        print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})

@@ -1,0 +1,123 @@
+"""The work of an evaluation: pages become simhashes, then pairs are scored or a sample compared."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import click
+import numpy as np
+
+from pgsimhash.cli.options import people
+from pgsimhash.cli.work import choose_jobs, with_progress
+from pgsimhash.errors import LabelsError
+from pgsimhash.evaluation import NearSample, Score, measure, read_labels, sample_near_pairs
+from pgsimhash.evaluation.fingerprints import Extract, Fingerprints, fingerprint_pages
+from pgsimhash.evaluation.places import Named, find_pages
+from pgsimhash.extraction import extract_many
+from pgsimhash.schemes import get_scheme
+from pgsimhash.sources import count_pages, read_pages
+
+
+def extractor(scheme: str, jobs: int) -> Extract:
+    """Return what fingerprints pages under the scheme of that name.
+
+    Raises:
+        SchemeError: there is none.
+    """
+    return partial(extract_many, jobs=jobs, scheme=get_scheme(scheme))
+
+
+def score_pairs(
+    source: Path,
+    places: Sequence[Path],
+    schemes: Sequence[str],
+    precision: float,
+    jobs: int | None,
+) -> tuple[list[Score], Fingerprints]:
+    """Return each scheme's score on the pairs in ``source``, and the pages without a fingerprint.
+
+    Raises:
+        LabelsError: the file cannot be used, or no pair in it has a label.
+    """
+    labels = read_labels(source)
+    pairs = [pair for pair in labels.pairs if pair.label != "graded"]
+    if not pairs:
+        raise LabelsError(
+            f"{source}: no pair is labelled near-dup or distinct ({labels.unlabelled} rows wait "
+            "for a label); label some"
+        )
+    if labels.unlabelled:
+        click.echo(f"{source}: {labels.unlabelled} rows have no label yet", err=True)
+    names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
+    scores = []
+    missed = Fingerprints()
+    for scheme in schemes:
+        pages = find_pages(names, places, source.parent)
+        seen = _fingerprint(scheme, pages, len(names), jobs)
+        missed.add_missed(seen)
+        scores.append(measure(scheme, labels.pairs, seen.simhashes, precision=precision))
+    return scores, missed
+
+
+def sample_pages(
+    paths: tuple[str, ...],
+    size: int,
+    seed: int,
+    schemes: Sequence[str],
+    distance: int,
+    borderline: int,
+    jobs: int | None,
+) -> tuple[list[tuple[str, NearSample]], Fingerprints]:
+    """Return each scheme's near pairs in a sample, and the pages without a fingerprint.
+
+    The sample is the same for all schemes: ``size`` of the pages of ``paths``.
+    """
+    samples = []
+    missed = Fingerprints()
+    with _rereadable(paths) as files:
+        total = count_pages(files)
+        if total is None:
+            total = sum(1 for _ in read_pages(files))
+        chosen = set(Random(seed).sample(range(total), min(size, total)))  # noqa: S311
+        for scheme in schemes:
+            drawn = (
+                (page.url, page)
+                for number, page in enumerate(read_pages(files))
+                if number in chosen
+            )
+            seen = _fingerprint(scheme, drawn, len(chosen), jobs)
+            missed.add_missed(seen)
+            # A URL that was crawled twice counts once.
+            found = {url: value for url, value in seen.simhashes.items() if value is not None}
+            simhashes = np.fromiter(found.values(), dtype=np.uint64, count=len(found))
+            near = sample_near_pairs(list(found), simhashes, distance, borderline, seed)
+            samples.append((scheme, near))
+    return samples, missed
+
+
+def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | None) -> Fingerprints:
+    seen = Fingerprints()
+    done = fingerprint_pages(pages, extractor(scheme, choose_jobs(jobs, total)), seen)
+    for _ in with_progress(done, total, people(), scheme):
+        pass
+    return seen
+
+
+@contextmanager
+def _rereadable(paths: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield the paths with stdin as a file: a sample is drawn in a second reading."""
+    if "-" not in paths:
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory(prefix="pgsimhash-") as folder:
+        copy = Path(folder, "stdin.jsonl")
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [str(copy) if path == "-" else path for path in dict.fromkeys(paths)]

@@ -1,0 +1,55 @@
+"""What an evaluation says to people, on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pgsimhash.evaluation import NearSample, Score
+from pgsimhash.evaluation.fingerprints import Fingerprints
+from pgsimhash.evaluation.report import verdict
+
+_SHOWN = 20
+
+
+def print_scores(console: Console, scores: Sequence[Score], precision: float) -> None:
+    """Print each scheme's curve and its recommended distance."""
+    for score in scores:
+        table = Table(title=score.measured.scheme, title_justify="left")
+        for column in ("k", "recall", "precision", "found", "false"):
+            table.add_column(column, justify="right")
+        for at in score.curve:
+            recall = "-" if at.recall is None else f"{at.recall:.4f}"
+            figures = (f"{at.found:,}", f"{at.false_matches:,}")
+            style = "bold" if at is score.best else None
+            table.add_row(str(at.k), recall, f"{at.precision:.4f}", *figures, style=style)
+        console.print(table)
+        console.print(verdict(score, precision), markup=False)
+
+
+def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) -> None:
+    """Print for each scheme how many pairs are how many bits apart."""
+    for name, sample in samples:
+        table = Table(title=f"{name}: {sample.pages:,} pages", title_justify="left")
+        for column in ("bits", "pairs", "pairs up to here"):
+            table.add_column(column, justify="right")
+        for bits, (pairs, total) in enumerate(
+            zip(sample.histogram.tolist(), sample.histogram.cumsum().tolist(), strict=True)
+        ):
+            table.add_row(str(bits), f"{pairs:,}", f"{total:,}")
+        console.print(table)
+
+
+def report_failures(missed: Fingerprints) -> None:
+    """Say which pages failed, and how many have too little text."""
+    for failure in missed.failures[:_SHOWN]:
+        click.echo(f"failed: {failure.url}: {failure.detail}", err=True)
+    if len(missed.failures) > _SHOWN:
+        click.echo(f"{len(missed.failures) - _SHOWN:,} more pages failed", err=True)
+    if missed.too_short:
+        one = len(missed.too_short) == 1
+        counted = "1 page has" if one else f"{len(missed.too_short):,} pages have"
+        click.echo(f"{counted} too little text", err=True)

@@ -1,0 +1,66 @@
+"""What the commands share that read many pages: processes, and the bar on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pgsimhash.cli.options import Command
+
+Item = TypeVar("Item")
+
+_WORTH_PROCESSES = 200
+"""Below this many pages starting processes takes longer than they save."""
+
+
+def jobs_option(command: Command) -> Command:
+    """Add ``--jobs``."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        help="Processes that read pages; by default one for each core where there is enough to do.",
+    )(command)
+
+
+def summary_option(command: Command) -> Command:
+    """Add ``--summary`` and ``--no-summary``."""
+    return click.option(
+        "--summary/--no-summary",
+        default=None,
+        help="Print the closing tables, or not; by default on a terminal only.",
+    )(command)
+
+
+def choose_jobs(asked: int | None, pages: int | None) -> int:
+    """Return how many processes are to read ``pages`` pages (None: nobody knows how many)."""
+    if asked is not None:
+        return asked
+    return 1 if pages is not None and pages < _WORTH_PROCESSES else os.cpu_count() or 1
+
+
+def with_progress(
+    items: Iterable[Item], total: int | None, console: Console, name: str
+) -> Iterator[Item]:
+    """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none."""
+    # On a terminal that shows the data as well, the lines themselves are the progress.
+    if not console.is_terminal or sys.stdout.isatty():
+        yield from items
+        return
+    columns = (
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pages"),
+        TimeRemainingColumn(),
+    )
+    # stdout is data: it must not be drawn on stderr above the bar.
+    with Progress(
+        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        yield from progress.track(items, total=total)

@@ -1,0 +1,149 @@
+"""Labelled pairs, as a person or another program wrote them into a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pgsimhash.errors import LabelsError
+
+Label = Literal["copy", "distinct", "graded"]
+
+COLUMNS: Final = ("a", "b", "label")
+"""The columns a file of pairs needs; ``kind`` is read too, and others are left alone."""
+
+_WORDS: Final[dict[Label, str]] = {
+    "copy": "near-dup near-duplicate near dup duplicate copy same true yes y 1",
+    "distinct": "distinct different not-dup other false no n 0",
+    "graded": "graded borderline unsure maybe ?",
+}
+_LABELS: Final = {word: label for label, words in _WORDS.items() for word in words.split()}
+_DELIMITERS: Final = (",", ";", "\t")
+_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Two pages and whether one is a copy of the other.
+
+    Attributes:
+        a: the name of one page: a URL, a path, or an id.
+        b: the name of the other.
+        label: ``copy``, ``distinct``, or ``graded`` for those on which people would differ.
+        kind: what the pair is an example of; empty if nobody said.
+    """
+
+    a: str
+    b: str
+    label: Label
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What a file of pairs holds.
+
+    Attributes:
+        pairs: the labelled pairs in the file's order, each once.
+        unlabelled: how many rows have an empty label.
+        repeated: how many rows repeat a pair with the same label.
+    """
+
+    pairs: list[LabelledPair]
+    unlabelled: int
+    repeated: int
+
+
+def read_labels(path: Path) -> Labels:
+    """Return the pairs in a CSV file with the columns ``a``, ``b``, ``label``, perhaps ``kind``.
+
+    The delimiter is a comma, a semicolon or a tab; the encoding is UTF-8. A label is written
+    ``near-dup``, ``copy``, ``duplicate``, ``1``, ``true`` or ``yes``; ``distinct``,
+    ``different``, ``0``, ``false`` or ``no``; ``graded``, ``unsure`` or ``?``; in either case.
+    A row without a label waits for one and is only counted.
+
+    Raises:
+        LabelsError: the file cannot be read, or rows are wrong; the message names the first
+            lines and what to write there.
+    """
+    pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
+    unlabelled = repeated = 0
+    problems: list[str] = []
+    for line, row in _rows(path):
+        word = row["label"].lower()
+        if not word:
+            unlabelled += 1
+            continue
+        problem = _problem(row, word)
+        if problem:
+            problems.append(f"line {line}: {problem}")
+            continue
+        pair = LabelledPair(row["a"], row["b"], _LABELS[word], row.get("kind", ""))
+        first_line, first = pairs.setdefault(frozenset((pair.a, pair.b)), (line, pair))
+        if first is pair:
+            continue
+        if first.label == pair.label:
+            repeated += 1
+        else:
+            problems.append(
+                f"line {line}: the pair is {pair.label} here and {first.label} in line "
+                f"{first_line}; keep one of them"
+            )
+    if problems:
+        more = len(problems) - _SHOWN
+        shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        raise LabelsError(f"{path}: " + "\n".join(shown))
+    return Labels([pair for _, pair in pairs.values()], unlabelled, repeated)
+
+
+def _problem(row: dict[str, str], word: str) -> str | None:
+    for column in ("a", "b"):
+        if not row[column]:
+            return f"{column} is empty; write the URL, the path or the id of a page"
+    if row["a"] == row["b"]:
+        return "a and b are the same page; name two"
+    if word not in _LABELS:
+        return f"{row['label']!r} is no label; write near-dup, distinct or graded, or 1 or 0"
+    return None
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield each row that is not empty, its values stripped, with the line it ends on."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise LabelsError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise LabelsError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
+    head = text.partition("\n")[0]
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True
+    )
+    try:
+        names = [name.strip().lower() for name in next(reader, [])]
+        missing = [name for name in COLUMNS if name not in names]
+        if missing:
+            raise LabelsError(
+                f"{path}: line 1: the column {missing[0]} is missing; the first line names the "
+                "columns: a,b,label and, if you like, kind"
+            )
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(names):
+                raise LabelsError(
+                    f"{path}: line {reader.line_num}: {len(cells)} values for {len(names)} "
+                    "columns; put a value that holds the delimiter in double quotes"
+                )
+            values = (cell.strip() for cell in cells)
+            yield reader.line_num, dict(zip(names, values, strict=True))
+    except csv.Error as error:
+        raise LabelsError(
+            f"{path}: line {reader.line_num}: {error}; close each double quote, and write one "
+            "inside a value twice"
+        ) from None

@@ -1,0 +1,106 @@
+"""Where the pages of labelled pairs are: in files, in archives, or where a CSV file says."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from pgsimhash.errors import LabelsError
+from pgsimhash.sources import MAX_BYTES, SourceFailure, SourcePage, read_pages
+from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
+
+_SUFFIXES: Final = ("", *HTML_SUFFIXES)
+
+Named = tuple[str, SourcePage | SourceFailure]
+
+
+def find_pages(
+    names: Iterable[str], places: Sequence[Path], beside: Path | None = None
+) -> Iterator[Named]:
+    """Yield each page of ``names`` once, with its name, in no certain order.
+
+    A name is a ``file:`` URL, an absolute path, or what one of ``places`` knows by it:
+
+    - a folder: the file of that name, with or without ``.html``, in it or in its ``pages``;
+    - a CSV file with the columns ``id`` and ``file``: that file, relative to the CSV's folder;
+      without the column ``file`` the CSV only stands for its folder;
+    - JSON lines or a WARC archive: the page with that URL; of several the first.
+
+    A page that is nowhere is yielded as a failure.
+
+    Args:
+        names: the names of the pages.
+        places: where to look, the first first.
+        beside: a folder to look into where there are no ``places``.
+
+    Raises:
+        LabelsError: a CSV file among ``places`` cannot be read.
+    """
+    folders: list[Path] = []
+    archives: list[Path] = []
+    by_id: dict[str, Path] = {}
+    for place in places or ([] if beside is None else [beside]):
+        if place.suffix.lower() == ".csv":
+            folders.append(place.parent)
+            for name, path in _mapping(place):
+                by_id.setdefault(name, path)
+        elif place.is_dir():
+            folders.append(place)
+        else:
+            archives.append(place)
+    missing: dict[str, None] = {}
+    for name in dict.fromkeys(names):
+        found = by_id.get(name) or _file(name, folders)
+        if found is None:
+            missing[name] = None
+        else:
+            yield name, read_html(found, MAX_BYTES)
+    if missing and archives:
+        # One pass through the archives, whatever their order.
+        for page in read_pages(archives):
+            if page.url in missing:
+                del missing[page.url]
+                yield page.url, page
+            elif isinstance(page, SourceFailure):
+                yield page.url, page
+    where = ", ".join(map(str, places)) or str(beside)
+    for name in missing:
+        detail = f"no page of this name in {where}; say where it is with --pages"
+        yield name, SourceFailure(name, "unreadable", detail)
+
+
+def _file(name: str, folders: Sequence[Path]) -> Path | None:
+    if name.lower().startswith("file:"):
+        return Path(url2pathname(urlsplit(name).path))
+    for folder in folders:
+        for parent in (folder, folder / "pages"):
+            for suffix in _SUFFIXES:
+                path = parent / f"{name}{suffix}"
+                try:
+                    if path.is_file():
+                        return path
+                except (OSError, ValueError):  # too long, or a NUL: a URL and no path
+                    return None
+    path = Path(name)
+    return path if path.is_absolute() else None
+
+
+def _mapping(table: Path) -> Iterator[tuple[str, Path]]:
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = reader.fieldnames or []
+            if "id" not in columns:
+                raise LabelsError(f"{table}: line 1: the column id is missing; write id,file")
+            if "file" in columns:
+                for row in reader:
+                    if row["id"] and row["file"]:
+                        yield row["id"].strip(), table.parent / row["file"].strip()
+    except OSError as error:
+        raise LabelsError(f"{table} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LabelsError(f"{table} is not CSV in UTF-8: {error}") from error
