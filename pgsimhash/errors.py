@@ -19,6 +19,10 @@ class InvalidWeightError(PgsimhashError, ValueError):
     """A feature's weight is negative or not finite, or the weights are too large together."""
 
 
+class MissingExtraError(PgsimhashError, ImportError):
+    """A part of the package needs a library that comes with one of its extras."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lxml.html import HtmlElement
 
+from pgsimhash.page.article import Article
 from pgsimhash.page.clean import clean
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import clean_text, decode
@@ -13,16 +12,7 @@ from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
 
-
-@dataclass(frozen=True, slots=True)
-class Article:
-    """The main content of a page: ``markdown`` for people, ``text`` for the simhash."""
-
-    markdown: str
-    text: str
-    title: str | None
-    canonical_url: str | None
-    language: str | None
+__all__ = ["Article", "read_article"]
 
 
 def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:

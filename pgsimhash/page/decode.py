@@ -106,8 +106,24 @@ def decode(html: bytes, charset: str | None = None) -> str:
     codec = detector.sniffed_encoding or _unmarked_utf16(body, charset)
     if codec is not None:
         return clean_text(body.decode(codec, "replace"))
-    _refuse_binary(body)
+    refuse_binary(body)
     return clean_text(_decode_unmarked(body, charset))
+
+
+def refuse_binary(body: bytes) -> None:
+    """Raise if the bytes, of no byte-order mark, are another format than HTML.
+
+    Raises:
+        NotHtmlError: they are an image, an archive, a PDF or another binary format.
+    """
+    start = body[:64].lstrip(b" \t\r\n\0")
+    for magic, what in _MAGIC.items():
+        if start.startswith(magic):
+            raise NotHtmlError(f"this is not HTML but {what}")
+    head = body[:_HEAD]
+    printable = len(head.translate(None, _CONTROLS))
+    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
+        raise NotHtmlError("this is not HTML but binary data")
 
 
 def clean_text(text: str) -> str:
@@ -126,17 +142,6 @@ def codec_for(label: str | None) -> str | None:
         return _BROWSER_CODECS.get(codecs.lookup(name).name)
     except (LookupError, ValueError):
         return None
-
-
-def _refuse_binary(body: bytes) -> None:
-    start = body[:64].lstrip(b" \t\r\n\0")
-    for magic, what in _MAGIC.items():
-        if start.startswith(magic):
-            raise NotHtmlError(f"this is not HTML but {what}")
-    head = body[:_HEAD]
-    printable = len(head.translate(None, _CONTROLS))
-    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise NotHtmlError("this is not HTML but binary data")
 
 
 def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
