@@ -44,28 +44,33 @@ def clean(root: HtmlElement) -> Outline:
     """
     etree.strip_elements(root, *NEVER_TEXT, with_tail=False)
     outline = Outline(root)
+    chars, linked = outline.chars, outline.linked
     total = outline.unlinked(0)
+    large = _LARGE_SHARE * total
     by_tag: set[int] = set()
     for index, node in enumerate(outline.nodes):
-        if node.tag in PROTECTED or outline.unlinked(index) > _LARGE_SHARE * total:
+        tag = node.tag
+        if chars[index] - linked[index] > large or tag in PROTECTED:
             continue
-        if node.tag in BESIDE_TEXT or is_beside(node.items()):
+        if tag in BESIDE_TEXT:
             outline.removed.add(index)
-            if node.tag in BESIDE_TEXT:
-                by_tag.add(index)
-        elif node.text:
-            _remove_labelled(outline, index, node.text)
+            by_tag.add(index)
+        elif is_beside(node.items()):
+            outline.removed.add(index)
+        else:
+            text = node.text
+            if text and not text.isspace():
+                _remove_labelled(outline, index, text)
     outline.measure()
     if outline.unlinked(0) < _REST_SHARE * total:
         outline.removed = by_tag
         outline.measure()
-    total = outline.unlinked(0)
-    for index, node in enumerate(outline.nodes):
-        chars = outline.chars[index]
+    large = _LARGE_SHARE * outline.unlinked(0)
+    for index, (held, links) in enumerate(zip(outline.chars, outline.linked, strict=True)):
         if (
-            node.tag in _LINK_BLOCKS
-            and outline.linked[index] > _LINK_SHARE * chars > 0
-            and outline.unlinked(index) <= _LARGE_SHARE * total
+            links > _LINK_SHARE * held > 0
+            and held - links <= large
+            and outline.nodes[index].tag in _LINK_BLOCKS
         ):
             outline.removed.add(index)
     outline.measure()

@@ -72,7 +72,7 @@ class _Scorer(Document):  # type: ignore[misc]
         super().__init__(root)
         self.html = root
         self._outline = outline
-        self._places = {node: index for index, node in enumerate(outline.nodes)}
+        self._places = outline.places
 
     def best(self, enough: float) -> HtmlElement | None:
         """Return the element with the main content, if that has ``enough`` characters."""

@@ -31,8 +31,14 @@ _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
 def may_be_slow(source: bytes) -> bool:
     """Return whether ``source`` (UTF-8) has too many tags, or perhaps a tag of many attributes."""
-    if source.count(b"<") > TAGS_MAX:
-        return True
+    return source.count(b"<") > TAGS_MAX or may_crowd_attributes(source)
+
+
+def may_crowd_attributes(source: bytes) -> bool:
+    """Return whether a tag in ``source`` (UTF-8) may have thousands of attributes.
+
+    It errs on the side of saying so: some long comments look like tags too.
+    """
     if len(source) <= SMALL:
         return False
     pairs = 0

@@ -11,6 +11,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import TooLargeError
 from pgsimhash.page.decode import clean_text
+from pgsimhash.page.nesting import may_crowd_attributes
 
 ELEMENTS_MAX: Final = 500_000
 """How many elements a page may have; browsers give up long before."""
@@ -30,8 +31,8 @@ _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 # What lxml takes from Python is narrower than what its parser makes by itself.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
-_HARMLESS_BYTES: Final = 1 << 16
-"""In so few bytes, no element can have enough attributes to matter."""
+# One class for all elements: lxml.html's own lookup asks Python for each.
+_ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
 def parse(text: str) -> HtmlElement | None:
@@ -50,9 +51,10 @@ def parse(text: str) -> HtmlElement | None:
     if _crowds_attributes(source):
         root = _parse_events(source)
     else:
-        parser = html.HTMLParser(
+        parser = etree.HTMLParser(
             encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
         )
+        parser.set_element_class_lookup(_ELEMENTS)
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError:
@@ -66,7 +68,7 @@ def parse(text: str) -> HtmlElement | None:
 
 def _crowds_attributes(source: bytes) -> bool:
     """Return whether an element has far too many attributes, by a first look without a tree."""
-    if len(source) <= _HARMLESS_BYTES:
+    if not may_crowd_attributes(source):
         return False
     survey = _Survey()
     etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
