@@ -57,10 +57,8 @@ def clean(root: HtmlElement) -> Outline:
             by_tag.add(index)
         elif is_beside(node.items()):
             outline.removed.add(index)
-        else:
-            text = node.text
-            if text and not text.isspace():
-                _remove_labelled(outline, index, text)
+        elif outline.own[index] and (text := node.text) and len(text) <= _CALL_MAX:
+            _remove_labelled(outline, index, text)
     outline.measure()
     if outline.unlinked(0) < _REST_SHARE * total:
         outline.removed = by_tag
@@ -82,8 +80,6 @@ def clean(root: HtmlElement) -> Outline:
 
 def _remove_labelled(outline: Outline, index: int, text: str) -> None:
     """Remove an advertisement that says so, or a call to sign up, however it is marked up."""
-    if len(text) > _CALL_MAX:
-        return
     words = text.strip().lower()
     if words.strip("[]():- ") in _AD_LABELS:
         parent = outline.parents[index]

@@ -36,8 +36,9 @@ _MARKS: Final = {
     "s": "~~",
     "strike": "~~",
 }
-_SPACE: Final = re.compile(r"\s+")
-_SPECIAL: Final = re.compile(r"([\\`*_\[\]<])")
+_ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]<"})
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]<]")
+_ESCAPED: Final = re.compile(r"\\([\\`*_\[\]<])")
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _CONTAINERS_MAX: Final = 32
 
@@ -67,6 +68,10 @@ def render(elements: Iterable[HtmlElement], base: str | None) -> Rendered:
                 walker.skip_subtree()
         writer.flush()
     return Rendered("\n\n".join(writer.blocks), "".join(writer.plain))
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ESCAPES) if _SPECIAL.search(text) else text
 
 
 class _Writer:
@@ -145,7 +150,16 @@ class _Writer:
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
         self.plain.append(text)
-        self._inline.append(_SPECIAL.sub(r"\\\1", _SPACE.sub(" ", text)))
+        words = text.split()
+        if not words:
+            self._inline.append(" ")
+            return
+        inline = " ".join(words)
+        if text[0].isspace():
+            inline = f" {inline}"
+        if text[-1].isspace():
+            inline = f"{inline} "
+        self._inline.append(_escape(inline))
 
     def flush(self) -> None:
         """End the open block."""
@@ -153,13 +167,13 @@ class _Writer:
         self.plain.append("\n")
         if not self._inline:
             return
-        lines = [_SPACE.sub(" ", line).strip() for line in "".join(self._inline).split("\n")]
+        lines = [" ".join(line.split()) for line in "".join(self._inline).split("\n")]
         self._inline.clear()
         text = "  \n".join(line for line in lines if line)
         if text and self._heading:
             self._emit(f"{'#' * self._heading} {text}")
         elif text:
-            self._emit(_LINE_START.sub(r"\2\\\1\3", text))
+            self._emit(text if text[0].isalpha() else _LINE_START.sub(r"\2\\\1\3", text))
 
     def _emit(self, text: str) -> None:
         first, rest = "".join(self._first), "".join(self._rest)
@@ -202,7 +216,7 @@ class _Writer:
         if not words:
             return
         if mark == "`":
-            words = code_span(re.sub(r"\\([\\`*_\[\]<])", r"\1", words))
+            words = code_span(_ESCAPED.sub(r"\1", words))
         elif mark:
             words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
         else:
@@ -215,7 +229,7 @@ class _Writer:
     def _image(self, node: HtmlElement) -> None:
         source = absolute(image_source(node), self._base)
         if source:
-            alt = _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", node.get("alt") or "").strip())
+            alt = _escape(" ".join((node.get("alt") or "").split()))
             self._inline.append(f"![{alt}]({source})")
 
     def _fence(self, node: HtmlElement) -> None:
@@ -248,7 +262,7 @@ class _Writer:
         elif self._table_depth:
             return
         elif node.tag in ("td", "th", "caption"):
-            cell = _SPACE.sub(" ", "".join(self._inline)).strip()
+            cell = " ".join("".join(self._inline).split())
             self._block += 1
             self._inline.clear()
             if node.tag != "caption":

@@ -12,6 +12,7 @@ class Outline:
         nodes: the elements.
         places: the index of each.
         parents: for each, the index of its parent; 0 for the root itself.
+        own: for each, the characters of text directly in it, counted as in ``chars``.
         chars: for each, the characters of text in it, white space at the ends of texts aside.
         linked: for each, how many of those are in links.
         removed: the indices of the elements taken out.
@@ -21,7 +22,7 @@ class Outline:
         self.nodes: list[HtmlElement] = []
         self.places: dict[HtmlElement, int] = {}
         self.parents: list[int] = []
-        self._own: list[int] = []
+        self.own: list[int] = []
         self._own_linked: list[int] = []
         self.removed: set[int] = set()
         self._read(root)
@@ -30,7 +31,7 @@ class Outline:
         self.measure()
 
     def _read(self, root: HtmlElement) -> None:
-        nodes, parents, own, own_linked = self.nodes, self.parents, self._own, self._own_linked
+        nodes, parents, own, own_linked = self.nodes, self.parents, self.own, self._own_linked
         places = self.places
         in_link: list[bool] = []
         # Parents come before their children, so what was seen says all about an element but text.
@@ -54,7 +55,7 @@ class Outline:
     def measure(self) -> None:
         """Add up the texts again, without what was removed."""
         chars, linked, parents, removed = (
-            self._own[:],
+            self.own[:],
             self._own_linked[:],
             self.parents,
             self.removed,

@@ -61,7 +61,9 @@ def parse(text: str) -> HtmlElement | None:
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
             root = _parse_events(source)
-    if root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
+    # A tag opens two elements at most, itself and one that it implies.
+    many = source.count(b"<") > ELEMENTS_MAX // 2
+    if many and root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
         raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
     return root
 
