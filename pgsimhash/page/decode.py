@@ -141,31 +141,6 @@ def clean_text(text: str) -> str:
     return text
 
 
-def refuse_binary(body: bytes) -> None:
-    """Raise if the bytes, of no byte-order mark, are another format than HTML.
-
-    Raises:
-        NotHtmlError: they are an image, an archive, a PDF or another binary format.
-    """
-    start = body[:64].lstrip(b" \t\r\n\0")
-    for magic, what in _MAGIC.items():
-        if start.startswith(magic):
-            raise NotHtmlError(f"this is not HTML but {what}")
-    head = body[:_HEAD]
-    printable = len(head.translate(None, _CONTROLS))
-    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise NotHtmlError("this is not HTML but binary data")
-
-
-def clean_text(text: str) -> str:
-    """Return ``text`` without NUL, control characters and lone surrogates."""
-    if text.isascii():
-        # A table over bytes is several times as fast as the pattern, and most text needs nothing.
-        plain = text.encode()
-        return plain.translate(None, _DROPPED_ASCII).decode()
-    return _DROPPED.sub("", text) if _DROPPED.search(text) else text
-
-
 def codec_for(label: str | None) -> str | None:
     """Return Python's name of the codec that browsers use for ``label``, None if there is none."""
     if not label or len(label) > _LABEL_MAX or not label.isascii():
