@@ -10,9 +10,12 @@ from pgsimhash.bits import (
     to_bigint,
 )
 from pgsimhash.errors import (
+    BlockedPageError,
     CollectionError,
     EmbeddedServerError,
+    ErrorPageError,
     InvalidDistanceError,
+    InvalidHintError,
     InvalidSimhashError,
     InvalidUrlError,
     InvalidWeightError,
@@ -22,6 +25,7 @@ from pgsimhash.errors import (
     PageError,
     PgsimhashError,
     SchemaError,
+    ScriptPageError,
     StoreError,
     TooLargeError,
     TooShortError,
@@ -34,11 +38,14 @@ from pgsimhash.store import Store, connect
 from pgsimhash.votes import simhash
 
 __all__ = [
+    "BlockedPageError",
     "CollectionError",
     "CollectionStatus",
     "EmbeddedServerError",
+    "ErrorPageError",
     "Fingerprint",
     "InvalidDistanceError",
+    "InvalidHintError",
     "InvalidSimhashError",
     "InvalidUrlError",
     "InvalidWeightError",
@@ -51,6 +58,7 @@ __all__ = [
     "Pairs",
     "PgsimhashError",
     "SchemaError",
+    "ScriptPageError",
     "Store",
     "StoreError",
     "StoredPage",

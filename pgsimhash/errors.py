@@ -23,6 +23,10 @@ class MissingExtraError(PgsimhashError, ImportError):
     """A part of the package needs a library that comes with one of its extras."""
 
 
+class InvalidHintError(PgsimhashError, ValueError):
+    """A site hint names no host, or its selector is none."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 
@@ -36,6 +40,24 @@ class TooShortError(PageError):
     """The page holds too little text: its simhash would match every other such page."""
 
     reason = "too_short"
+
+
+class ErrorPageError(TooShortError):
+    """The page says that there is none ("page not found"), and next to nothing else."""
+
+    reason = "error_page"
+
+
+class BlockedPageError(TooShortError):
+    """The page wants a check first: a captcha, JavaScript or cookies. Fetch it another way."""
+
+    reason = "blocked"
+
+
+class ScriptPageError(TooShortError):
+    """The page is a shell that scripts fill in a browser. Fetch it with one."""
+
+    reason = "needs_script"
 
 
 class TooLargeError(PageError):

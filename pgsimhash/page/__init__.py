@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from lxml.html import HtmlElement
 
 from pgsimhash.page.article import Article
@@ -11,8 +13,11 @@ from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
+from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
 
 __all__ = ["Article", "read_article"]
+
+_SHORT: Final = 10 * CHARS_MAX
 
 
 def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
@@ -25,6 +30,8 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
 
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+        TooLargeError: the page has more than 500,000 elements.
+        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text)
@@ -37,6 +44,13 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     restore_images(root)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
+    if len(rendered.plain) <= _SHORT:
+        empty = (
+            node.get("id")
+            for node, chars in zip(outline.nodes, outline.chars, strict=True)
+            if not chars
+        )
+        check_stand_in(title, rendered.plain, empty)
     return Article(clean_text(rendered.markdown), rendered.plain, title, canonical, language)
 
 

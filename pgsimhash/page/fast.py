@@ -19,6 +19,7 @@ from pgsimhash.page.decode import clean_text, decode, refuse_binary
 from pgsimhash.page.links import absolute
 from pgsimhash.page.names import BESIDE_TEXT, NEVER_TEXT, PROTECTED, is_beside
 from pgsimhash.page.nesting import may_be_slow
+from pgsimhash.page.refusals import check_stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,7 @@ def read_article_fast(
         MissingExtraError: selectolax is not installed.
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
         TooLargeError: the page has more than 500,000 elements.
+        ErrorPageError, BlockedPageError: the page stands in for another.
     """
     parse = _parser()
     source = _utf8(html, charset)
@@ -79,6 +81,7 @@ def read_article_fast(
     root = tree.root
     language = (root.attributes.get("lang") or "").strip()[:35] if root is not None else ""
     text = clean_text(_main_text(body))
+    check_stand_in(title, text)
     return Article(text, text, title, canonical, clean_text(language) or None)
 
 

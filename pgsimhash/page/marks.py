@@ -1,4 +1,4 @@
-"""The marks of Markdown: which tags stand for which, and how text that looks like one is escaped."""
+"""The marks of Markdown: which tags stand for which, and how text like them is escaped."""
 
 from __future__ import annotations
 

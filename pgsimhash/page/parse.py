@@ -105,6 +105,11 @@ def _parse_events(source: bytes) -> HtmlElement | None:
     return root
 
 
+def _storable(text: _Text) -> str:
+    # The one white space that HTML knows and XML does not.
+    return clean_text(str(text)).replace("\f", " ")
+
+
 class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes."""
 
@@ -121,7 +126,7 @@ class _FlatBuilder:
         if self._elements > ELEMENTS_MAX:
             raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
         kept: dict[_Text, _Text] = {
-            name: clean_text(str(value))
+            name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
             if _NAME.fullmatch(str(name))
         }
@@ -133,7 +138,7 @@ class _FlatBuilder:
         self._depth -= 1
 
     def data(self, data: _Text) -> None:
-        self._builder.data(clean_text(str(data)))
+        self._builder.data(_storable(data))
 
     def comment(self, text: _Text) -> None:
         pass
