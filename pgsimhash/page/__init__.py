@@ -7,26 +7,33 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from pgsimhash.page.article import Article
-from pgsimhash.page.clean import clean
+from pgsimhash.page.clean import clean, strip_controls
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import clean_text, decode
+from pgsimhash.page.hints import SiteHints
 from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
 from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
 
-__all__ = ["Article", "read_article"]
+__all__ = ["Article", "SiteHints", "read_article"]
 
 _SHORT: Final = 10 * CHARS_MAX
 
 
-def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+def read_article(
+    html: bytes | str,
+    url: str | None = None,
+    charset: str | None = None,
+    hints: SiteHints | None = None,
+) -> Article:
     """Return the main content of a page.
 
     Args:
         html: the page, as bytes or decoded.
         url: where it was found; relative URLs in it are resolved against this.
         charset: the label in the HTTP header, if there was one.
+        hints: where on the pages of some hosts the content is; ``url`` says which host it is.
 
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
@@ -42,6 +49,10 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     canonical = _canonical(root, base)
     language = _language(root)
     restore_images(root)
+    hinted = hints.select(root, url) if hints is not None else []
+    if hinted:
+        rendered = render(strip_controls(hinted), base)
+        return Article(clean_text(rendered.markdown), rendered.plain, title, canonical, language)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
     if len(rendered.plain) <= _SHORT:

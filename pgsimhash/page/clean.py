@@ -6,26 +6,17 @@ links. What holds a large part of the page's text stays, whatever it is called.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from lxml import etree
 from lxml.html import HtmlElement
 
+from pgsimhash.page.labelled import labelled_blocks
+from pgsimhash.page.labels import NOTICE_MAX
 from pgsimhash.page.names import BESIDE_TEXT, NEVER_TEXT, PROTECTED, is_beside, words
 from pgsimhash.page.outline import Outline
 
 _LINK_BLOCKS: Final = words("ul ol dl div section table header form")
-_AD_LABELS: Final = words(
-    "advertisement sponsored anzeige werbung publicité publicidad pubblicità publicidade reklama"
-    " реклама 広告 广告 廣告 광고"
-)
-_AD_MAX: Final = 400
-_AD_SHARE: Final = 0.2
-_CALL: Final = re.compile(
-    r"(?:sign up|subscribe|get the latest)\b.*\b(?:newsletters?|e-?mails?|inbox)\b", re.DOTALL
-)
-_CALL_MAX: Final = 200
 
 _LARGE_SHARE: Final = 0.4
 """What holds more of the page's text than this stays, whatever it is called."""
@@ -35,6 +26,13 @@ _REST_SHARE: Final = 0.3
 
 _LINK_SHARE: Final = 0.6
 """A block with more of its text in links than this is navigation."""
+
+
+def strip_controls(elements: list[HtmlElement]) -> list[HtmlElement]:
+    """Remove scripts, controls and pictures from what is in ``elements``, and return these."""
+    for element in elements:
+        etree.strip_elements(element, *NEVER_TEXT, with_tail=False)
+    return elements
 
 
 def clean(root: HtmlElement) -> Outline:
@@ -57,8 +55,8 @@ def clean(root: HtmlElement) -> Outline:
             by_tag.add(index)
         elif is_beside(node.items()):
             outline.removed.add(index)
-        elif outline.own[index] and (text := node.text) and len(text) <= _CALL_MAX:
-            _remove_labelled(outline, index, text)
+        elif outline.own[index] and (text := node.text) and len(text) <= NOTICE_MAX:
+            outline.removed.update(labelled_blocks(outline, index, text, large))
     outline.measure()
     if outline.unlinked(0) < _REST_SHARE * total:
         outline.removed = by_tag
@@ -76,15 +74,3 @@ def clean(root: HtmlElement) -> Outline:
         outline.nodes[index].tag = "removed"
     etree.strip_elements(root, "removed", with_tail=False)
     return outline
-
-
-def _remove_labelled(outline: Outline, index: int, text: str) -> None:
-    """Remove an advertisement that says so, or a call to sign up, however it is marked up."""
-    words = text.strip().lower()
-    if words.strip("[]():- ") in _AD_LABELS:
-        parent = outline.parents[index]
-        small = outline.chars[parent] <= min(_AD_MAX, _AD_SHARE * outline.chars[0])
-        whole = small and outline.nodes[parent].tag not in PROTECTED
-        outline.removed.add(parent if whole else index)
-    elif outline.chars[index] <= _CALL_MAX and _CALL.match(words):
-        outline.removed.add(index)

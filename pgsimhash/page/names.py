@@ -57,7 +57,11 @@ def is_beside(attributes: Iterable[tuple[str, str | None]]) -> bool:
         elif name == "style":
             if value and _HIDDEN_STYLE.search(value):
                 return True
-        elif name == "hidden" or (name == "role" and value in _BESIDE_ROLES):
+        elif (
+            name == "hidden"
+            or (name == "role" and value in _BESIDE_ROLES)
+            or (name == "itemtype" and value and value.rstrip("/").endswith("schema.org/Comment"))
+        ):
             return True
     return False
 
