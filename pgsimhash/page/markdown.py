@@ -123,16 +123,10 @@ class _Writer:
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
         self.plain.append(text)
-        words = text.split()
-        if not words:
-            self._inline.append(" ")
-            return
-        inline = " ".join(words)
-        if text[0].isspace():
-            inline = f" {inline}"
-        if text[-1].isspace():
-            inline = f"{inline} "
-        self._inline.append(escape(inline))
+        words = " ".join(text.split())
+        before = " " if text[0].isspace() else ""
+        after = " " if words and text[-1].isspace() else ""
+        self._inline.append(f"{before}{escape(words)}{after}")
 
     def flush(self) -> None:
         """End the open block."""
