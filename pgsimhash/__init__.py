@@ -11,9 +11,12 @@ from pgsimhash.bits import (
     to_bigint,
 )
 from pgsimhash.errors import (
+    BlockedPageError,
     CollectionError,
     EmbeddedServerError,
+    ErrorPageError,
     InvalidDistanceError,
+    InvalidHintError,
     InvalidRecipeError,
     InvalidSimhashError,
     InvalidUrlError,
@@ -25,6 +28,7 @@ from pgsimhash.errors import (
     PgsimhashError,
     SchemaError,
     SchemeError,
+    ScriptPageError,
     StoreError,
     TooLargeError,
     TooShortError,
@@ -47,11 +51,14 @@ from pgsimhash.store import Store, connect
 from pgsimhash.votes import simhash
 
 __all__ = [
+    "BlockedPageError",
     "CollectionError",
     "CollectionStatus",
     "EmbeddedServerError",
+    "ErrorPageError",
     "Fingerprint",
     "InvalidDistanceError",
+    "InvalidHintError",
     "InvalidRecipeError",
     "InvalidSimhashError",
     "InvalidUrlError",
@@ -67,6 +74,7 @@ __all__ = [
     "SchemaError",
     "Scheme",
     "SchemeError",
+    "ScriptPageError",
     "Store",
     "StoreError",
     "StoredPage",

@@ -43,6 +43,10 @@ class LabelsError(PgsimhashError, ValueError):
     """A file of labelled pairs cannot be used; the message names the lines."""
 
 
+class InvalidHintError(PgsimhashError, ValueError):
+    """A site hint names no host, or its selector is none."""
+
+
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 
@@ -56,6 +60,24 @@ class TooShortError(PageError):
     """The page holds too little text: its simhash would match every other such page."""
 
     reason = "too_short"
+
+
+class ErrorPageError(TooShortError):
+    """The page says that there is none ("page not found"), and next to nothing else."""
+
+    reason = "error_page"
+
+
+class BlockedPageError(TooShortError):
+    """The page wants a check first: a captcha, JavaScript or cookies. Fetch it another way."""
+
+    reason = "blocked"
+
+
+class ScriptPageError(TooShortError):
+    """The page is a shell that scripts fill in a browser. Fetch it with one."""
+
+    reason = "needs_script"
 
 
 class TooLargeError(PageError):

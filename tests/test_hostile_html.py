@@ -88,6 +88,11 @@ def test_a_hundred_thousand_attributes(attributes: str) -> None:
     assert fingerprint(page).words == WORDS
 
 
+def test_a_form_feed_in_a_deep_page_is_white_space() -> None:
+    page = f"{'<div>' * 3000}{TEXT}\f<p title='a\fb'>boats"
+    assert fingerprint(page).words == WORDS + 1
+
+
 def test_few_pages_take_the_way_around() -> None:
     # Its marks: it keeps fewer attributes than the parser does.
     many = " ".join(f"a{number}=1" for number in range(ATTRIBUTES_MAX * 2))

@@ -15,7 +15,7 @@ from pgsimhash.evaluation import NearSample, Score
 from pgsimhash.evaluation.measures import LARGEST
 from pgsimhash.evaluation.report import labelled_report, sample_report
 from pgsimhash.evaluation.sample import unlabelled_csv
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 _INTERRUPTED = 130
 
@@ -50,6 +50,7 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--scheme",
     "schemes",
+    type=click.Choice(scheme_names()),
     multiple=True,
     default=(DEFAULT_SCHEME.name,),
     show_default=True,

@@ -68,6 +68,7 @@ def find(
     (signed or not). Prints a JSON line for each match, nearest first; exits with 1 if there is
     none.
     """
+    as_simhash(what)  # what is neither a file nor a simhash needs no database
     with connect(dsn, collection=collection, create=False) as store:
         simhash, sketch = _simhash_of(what, store.scheme)
         matches = store.find(simhash, distance, sketch=sketch if verify else None)

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.page.clean import clean
+from pgsimhash.page.article import Article
+from pgsimhash.page.clean import clean, strip_controls
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import clean_text, decode
+from pgsimhash.page.hints import SiteHints
 from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
+from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
 from pgsimhash.page.structure import structure_simhash
 
+__all__ = ["Article", "SiteHints", "read_article"]
 
-@dataclass(frozen=True, slots=True)
-class Article:
-    """The main content of a page: ``markdown`` for people, ``text`` for the simhash.
-
-    ``structure`` is the simhash of the page's shape.
-    """
-
-    markdown: str
-    text: str
-    title: str | None
-    canonical_url: str | None
-    language: str | None
-    structure: int | None = None
+_SHORT: Final = 10 * CHARS_MAX
 
 
-def read_article(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+def read_article(
+    html: bytes | str,
+    url: str | None = None,
+    charset: str | None = None,
+    hints: SiteHints | None = None,
+) -> Article:
     """Return the main content of a page.
 
     Args:
         html: the page, as bytes or decoded.
         url: where it was found; relative URLs in it are resolved against this.
         charset: the label in the HTTP header, if there was one.
+        hints: where on the pages of some hosts the content is; ``url`` says which host it is.
 
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+        TooLargeError: the page has more than 500,000 elements.
+        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text)
@@ -51,8 +51,20 @@ def read_article(html: bytes | str, url: str | None = None, charset: str | None 
     language = _language(root)
     structure = structure_simhash(root)
     restore_images(root)
+    hinted = hints.select(root, url) if hints is not None else []
+    if hinted:
+        rendered = render(strip_controls(hinted), base)
+        markdown = clean_text(rendered.markdown)
+        return Article(markdown, rendered.plain, title, canonical, language, structure)
     outline = clean(root)
     rendered = render(main_content(root, outline), base)
+    if len(rendered.plain) <= _SHORT:
+        empty = (
+            node.get("id")
+            for node, chars in zip(outline.nodes, outline.chars, strict=True)
+            if not chars
+        )
+        check_stand_in(title, rendered.plain, empty)
     markdown = clean_text(rendered.markdown)
     return Article(markdown, rendered.plain, title, canonical, language, structure)
 

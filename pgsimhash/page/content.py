@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from lxml.html import HtmlElement
 from readability import Document
@@ -72,7 +72,7 @@ class _Scorer(Document):  # type: ignore[misc]
         super().__init__(root)
         self.html = root
         self._outline = outline
-        self._places = {node: index for index, node in enumerate(outline.nodes)}
+        self._places = outline.places
 
     def best(self, enough: float) -> HtmlElement | None:
         """Return the element with the main content, if that has ``enough`` characters."""
@@ -116,6 +116,31 @@ class _Scorer(Document):  # type: ignore[misc]
         for element in self.html.iter("div"):
             if next(element.iterdescendants(*_BLOCKS), None) is None:
                 element.tag = "p"
+
+    def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
+        """Score the parents and grandparents of paragraphs, as readability does, in less time.
+
+        Its own method formats a line of debugging for each candidate and runs three patterns
+        over each paragraph.
+        """
+        candidates: dict[HtmlElement, dict[str, Any]] = {}
+        for element in self.tags(self.html, "p", "pre", "td", "blockquote"):
+            parent = element.getparent()
+            if parent is None:
+                continue
+            text = element.text_content()
+            length = len(" ".join(text.split()))
+            if length < self.min_text_length:
+                continue
+            score = 2 + text.count(",") + min(length / 100, 3)
+            for above, share in ((parent, 1.0), (parent.getparent(), 0.5)):
+                if above is not None:
+                    if above not in candidates:
+                        candidates[above] = self.score_node(above)
+                    candidates[above]["content_score"] += score * share
+        for element, candidate in candidates.items():
+            candidate["content_score"] *= 1 - self.get_link_density(element)
+        return candidates
 
     def class_weight(self, e: HtmlElement) -> int:
         return 0

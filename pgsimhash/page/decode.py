@@ -83,6 +83,11 @@ _HEAD: Final = 8192
 _PRINTABLE_SHARE: Final = 0.97
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_DROPPED_ASCII: Final = bytes(byte for byte in range(128) if _DROPPED.match(chr(byte)))
+_DROPPED_UTF8: Final = [
+    re.compile(pattern)
+    for pattern in (rb"\xc2[\x80-\x9f]", rb"\xed[\xa0-\xbf]", rb"\xef\xbf[\xbe\xbf]")
+]
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 
@@ -106,13 +111,34 @@ def decode(html: bytes, charset: str | None = None) -> str:
     codec = detector.sniffed_encoding or _unmarked_utf16(body, charset)
     if codec is not None:
         return clean_text(body.decode(codec, "replace"))
-    _refuse_binary(body)
+    refuse_binary(body)
     return clean_text(_decode_unmarked(body, charset))
+
+
+def refuse_binary(body: bytes) -> None:
+    """Raise if the bytes, of no byte-order mark, are another format than HTML.
+
+    Raises:
+        NotHtmlError: they are an image, an archive, a PDF or another binary format.
+    """
+    start = body[:64].lstrip(b" \t\r\n\0")
+    for magic, what in _MAGIC.items():
+        if start.startswith(magic):
+            raise NotHtmlError(f"this is not HTML but {what}")
+    head = body[:_HEAD]
+    printable = len(head.translate(None, _CONTROLS))
+    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
+        raise NotHtmlError("this is not HTML but binary data")
 
 
 def clean_text(text: str) -> str:
     """Return ``text`` without NUL, control characters and lone surrogates."""
-    return _DROPPED.sub("", text) if _DROPPED.search(text) else text
+    # In UTF-8, a table and three rare beginnings find what one pattern takes long to look for.
+    encoded = text.encode("utf-8", "surrogatepass")
+    found = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
+    if found or any(pattern.search(encoded) for pattern in _DROPPED_UTF8):
+        return _DROPPED.sub("", text)
+    return text
 
 
 def codec_for(label: str | None) -> str | None:
@@ -126,17 +152,6 @@ def codec_for(label: str | None) -> str | None:
         return _BROWSER_CODECS.get(codecs.lookup(name).name)
     except (LookupError, ValueError):
         return None
-
-
-def _refuse_binary(body: bytes) -> None:
-    start = body[:64].lstrip(b" \t\r\n\0")
-    for magic, what in _MAGIC.items():
-        if start.startswith(magic):
-            raise NotHtmlError(f"this is not HTML but {what}")
-    head = body[:_HEAD]
-    printable = len(head.translate(None, _CONTROLS))
-    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise NotHtmlError("this is not HTML but binary data")
 
 
 def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:

@@ -6,7 +6,6 @@ markup, URLs or images, a line for each block.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -15,30 +14,9 @@ from lxml.html import HtmlElement
 
 from pgsimhash.page.links import absolute, image_source
 from pgsimhash.page.listings import code_block, code_language, code_span
+from pgsimhash.page.marks import HEADINGS, INLINE, MARKS, escape, escape_start, unescape
 from pgsimhash.page.tables import Table, is_data_table
 
-_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_INLINE_TAGS: Final = """
-    a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark math q rp
-    rt ruby s samp small span strike strong sub sup time tt u var wbr
-"""
-_INLINE: Final = frozenset(_INLINE_TAGS.split())
-_MARKS: Final = {
-    "b": "**",
-    "strong": "**",
-    "em": "*",
-    "i": "*",
-    "code": "`",
-    "kbd": "`",
-    "samp": "`",
-    "tt": "`",
-    "del": "~~",
-    "s": "~~",
-    "strike": "~~",
-}
-_SPACE: Final = re.compile(r"\s+")
-_SPECIAL: Final = re.compile(r"([\\`*_\[\]<])")
-_LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _CONTAINERS_MAX: Final = 32
 
 
@@ -92,7 +70,7 @@ class _Writer:
     def start(self, node: HtmlElement) -> bool:
         """Open ``node``; return whether it is done with, children and all."""
         tag = node.tag
-        if tag in _INLINE:
+        if tag in INLINE:
             if tag == "img":
                 self._image(node)
             self._open.append((self._block, len(self._inline)))
@@ -116,8 +94,8 @@ class _Writer:
                 start = node.get("start", "1")
                 number = int(start) if start.isascii() and start.isdigit() else 1
                 self._lists.append(number % 10**9 if tag == "ol" else None)
-            elif tag in _HEADINGS:
-                self._heading = _HEADINGS[tag]
+            elif tag in HEADINGS:
+                self._heading = HEADINGS[tag]
             elif tag == "hr":
                 self._emit("---")
         if node.text:
@@ -127,7 +105,7 @@ class _Writer:
     def end(self, node: HtmlElement) -> None:
         """Close ``node``."""
         tag = node.tag
-        if tag in _INLINE:
+        if tag in INLINE:
             self._close_inline(node, *self._open.pop())
         elif tag == "br" or (tag == "pre" and self._table is None):
             return
@@ -139,13 +117,16 @@ class _Writer:
                 self._leave()
             elif tag in ("ul", "ol"):
                 self._lists.pop()
-            elif tag in _HEADINGS:
+            elif tag in HEADINGS:
                 self._heading = 0
 
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
         self.plain.append(text)
-        self._inline.append(_SPECIAL.sub(r"\\\1", _SPACE.sub(" ", text)))
+        words = " ".join(text.split())
+        before = " " if text[0].isspace() else ""
+        after = " " if words and text[-1].isspace() else ""
+        self._inline.append(f"{before}{escape(words)}{after}")
 
     def flush(self) -> None:
         """End the open block."""
@@ -153,13 +134,13 @@ class _Writer:
         self.plain.append("\n")
         if not self._inline:
             return
-        lines = [_SPACE.sub(" ", line).strip() for line in "".join(self._inline).split("\n")]
+        lines = [" ".join(line.split()) for line in "".join(self._inline).split("\n")]
         self._inline.clear()
         text = "  \n".join(line for line in lines if line)
         if text and self._heading:
             self._emit(f"{'#' * self._heading} {text}")
         elif text:
-            self._emit(_LINE_START.sub(r"\2\\\1\3", text))
+            self._emit(escape_start(text))
 
     def _emit(self, text: str) -> None:
         first, rest = "".join(self._first), "".join(self._rest)
@@ -194,7 +175,7 @@ class _Writer:
 
     def _close_inline(self, node: HtmlElement, block: int, place: int) -> None:
         tag = node.tag
-        mark = _MARKS.get(tag)
+        mark = MARKS.get(tag)
         if block != self._block or not (mark or tag == "a"):
             return
         inner = "".join(self._inline[place:])
@@ -202,7 +183,7 @@ class _Writer:
         if not words:
             return
         if mark == "`":
-            words = code_span(re.sub(r"\\([\\`*_\[\]<])", r"\1", words))
+            words = code_span(unescape(words))
         elif mark:
             words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
         else:
@@ -215,7 +196,7 @@ class _Writer:
     def _image(self, node: HtmlElement) -> None:
         source = absolute(image_source(node), self._base)
         if source:
-            alt = _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", node.get("alt") or "").strip())
+            alt = escape(" ".join((node.get("alt") or "").split()))
             self._inline.append(f"![{alt}]({source})")
 
     def _fence(self, node: HtmlElement) -> None:
@@ -248,7 +229,7 @@ class _Writer:
         elif self._table_depth:
             return
         elif node.tag in ("td", "th", "caption"):
-            cell = _SPACE.sub(" ", "".join(self._inline)).strip()
+            cell = " ".join("".join(self._inline).split())
             self._block += 1
             self._inline.clear()
             if node.tag != "caption":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lxml import etree
 from lxml.html import HtmlElement
 
 
@@ -11,7 +10,9 @@ class Outline:
 
     Attributes:
         nodes: the elements.
+        places: the index of each.
         parents: for each, the index of its parent; 0 for the root itself.
+        own: for each, the characters of text directly in it, counted as in ``chars``.
         chars: for each, the characters of text in it, white space at the ends of texts aside.
         linked: for each, how many of those are in links.
         removed: the indices of the elements taken out.
@@ -19,8 +20,9 @@ class Outline:
 
     def __init__(self, root: HtmlElement) -> None:
         self.nodes: list[HtmlElement] = []
+        self.places: dict[HtmlElement, int] = {}
         self.parents: list[int] = []
-        self._own: list[int] = []
+        self.own: list[int] = []
         self._own_linked: list[int] = []
         self.removed: set[int] = set()
         self._read(root)
@@ -29,34 +31,31 @@ class Outline:
         self.measure()
 
     def _read(self, root: HtmlElement) -> None:
-        nodes, parents, own, own_linked = self.nodes, self.parents, self._own, self._own_linked
-        here = 0
-        links = 0
-        for event, node in etree.iterwalk(root, events=("start", "end")):
-            if event == "start":
-                parents.append(here)
-                here = len(nodes)
-                nodes.append(node)
-                own.append(0)
-                own_linked.append(0)
-                if node.tag == "a":
-                    links += 1
-                text = node.text
-            else:
-                if node.tag == "a":
-                    links -= 1
-                here = parents[here]
-                text = node.tail
-            if text:
-                size = len(text.strip())
+        nodes, parents, own, own_linked = self.nodes, self.parents, self.own, self._own_linked
+        places = self.places
+        in_link: list[bool] = []
+        # Parents come before their children, so what was seen says all about an element but text.
+        for index, node in enumerate(root.iter("*")):
+            here = places[node.getparent()] if index else 0
+            places[node] = index
+            nodes.append(node)
+            parents.append(here)
+            text, tail = node.text, node.tail
+            size = len(text.strip()) if text else 0
+            own.append(size)
+            linked = node.tag == "a" or (index > 0 and in_link[here])
+            in_link.append(linked)
+            own_linked.append(size if linked else 0)
+            if tail and index:
+                size = len(tail.strip())
                 own[here] += size
-                if links:
+                if in_link[here]:
                     own_linked[here] += size
 
     def measure(self) -> None:
         """Add up the texts again, without what was removed."""
         chars, linked, parents, removed = (
-            self._own[:],
+            self.own[:],
             self._own_linked[:],
             self.parents,
             self.removed,
@@ -64,6 +63,7 @@ class Outline:
         for index in range(len(chars) - 1, 0, -1):
             if index in removed:
                 chars[index] = linked[index] = 0
+                continue
             parent = parents[index]
             chars[parent] += chars[index]
             linked[parent] += linked[index]

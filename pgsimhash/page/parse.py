@@ -11,6 +11,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import TooLargeError
 from pgsimhash.page.decode import clean_text
+from pgsimhash.page.nesting import may_crowd_attributes
 
 ELEMENTS_MAX: Final = 500_000
 """How many elements a page may have; browsers give up long before."""
@@ -30,8 +31,8 @@ _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 # What lxml takes from Python is narrower than what its parser makes by itself.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
-_HARMLESS_BYTES: Final = 1 << 16
-"""In so few bytes, no element can have enough attributes to matter."""
+# One class for all elements: lxml.html's own lookup asks Python for each.
+_ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
 def parse(text: str) -> HtmlElement | None:
@@ -50,23 +51,26 @@ def parse(text: str) -> HtmlElement | None:
     if _crowds_attributes(source):
         root = _parse_events(source)
     else:
-        parser = html.HTMLParser(
+        parser = etree.HTMLParser(
             encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
         )
+        parser.set_element_class_lookup(_ELEMENTS)
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError:
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
             root = _parse_events(source)
-    if root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
+    # A tag opens two elements at most, itself and one that it implies.
+    many = source.count(b"<") > ELEMENTS_MAX // 2
+    if many and root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
         raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
     return root
 
 
 def _crowds_attributes(source: bytes) -> bool:
     """Return whether an element has far too many attributes, by a first look without a tree."""
-    if len(source) <= _HARMLESS_BYTES:
+    if not may_crowd_attributes(source):
         return False
     survey = _Survey()
     etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
@@ -101,6 +105,11 @@ def _parse_events(source: bytes) -> HtmlElement | None:
     return root
 
 
+def _storable(text: _Text) -> str:
+    # The one white space that HTML knows and XML does not.
+    return clean_text(str(text)).replace("\f", " ")
+
+
 class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes."""
 
@@ -117,7 +126,7 @@ class _FlatBuilder:
         if self._elements > ELEMENTS_MAX:
             raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
         kept: dict[_Text, _Text] = {
-            name: clean_text(str(value))
+            name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)
             if _NAME.fullmatch(str(name))
         }
@@ -129,7 +138,7 @@ class _FlatBuilder:
         self._depth -= 1
 
     def data(self, data: _Text) -> None:
-        self._builder.data(clean_text(str(data)))
+        self._builder.data(_storable(data))
 
     def comment(self, text: _Text) -> None:
         pass

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.errors import InvalidSimhashError, InvalidUrlError, TooShortError
+from pgsimhash.errors import (
+    BlockedPageError,
+    ErrorPageError,
+    InvalidSimhashError,
+    InvalidUrlError,
+    ScriptPageError,
+    TooShortError,
+)
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.urls import check_url
@@ -19,6 +26,11 @@ BATCH_SIMHASHES: Final = 1000
 """The same where nothing has to be read."""
 
 BATCH_SECONDS: Final = 2.0
+
+_TOO_SHORT: Final = frozenset(
+    kind.reason for kind in (TooShortError, ErrorPageError, BlockedPageError, ScriptPageError)
+)
+"""The reasons of pages that are what they should be, but say too little."""
 
 Page = SourcePage | SourceFailure | tuple[str, str | bytes]
 
@@ -70,7 +82,7 @@ def _verdicts(
 def _failed(failure: PageFailure) -> Verdict:
     return Verdict(
         failure.url,
-        "too_short" if failure.reason == TooShortError.reason else "failed",
+        "too_short" if failure.reason in _TOO_SHORT else "failed",
         failure.reason,
         detail=failure.detail,
     )

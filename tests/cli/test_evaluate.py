@@ -127,7 +127,7 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--scheme", "unheard-of"], "no scheme is called 'unheard-of'"),
+        (["--scheme", "unheard-of"], "'unheard-of' is not one of"),
         (["--borderline", "pairs.csv"], "--borderline goes with --sample"),
         (["another.csv"], "one file of pairs, or --sample N"),
         (["--sample", "5", "--pages", str(EXAMPLES)], "--pages goes with a file of pairs"),

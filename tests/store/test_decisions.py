@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, decide
+from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, Look, decide
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:
     return [PageRecord(url, simhash) for url, simhash in pages]
+
+
+def known_near(matches: dict[int, KnownMatch]) -> dict[Look, KnownMatch]:
+    """What the store found for simhashes that have no sketch."""
+    return {(simhash, None): match for simhash, match in matches.items()}
 
 
 def verdicts(decisions: list[Decision]) -> list[tuple[str, str, int | None, str | None]]:
@@ -46,7 +51,7 @@ def test_beyond_the_distance_a_page_is_new() -> None:
 
 
 def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
-    nearest = {0b111: KnownMatch(2, 40, "known"), 0b110: KnownMatch(3, 40, "known")}
+    nearest = known_near({0b111: KnownMatch(2, 40, "known"), 0b110: KnownMatch(3, 40, "known")})
     made = decide(batch(("a", 0b111), ("b", 0b110)), [50, 51], {}, nearest, [], 8)
     assert verdicts(made) == [
         ("identical", "within_distance", 2, "known"),
@@ -55,7 +60,7 @@ def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
 
 
 def test_at_equal_distance_what_was_known_first_wins() -> None:
-    nearest = {0: KnownMatch(1, 40, "known"), 1: KnownMatch(1, 41, "known too")}
+    nearest = known_near({0: KnownMatch(1, 40, "known"), 1: KnownMatch(1, 41, "known too")})
     made = decide(batch(("a", 0), ("b", 1), ("c", 0)), [50, 51, 52], {}, nearest, [], 8)
     assert [decision.verdict.duplicate_of for decision in made] == ["known", "known too", "a"]
 
@@ -70,20 +75,24 @@ def test_what_another_writer_stored_meanwhile_counts() -> None:
 
 
 def test_a_match_with_a_simhash_that_has_no_page_names_no_original() -> None:
-    made = decide(batch(("a", 0)), [50], {}, {0: KnownMatch(0, None, None)}, [], 3)
+    made = decide(batch(("a", 0)), [50], {}, known_near({0: KnownMatch(0, None, None)}), [], 3)
     assert verdicts(made) == [("identical", "same_simhash", 0, None)]
     assert made[0].page_id == 50
     assert made[0].duplicate_of is None
 
 
 def test_an_unchanged_page_is_not_stored_again() -> None:
-    made = decide(batch(("a", 7)), [50], {"a": 7}, {7: KnownMatch(0, 3, "earlier")}, [], 3)
+    made = decide(
+        batch(("a", 7)), [50], {"a": 7}, known_near({7: KnownMatch(0, 3, "earlier")}), [], 3
+    )
     assert verdicts(made) == [("identical", "unchanged", 0, "a")]
     assert made[0].page_id is None
 
 
 def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -> None:
-    made = decide(batch(("a", 8), ("a", 8)), [50, 51], {"a": 7}, {8: KnownMatch(4, 3, "a")}, [], 8)
+    made = decide(
+        batch(("a", 8), ("a", 8)), [50, 51], {"a": 7}, known_near({8: KnownMatch(4, 3, "a")}), [], 8
+    )
     assert verdicts(made) == [
         ("near", "within_distance", 4, "a"),
         ("identical", "unchanged", 0, "a"),
@@ -95,3 +104,29 @@ def test_a_page_that_changes_and_changes_back_has_three_versions() -> None:
     made = decide(batch(("a", 0), ("a", far), ("a", 0)), [1, 2, 3], {}, {}, [], 3)
     assert [decision.page_id for decision in made] == [1, 2, 3]
     assert verdicts(made)[2] == ("identical", "same_simhash", 0, "a")
+
+
+def test_a_distant_match_needs_sketches_that_agree() -> None:
+    """Up to 8 bits the simhash is believed; beyond, a page further away may be the original."""
+    one, other = 0, 2**128 - 1
+    pages = [
+        PageRecord("a", 2**12 - 1, sketch=one),
+        PageRecord("b", 2**9 - 1 << 40, sketch=other),
+        PageRecord("near", 2**12 - 2, sketch=other),
+        PageRecord("c", 0, sketch=one),
+    ]
+    made = decide(pages, [1, 2, 3, 4], {}, {}, [], 12)
+    assert verdicts(made) == [
+        ("new", "first_seen", None, None),
+        ("new", "first_seen", None, None),
+        ("identical", "within_distance", 1, "a"),
+        ("near", "within_distance", 12, "a"),
+    ]
+    unverified = decide(pages, [1, 2, 3, 4], {}, {}, [], 12, verify=False)
+    assert [decision.verdict.duplicate_of for decision in unverified] == [None, None, "a", "b"]
+
+
+def test_a_page_without_a_sketch_is_not_checked() -> None:
+    pages = [PageRecord("a", 0), PageRecord("b", 2**10 - 1, sketch=5)]
+    made = decide(pages, [1, 2], {}, {}, [], 10)
+    assert verdicts(made)[1] == ("near", "within_distance", 10, "a")

@@ -441,7 +441,21 @@ class TestBadInput:
                 "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
             )
         with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*--collection old-2"):
-            connect(dsn, collection="old")
+            connect(dsn, collection="old", scheme="pgsimhash-article-1")
+        with pytest.raises(pgsimhash.SchemeError, match="there is no scheme 'mine'"):
+            connect(dsn, collection="new", scheme="mine")
+
+    def test_a_scheme_that_is_not_here_can_be_searched_but_not_ingested(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
+            )
+        with connect(dsn, collection="old") as store:
+            assert store.scheme == "other-scheme-1"
+            assert store.add("https://a.example/", 1).verdict == "new"
+            assert store.exists(1)
+            with pytest.raises(pgsimhash.SchemeError, match="register yours"):
+                store.ingest("https://a.example/2", "<p>")
 
     def test_another_layout_is_refused(self, dsn: str) -> None:
         connect(dsn, collection="old").close()
