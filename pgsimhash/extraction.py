@@ -47,6 +47,7 @@ def extract(
         html_bytes=made.html_bytes,
         structure=made.structure,
         sketch=made.sketch,
+        markdown=made.markdown,
     )
 
 

@@ -28,6 +28,7 @@ class PageRecord:
     html_bytes: int | None = None
     structure: int | None = None
     sketch: int | None = None
+    markdown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ class Matches(NamedTuple):
 class StoredPage:
     """The present version of a page, as the store keeps it.
 
-    ``duplicate_of`` is the URL of the page it was found to duplicate, ``distance`` bits away.
+    ``duplicate_of`` is the URL of the page it was found to duplicate, ``distance`` bits away;
+    ``structure`` the simhash of its shape; ``markdown`` its main content, where the collection
+    keeps that.
     """
 
     url: str
@@ -122,6 +125,8 @@ class StoredPage:
     html_bytes: int | None
     duplicate_of: str | None
     distance: int | None
+    structure: int | None
+    markdown: str | None
 
 
 @dataclass(frozen=True, slots=True)

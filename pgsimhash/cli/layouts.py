@@ -127,9 +127,15 @@ def plan(rows: int, distance: int, memory: float) -> None:
     type=click.IntRange(0, DISTANCE_MAX),
     help="Its default distance for ingest; by default 8, or the largest that the layout answers.",
 )
+@click.option("--keep-markdown", is_flag=True, help="Keep the main content of each page.")
 @dsn_option
 def create(
-    name: str, scheme: str | None, layout: str | None, distance: int | None, dsn: str | None
+    name: str,
+    scheme: str | None,
+    layout: str | None,
+    distance: int | None,
+    keep_markdown: bool,
+    dsn: str | None,
 ) -> None:
     """Create a collection, if it is not there yet, and print what it is.
 
@@ -140,7 +146,14 @@ def create(
         translated_errors(connection),
     ):
         check_schema(connection)
-        made = create_collection(connection, name, scheme=scheme, layout=layout, distance=distance)
+        made = create_collection(
+            connection,
+            name,
+            scheme=scheme,
+            layout=layout,
+            distance=distance,
+            keep_markdown=keep_markdown,
+        )
     print_json(dataclasses.asdict(made))
 
 

@@ -21,6 +21,7 @@ def connect(
     create: bool = True,
     scheme: str | Scheme | None = None,
     layout: str | None = None,
+    keep_markdown: bool = False,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
@@ -34,6 +35,8 @@ def connect(
             one that exists, what it is expected to hold.
         layout: the layout of a collection that is created, by name; by default the database's,
             which is "22+21+21" unless that was changed. ``pgsimhash plan`` compares them.
+        keep_markdown: whether a collection that is created keeps the main content of each page
+            as Markdown, compressed, for explanations and another scheme later.
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
 
@@ -49,7 +52,14 @@ def connect(
     if connection is not None:
         if dsn is not None:
             raise TypeError("give connect() a dsn or a connection, not both")
-        return Store(connection, collection, create=create, scheme=scheme, layout=layout)
+        return Store(
+            connection,
+            collection,
+            create=create,
+            scheme=scheme,
+            layout=layout,
+            keep_markdown=keep_markdown,
+        )
     where = configured_dsn(dsn)
     own = open_connection(where or server.start(), autocommit=True)
     try:
@@ -59,7 +69,13 @@ def connect(
 
             upgrade(own.info.dsn)
         return Store(
-            own, collection, create=create, scheme=scheme, layout=layout, owns_connection=True
+            own,
+            collection,
+            create=create,
+            scheme=scheme,
+            layout=layout,
+            keep_markdown=keep_markdown,
+            owns_connection=True,
         )
     except BaseException:
         own.close()

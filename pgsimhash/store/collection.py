@@ -26,6 +26,7 @@ class Collection:
     layout: str
     next_layout: str | None
     default_distance: int
+    keep_markdown: bool
 
 
 def open_collection(
@@ -35,6 +36,7 @@ def open_collection(
     create: bool,
     scheme: str | None = None,
     layout: str | None = None,
+    keep_markdown: bool = False,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -45,7 +47,9 @@ def open_collection(
     """
     found = find_collection(connection, name)
     if found is None and create:
-        found = create_collection(connection, name, scheme=scheme, layout=layout)
+        found = create_collection(
+            connection, name, scheme=scheme, layout=layout, keep_markdown=keep_markdown
+        )
     if found is None:
         raise CollectionError(
             f"collection {name!r} does not exist{_known(connection)}; "
@@ -62,6 +66,7 @@ def create_collection(
     scheme: str | None = None,
     layout: str | None = None,
     distance: int | None = None,
+    keep_markdown: bool = False,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -71,6 +76,7 @@ def create_collection(
         scheme: the name of the scheme whose simhashes it holds, by default the package's.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
+        keep_markdown: whether the main content of each page is kept.
 
     Raises:
         UnknownLayoutError: there is no such layout.
@@ -87,6 +93,7 @@ def create_collection(
             "scheme": scheme or DEFAULT_SCHEME.name,
             "layout": chosen.name,
             "distance": wanted,
+            "keep_markdown": keep_markdown,
         },
     )
     made = find_collection(connection, name)

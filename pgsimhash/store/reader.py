@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import dict_row, scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
 from pgsimhash.errors import StoreError
@@ -123,9 +123,13 @@ def simhash_slices(
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
     """Return the present version of a page."""
     parameters = {"collection_id": collection.collection_id, "url": url}
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query("page"), parameters).fetchone()
-    return None if row is None else StoredPage(row[0], from_bigint(row[1]), *row[2:])
+    if row is None:
+        return None
+    row["simhash"] = from_bigint(row["simhash"])
+    row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
+    return StoredPage(**row)
 
 
 def _lookup(collection: Collection, distance: int) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Store(Lookups, Writes, Groups):
         create: bool = True,
         scheme: str | Scheme | None = None,
         layout: str | None = None,
+        keep_markdown: bool = False,
         owns_connection: bool = False,
     ) -> None:
         """Open ``collection`` over ``connection``, creating it where ``create`` is true.
@@ -51,7 +52,12 @@ class Store(Lookups, Writes, Groups):
         with self._session.transaction():
             check_schema(connection)
             self._collection = open_collection(
-                connection, collection, create=create, scheme=name, layout=layout
+                connection,
+                collection,
+                create=create,
+                scheme=name,
+                layout=layout,
+                keep_markdown=keep_markdown,
             )
 
     def __enter__(self) -> Self:

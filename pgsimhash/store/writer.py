@@ -163,6 +163,9 @@ def _insert(
             ],
             "sketch_high": sketch_high,
             "sketch_low": sketch_low,
+            "markdown": [
+                record.markdown if collection.keep_markdown else None for record in records
+            ],
             "duplicate_of": [made.duplicate_of for made in decisions],
             "distance": [made.verdict.distance for made in decisions],
         },

@@ -1,6 +1,6 @@
 SELECT
     p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
-    p.html_bytes, original.url AS duplicate_of, p.distance
+    p.html_bytes, original.url AS duplicate_of, p.distance, p.structure, p.markdown
 FROM pgsimhash.pages AS p
 LEFT JOIN pgsimhash.pages AS original
     ON original.collection_id = p.collection_id AND original.page_id = p.duplicate_of

@@ -21,6 +21,7 @@ CREATE TABLE pgsimhash.collections (
     next_layout text REFERENCES pgsimhash.layouts,
     default_distance smallint NOT NULL DEFAULT ${near_max}
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND ${distance_max}),
+    keep_markdown boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 

@@ -18,6 +18,7 @@ CREATE TABLE pgsimhash.pages (
     structure bigint,
     sketch_high bigint,
     sketch_low bigint,
+    markdown text,
     duplicate_of bigint,
     distance smallint,
     CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id)

@@ -271,6 +271,17 @@ def test_all_simhashes_of_a_collection(dsn: str) -> None:
     assert sorted(found.tolist()) == sorted(known)
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_markdown_is_kept_by_collections_that_keep_it(dsn: str, keep: bool) -> None:
+    html = f"<html><body><article><h1>Wells</h1><p>{ARTICLE[0]}</p></article></body></html>"
+    with connect(dsn, collection="kept", keep_markdown=keep) as store:
+        store.ingest("https://a.example/", html)
+        page = store.get("https://a.example/")
+    assert page is not None
+    assert page.structure == pgsimhash.fingerprint(html).structure
+    assert (page.markdown or "").startswith("# Wells") == keep
+
+
 def test_get_returns_what_was_kept(store: Store) -> None:
     html = (
         '<html lang="en"><head><title>Wells</title>'
