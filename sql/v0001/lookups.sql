@@ -6,6 +6,20 @@
     SET enable_seqscan = off
     SET enable_bitmapscan = off\
 </%def>
+<%doc>What the function probes returns, without calling it: that takes a third of a lookup.</%doc>
+<%def name="probes(permutation, into)">\
+    own := pgsimhash.prefix${layout.suffix}(query, ${permutation.number}, wanted);
+    IF radius[${permutation.number}] = 0 THEN
+        ${into} := ARRAY[own];
+    ELSE
+        ${into} := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash.flips${layout.suffix}(${permutation.number}, radius[${permutation.number}])
+            ) AS flip
+        );
+    END IF;
+</%def>
 <%def name="declarations()">
     wanted integer;
     chosen text;
@@ -104,21 +118,22 @@ COMMENT ON FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, i
 -- Every simhash of a collection within max_distance bits of the query, each once: a match is
 -- reported by the first permutation whose probes reach it. The planner's estimates for arrays
 -- of probes are guesses: with stale statistics they can end in a sequential scan, and with fresh
--- ones in a new plan for every call, which takes longer than the lookup.
+-- ones in a new plan for every call, which takes longer than the lookup. ROWS keeps the plans of
+-- the statements around it generic too.
 CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
     query bigint, max_distance integer DEFAULT 3, collection text DEFAULT 'default'
 ) RETURNS TABLE (simhash bigint, distance integer)${settings()}
+    ROWS 4
     AS $$
 #variable_conflict use_column
 DECLARE${declarations()}
+    own bigint;
 % for permutation in layout.permutations:
     probes_${permutation.number} bigint[];
 % endfor
 BEGIN${collection_and("near_duplicates", "query", "query IS NULL")}
 % for permutation in layout.permutations:
-    probes_${permutation.number} := pgsimhash.probes${layout.suffix}(
-        query, ${permutation.number}, radius[${permutation.number}], wanted
-    );
+${probes(permutation, f"probes_{permutation.number}")}\
 % endfor
     RETURN QUERY
 % for permutation in layout.permutations:
@@ -198,14 +213,13 @@ CREATE FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(
     AS $$
 DECLARE${declarations()}
     answer boolean;
+    own bigint;
+    probes bigint[];
 BEGIN${collection_and("has_near_duplicate", "query", "query IS NULL")}
 % for permutation in reversed(layout.permutations):
+${probes(permutation, "probes")}\
     PERFORM FROM pgsimhash.${layout.table} AS s
-    WHERE s.${permutation.column} = ANY (
-            pgsimhash.probes${layout.suffix}(
-                query, ${permutation.number}, radius[${permutation.number}], wanted
-            )
-        )
+    WHERE s.${permutation.column} = ANY (probes)
         AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
