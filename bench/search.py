@@ -1,6 +1,6 @@
 """Measure the search on random simhashes with planted near-copies, against its alternatives.
 
-python bench/search.py [--rows N] [--dsn DSN] [--peers]
+python bench/search.py [--rows N] [--dsn DSN] [--pages FOLDER] [--peers]
 
 Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
 from PyPI into a temporary folder and runs them as well. Every ratio is taken within the run.
@@ -29,6 +29,9 @@ from rich.table import Table
 
 from pgsimhash import Store, find_pairs, migrate, server
 from pgsimhash.connection import open_connection
+from pgsimhash.extraction import extract_many
+from pgsimhash.records import PageRecord
+from pgsimhash.sources import read_pages
 
 if TYPE_CHECKING:
     from bench.workload import Simhashes, load, near_copies, percentiles, random_simhashes
@@ -114,6 +117,22 @@ def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Tabl
     )
 
 
+def measure_real(store: Store, folder: str, table: Table) -> None:
+    """Lookups of the simhashes of pages, whose near-copies are what they are."""
+    records = extract_many(read_pages([folder]), jobs=os.cpu_count() or 1)
+    known = np.array([made.simhash for made in records if isinstance(made, PageRecord)], np.uint64)
+    store.add_simhashes(known)
+    queries = np.random.default_rng(2).permutation(known)[:500]
+    for distance in (3, 8):
+        found = sum(len(store.find(int(query), distance)) for query in queries[:100])
+        middle, slow = percentiles(partial(store.find, distance=distance), queries)
+        table.add_row(
+            f"find of {len(known):,} real pages, distance {distance}",
+            f"{middle:.2f} ms (p99 {slow:.2f})",
+            f"{found / 100:.1f} matches each",
+        )
+
+
 def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table: Table) -> None:
     """Other lookups before and after many pages share one simhash, or simhashes one prefix."""
     queries = near_copies(values, 500, 3, rng)
@@ -143,8 +162,11 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--dsn")
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
+@click.option(
+    "--pages", type=click.Path(exists=True), help="Measure on the simhashes of these too."
+)
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
-def main(rows: int, dsn: str | None, hnsw: bool, peers: bool) -> None:
+def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool) -> None:
     """Measure and print one table."""
     rng = np.random.default_rng(1)
     values = random_simhashes(rows, rng)
@@ -197,6 +219,8 @@ def main(rows: int, dsn: str | None, hnsw: bool, peers: bool) -> None:
         for what, some in (("known", queries[:500]), ("unknown", random_simhashes(500, rng))):
             middle, _ = percentiles(store.exists, some)
             table.add_row(f"exists, {what}", f"{1e3 / middle:,.0f} /s", "")
+        if pages is not None:
+            measure_real(store, pages, table)
         measure_hot(store, values, rng, table)
         if hnsw:
             measure_hnsw(connection, near_copies(values, 500, 3, rng), table)

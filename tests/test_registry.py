@@ -20,13 +20,14 @@ from pgsimhash import (
 from pgsimhash.extraction import extract_many
 from pgsimhash.features import spot_shingles, weigh
 from pgsimhash.hashes import fnv1a_64
-from pgsimhash.page import Article, read_article
+from pgsimhash.page import Article, SiteHints, read_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
     CategoryWords,
     Emphasis,
+    HintedReader,
     ImageWeights,
     Mixture,
     ShingleWeights,
@@ -185,3 +186,16 @@ def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
     assert (
         own.simhash(TEXT) == own.simhash(TEXT.replace("the ", "")) != INTEROP_SCHEME.simhash(TEXT)
     )
+
+
+def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
+    hints = SiteHints({"bay.example": "div.story"})
+    scheme = Scheme("mine-with-hints-1", HintedReader(hints), ShingleWeights())
+    again = pickle.loads(pickle.dumps(scheme.check_portable()))
+    html = "<div class=top><p>{}</p></div><div class=story><p>{}</p></div>".format(
+        " ".join(f"menu{n}" for n in range(300)), " ".join(f"word{n}" for n in range(30))
+    )
+    made = fingerprint(html, "https://bay.example/1", scheme=again)
+    assert made.words == 30
+    assert again == scheme
+    assert hints == SiteHints({"bay.example": "div.story"}) != SiteHints({})

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from pgsimhash.cli.evaluate_runs import extractor, sample_pages, score_pairs
+from pgsimhash.cli.evaluate_runs import extractor, sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
-from pgsimhash.cli.options import people, print_json
+from pgsimhash.cli.options import dsn_option, people, print_json
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
 from pgsimhash.evaluation import NearSample, Score
+from pgsimhash.evaluation.fingerprints import Fingerprints
 from pgsimhash.evaluation.measures import LARGEST
 from pgsimhash.evaluation.report import labelled_report, sample_report
 from pgsimhash.evaluation.sample import unlabelled_csv
@@ -39,7 +40,7 @@ class _WrongLabels(click.ClickException):
 
 
 @click.command()
-@click.argument("what", metavar="PAIRS|PATH...", nargs=-1, required=True)
+@click.argument("what", metavar="PAIRS|PATH...", nargs=-1)
 @click.option(
     "--pages",
     multiple=True,
@@ -97,6 +98,10 @@ class _WrongLabels(click.ClickException):
     callback=_check_folder,
     help="Write an HTML page with pictures here.",
 )
+@click.option(
+    "--collection", help="With --sample: take the pages of this collection; there is no PATH."
+)
+@dsn_option
 @jobs_option
 @summary_option
 @click.pass_context
@@ -112,6 +117,8 @@ def evaluate(
     borderline_pairs: int,
     seed: int,
     output: Path | None,
+    collection: str | None,
+    dsn: str | None,
     jobs: int | None,
     summary: bool | None,
 ) -> None:
@@ -124,7 +131,8 @@ def evaluate(
     several the smallest.
 
     With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
-    for each distance from 0 to 16 with the number of pairs so far apart.
+    for each distance from 0 to 16 with the number of pairs so far apart. With --collection the
+    sample is taken from the pages that a collection knows.
 
     A page with too little text matches nothing; pairs whose page cannot be read are left out.
     Exits with 1 if a page failed or no k is precise enough, with 2 if PAIRS is wrong.
@@ -132,6 +140,10 @@ def evaluate(
     schemes = tuple(dict.fromkeys(schemes))
     for scheme in schemes:
         extractor(scheme, 1)
+    if collection is not None and (sample is None or what):
+        raise click.UsageError("--collection goes with --sample, in place of paths")
+    if collection is None and not what:
+        raise click.UsageError("name a file of pairs, or --sample N and paths or --collection")
     if sample is None:
         if len(what) > 1:
             raise click.UsageError("one file of pairs, or --sample N with any number of paths")
@@ -158,9 +170,14 @@ def evaluate(
                 )
             imprecise = any(score.best is None for score in scores)
         else:
-            samples, missed = sample_pages(
-                what, sample, seed, schemes, distance, borderline_pairs, jobs
-            )
+            if collection is None:
+                samples, missed = sample_pages(
+                    what, sample, seed, schemes, distance, borderline_pairs, jobs
+                )
+            else:
+                chance = (sample, seed, distance, borderline_pairs)
+                samples = [sample_collection(dsn, collection, *chance)]
+                missed = Fingerprints()
             for name, near in samples:
                 _print_sample(name, near)
             if shows:
@@ -172,7 +189,11 @@ def evaluate(
                 _write(
                     output,
                     sample_report(
-                        ", ".join(what), samples, distance, missed.too_short, missed.failures
+                        collection or ", ".join(what),
+                        samples,
+                        distance,
+                        missed.too_short,
+                        missed.failures,
                     ),
                 )
             imprecise = False

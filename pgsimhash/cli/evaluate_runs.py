@@ -23,6 +23,7 @@ from pgsimhash.evaluation.places import Named, find_pages
 from pgsimhash.extraction import extract_many
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
+from pgsimhash.store import connect
 
 
 def extractor(scheme: str, jobs: int) -> Extract:
@@ -100,6 +101,15 @@ def sample_pages(
             near = sample_near_pairs(list(found), simhashes, distance, borderline, seed)
             samples.append((scheme, near))
     return samples, missed
+
+
+def sample_collection(
+    dsn: str | None, collection: str, size: int, seed: int, distance: int, borderline: int
+) -> tuple[str, NearSample]:
+    """Return the scheme of a collection, and the near pairs in a sample of its pages."""
+    with connect(dsn, collection=collection, create=False) as store:
+        urls, simhashes = store.sample(size, seed)
+        return store.scheme, sample_near_pairs(urls, simhashes, distance, borderline, seed)
 
 
 def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | None) -> Fingerprints:

@@ -43,9 +43,20 @@ class SiteHints:
     def __init__(self, selectors: Mapping[str, str]) -> None:
         if len(selectors) > HOSTS_MAX:
             raise InvalidHintError(f"there are hints for more than {HOSTS_MAX:,} hosts")
+        self.selectors = dict(selectors)
         self._compiled = {
             _checked_host(host): _compile(host, selector) for host, selector in selectors.items()
         }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SiteHints) and self.selectors == other.selectors
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.selectors.items()))
+
+    def __reduce__(self) -> tuple[type[SiteHints], tuple[dict[str, str]]]:
+        # Compiled selectors cannot go to other processes; what they were compiled from can.
+        return SiteHints, (self.selectors,)
 
     def select(self, root: HtmlElement, url: str | None) -> list[HtmlElement]:
         """Return the elements of a page that the hint for its host selects and that hold text.

@@ -11,7 +11,7 @@ from pgsimhash.schemes.shipped import (
     INTEROP_SCHEME,
     TEXT_SCHEME,
 )
-from pgsimhash.schemes.texts import CategoryWords, read_text
+from pgsimhash.schemes.texts import CategoryWords, HintedReader, read_text
 from pgsimhash.schemes.weights import Emphasis, ImageWeights, Mixture, ShingleWeights, SpotWeights
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "CategoryWords",
     "Emphasis",
     "Fingerprint",
+    "HintedReader",
     "ImageWeights",
     "Mixture",
     "Scheme",

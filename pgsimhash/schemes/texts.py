@@ -8,12 +8,23 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from pgsimhash.page import Article
+from pgsimhash.page import Article, SiteHints, read_article
 
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
 _URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}://|www\.)\S+", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class HintedReader:
+    """``read_article`` with hints of where on the pages of some hosts the content is."""
+
+    hints: SiteHints
+
+    def __call__(self, html: bytes | str, url: str | None, charset: str | None) -> Article:
+        """Return the main content of a page."""
+        return read_article(html, url, charset, self.hints)
 
 
 def read_text(text: bytes | str, url: str | None = None, charset: str | None = None) -> Article:

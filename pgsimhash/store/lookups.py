@@ -97,6 +97,17 @@ class Lookups(Part):
         with self._session.read() as connection:
             return np.concatenate(list(reader.simhash_slices(connection, self._collection)))
 
+    def sample(self, size: int, seed: int = 0) -> tuple[list[str], NDArray[np.uint64]]:
+        """Return URLs and simhashes of ``size`` pages chosen by chance, or of all there are.
+
+        The present versions count. The same ``seed`` chooses the same pages.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self._session.read() as connection:
+            return reader.sample(connection, self._collection, size, seed)
+
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
 

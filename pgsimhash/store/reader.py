@@ -120,6 +120,17 @@ def simhash_slices(
         )
 
 
+def sample(
+    connection: psycopg.Connection[Any], collection: Collection, size: int, seed: int
+) -> tuple[list[str], NDArray[np.uint64]]:
+    """Return URLs and simhashes of some pages, in an order of chance."""
+    parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("sample"), parameters).fetchall()
+    simhashes = np.array([simhash for _, simhash in rows], dtype=np.int64).view(np.uint64)
+    return [url for url, _ in rows], simhashes
+
+
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
     """Return the present version of a page."""
     parameters = {"collection_id": collection.collection_id, "url": url}
