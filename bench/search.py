@@ -163,7 +163,7 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
 @click.option("--dsn")
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
 @click.option(
-    "--pages", type=click.Path(exists=True), help="Measure on the simhashes of these too."
+    "--pages", type=click.Path(exists=True), help="Real pages to look up too."
 )
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
 def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool) -> None:
