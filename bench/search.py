@@ -162,9 +162,7 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--dsn")
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
-@click.option(
-    "--pages", type=click.Path(exists=True), help="Real pages to look up too."
-)
+@click.option("--pages", type=click.Path(exists=True), help="Real pages to look up too.")
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
 def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool) -> None:
     """Measure and print one table."""

@@ -1,0 +1,64 @@
+"""Matches beyond 8 bits get a second look: the sketches of the two pages must agree as well."""
+
+from __future__ import annotations
+
+import psycopg
+
+from pgsimhash import Store, connect
+from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.sketch import SAME_BITS_MAX
+from pgsimhash.store.collection import find_collection
+from pgsimhash.store.writer import write_batch
+
+LIKE = (1 << SAME_BITS_MAX) - 1
+UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+KNOWN = 2**63 + 5
+
+
+def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
+    with psycopg.connect(dsn) as connection:
+        collection = find_collection(connection, "default")
+        assert collection is not None
+        return write_batch(connection, collection, records, 12, verify=verify)
+
+
+def page(name: str, bits: int, sketch: int | None) -> PageRecord:
+    return PageRecord(f"https://a.example/{name}", KNOWN ^ ((1 << bits) - 1), sketch=sketch)
+
+
+def test_a_distant_page_with_another_sketch_is_new(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    verdicts = [
+        write(dsn, page("like", 12, LIKE))[0],
+        write(dsn, page("near", 8, UNLIKE))[0],
+        write(dsn, page("bare", 11, None))[0],
+    ]
+    assert [verdict.distance for verdict in verdicts] == [12, 4, 1]
+    assert [verdict.duplicate_of for verdict in verdicts] == [
+        "https://a.example/known",
+        "https://a.example/like",
+        "https://a.example/like",
+    ]
+
+
+def test_the_second_look_passes_over_the_nearest_to_one_that_agrees(dsn: str) -> None:
+    connect(dsn).close()
+    write(dsn, page("other", 1, 2**128 - 1), verify=False)
+    write(dsn, PageRecord("https://a.example/same", KNOWN ^ (0b11 << 40), sketch=0), verify=False)
+    far = PageRecord("https://a.example/far", KNOWN ^ ((1 << 10) - 1), sketch=0)
+    assert write(dsn, far)[0].duplicate_of == "https://a.example/same"
+    assert write(dsn, far)[0].reason == "unchanged"
+
+
+def test_without_it_the_simhash_alone_decides(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    assert write(dsn, page("unlike", 9, UNLIKE), verify=False)[0].distance == 9
+
+
+def test_find_takes_the_sketch_that_belongs_to_the_simhash(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    near, far = KNOWN ^ 0xFF, KNOWN ^ 0x1FF
+    assert len(store.find(near, 12, sketch=UNLIKE)) == 1
+    assert len(store.find(far, 12, sketch=UNLIKE)) == 0
+    assert len(store.find(far, 12, sketch=LIKE)) == 1
+    assert len(store.find(far, 12)) == 1
