@@ -12,6 +12,7 @@ from pgsimhash.bits import (
 )
 from pgsimhash.errors import (
     BlockedPageError,
+    BoilerplateError,
     CollectionError,
     EmbeddedServerError,
     ErrorPageError,
@@ -52,6 +53,7 @@ from pgsimhash.votes import simhash
 
 __all__ = [
     "BlockedPageError",
+    "BoilerplateError",
     "CollectionError",
     "CollectionStatus",
     "EmbeddedServerError",

@@ -39,6 +39,10 @@ class MissingPackageError(PgsimhashError, ImportError):
     """A package that is an extra of this one is not installed."""
 
 
+class BoilerplateError(PgsimhashError, ValueError):
+    """A boilerplate file is none, or what is to be learnt makes no sense."""
+
+
 class LabelsError(PgsimhashError, ValueError):
     """A file of labelled pairs cannot be used; the message names the lines."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.boilerplate import learn_boilerplate
 from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
@@ -64,5 +65,6 @@ for command in (
     create,
     plan,
     relayout,
+    learn_boilerplate,
 ):
     main.add_command(command)

@@ -7,6 +7,7 @@ import time
 
 import click
 
+from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     collection_option,
     distance_option,
@@ -35,6 +36,7 @@ _INTERRUPTED = 130
     help="Whether matches beyond 8 bits need a second, independent look.",
 )
 @scheme_option
+@boilerplate_option
 @collection_option
 @dsn_option
 @click.pass_context
@@ -46,6 +48,7 @@ def ingest(
     summary: bool | None,
     verify: bool,
     scheme: str | None,
+    boilerplate: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
@@ -60,7 +63,7 @@ def ingest(
     total = count_pages(paths)
     result = Summary()
     interrupted = False
-    with connect(dsn, collection=collection, scheme=scheme) as store:
+    with connect(dsn, collection=collection, scheme=boilerplate or scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer)
         verdicts = store.ingest_many(
             pages, distance=distance, jobs=choose_jobs(jobs, total), verify=verify
