@@ -29,6 +29,8 @@ _Values = NDArray[np.int64]
 _PRIME: Final = np.uint64(0x100000001B3)
 _OFFSET: Final = np.uint64(0xCBF29CE484222325)
 _LOW: Final = np.uint64(1)
+_ONES: Final = np.uint64(0x0101010101010101)
+_HIGHS: Final = np.uint64(0x8080808080808080)
 _LT, _GT, _SLASH, _EQUALS, _AMP, _DASH, _BANG, _HASH, _SEMICOLON = b"<>/=&-!#;"
 _NAMES_MAX: Final = 1000
 _REFERENCE_MAX: Final = 32
@@ -42,6 +44,38 @@ _ENDS: Final = np.array([byte in b" \t\n\r\f/>\0" for byte in range(256)], dtype
 _LETTERS: Final = np.array([bytes([byte]).isalpha() for byte in range(256)], dtype=np.bool_)
 _ALNUM: Final = np.array([bytes([byte]).isalnum() for byte in range(256)], dtype=np.bool_)
 _TEXT: Final = np.array([byte > 0x20 and byte not in b"<&\x7f" for byte in range(256)])
+
+
+@compiled
+def _at(data: _Octets, place: int) -> int:
+    # An unsigned index: a signed one is looked at first, for it may count from the end.
+    return data[np.uint64(place)]
+
+
+@compiled
+def _find(data: _Octets, at: int, byte: int) -> int:
+    """Return the next place of ``byte`` from ``at`` on, or where the page ends."""
+    # Eight at a time, while none of them is that byte or NUL.
+    pattern = _ONES * np.uint64(byte)
+    while True:
+        start = np.uint64(at)
+        eight = (
+            np.uint64(data[start])
+            | np.uint64(data[start + np.uint64(1)]) << np.uint64(8)
+            | np.uint64(data[start + np.uint64(2)]) << np.uint64(16)
+            | np.uint64(data[start + np.uint64(3)]) << np.uint64(24)
+            | np.uint64(data[start + np.uint64(4)]) << np.uint64(32)
+            | np.uint64(data[start + np.uint64(5)]) << np.uint64(40)
+            | np.uint64(data[start + np.uint64(6)]) << np.uint64(48)
+            | np.uint64(data[start + np.uint64(7)]) << np.uint64(56)
+        )
+        other = eight ^ pattern
+        if (((eight - _ONES) & ~eight) | ((other - _ONES) & ~other)) & _HIGHS:
+            break
+        at += 8
+    while _at(data, at) != byte and _at(data, at) != 0:
+        at += 1
+    return at
 
 
 @compiled
@@ -70,7 +104,7 @@ def _hashed(sign: int, data: _Octets, start: int, end: int) -> np.uint64:
     """The hash of ``sign`` and the bytes, in lower case."""
     state = _step(_OFFSET, sign)
     for at in range(start, end):
-        state = _step(state, _lower(data[at]))
+        state = _step(state, _lower(_at(data, at)))
     return state
 
 
@@ -81,21 +115,21 @@ def _names_beside(data: _Octets, start: int, end: int, keys: _Keys, values: _Val
     text = False
     at = start
     while at <= end:
-        if at == end or _SPACES[data[at]]:
+        if at == end or _SPACES[_at(data, at)]:
             if beside and not text:
                 return True
             beside = text = False
             at += 1
             continue
         first = at
-        while at < end and 0x41 <= data[at] <= 0x5A:
+        while at < end and 0x41 <= _at(data, at) <= 0x5A:
             at += 1
-        if at < end and 0x61 <= data[at] <= 0x7A:
+        if at < end and 0x61 <= _at(data, at) <= 0x7A:
             if at - first > 1:
                 # In XMLHttp the second word begins at the last capital.
                 at -= 1
             else:
-                while at < end and 0x61 <= data[at] <= 0x7A:
+                while at < end and 0x61 <= _at(data, at) <= 0x7A:
                     at += 1
         elif at == first:
             at += 1
@@ -110,10 +144,10 @@ def _names_beside(data: _Octets, start: int, end: int, keys: _Keys, values: _Val
 def _style_hides(data: _Octets, start: int, end: int, keys: _Keys, values: _Values) -> bool:
     state = _step(_OFFSET, _SEMICOLON)
     for at in range(start, end):
-        if data[at] == _SEMICOLON:
+        if _at(data, at) == _SEMICOLON:
             state = _step(_OFFSET, _SEMICOLON)
-        elif not _SPACES[data[at]]:
-            state = _step(state, _lower(data[at]))
+        elif not _SPACES[_at(data, at)]:
+            state = _step(state, _lower(_at(data, at)))
             if _look_up(state, keys, values):
                 return True
     return False
@@ -140,7 +174,7 @@ def _said(
     elif name == kinds.REL:
         first = start
         for at in range(start, end + 1):
-            if at == end or _SPACES[data[at]]:
+            if at == end or _SPACES[_at(data, at)]:
                 if _look_up(_hashed(0x7E, data, first, at), keys, values):
                     return kinds.READ
                 first = at + 1
@@ -154,35 +188,33 @@ def _read_attributes(
     """Return where the tag ends, and what its attributes say, if that is ``wanted``."""
     said = 0
     while True:
-        while _SPACES[data[at]] or data[at] == _SLASH:
+        while _SPACES[_at(data, at)] or _at(data, at) == _SLASH:
             at += 1
-        if data[at] == 0:
+        if _at(data, at) == 0:
             return at, said
-        if data[at] == _GT:
+        if _at(data, at) == _GT:
             return at + 1, said
         first = at
         at += 1
-        while not _ENDS[data[at]] and data[at] != _EQUALS:
+        while not _ENDS[_at(data, at)] and _at(data, at) != _EQUALS:
             at += 1
         name = _look_up(_hashed(0x40, data, first, at), keys, values) if wanted else 0
-        while _SPACES[data[at]]:
+        while _SPACES[_at(data, at)]:
             at += 1
         start = end = at
-        if data[at] == _EQUALS:
+        if _at(data, at) == _EQUALS:
             at += 1
-            while _SPACES[data[at]]:
+            while _SPACES[_at(data, at)]:
                 at += 1
-            quote = data[at]
+            quote = _at(data, at)
             start = at
             if quote == 0x22 or quote == 0x27:
-                start = at = at + 1
-                while data[at] != quote and data[at] != 0:
-                    at += 1
-                end = at
-                if data[at] != 0:
+                start = at + 1
+                end = at = _find(data, start, quote)
+                if _at(data, at) != 0:
                     at += 1
             else:
-                while data[at] != _GT and data[at] != 0 and not _SPACES[data[at]]:
+                while _at(data, at) != _GT and _at(data, at) != 0 and not _SPACES[_at(data, at)]:
                     at += 1
                 end = at
         if name:
@@ -192,40 +224,45 @@ def _read_attributes(
 @compiled
 def _after(data: _Octets, at: int) -> int:
     """Return the place behind the next ``>``, or the end."""
-    while data[at] != _GT and data[at] != 0:
-        at += 1
-    return at + 1 if data[at] else at
+    at = _find(data, at, _GT)
+    return at + 1 if _at(data, at) else at
 
 
 @compiled
 def _after_comment(data: _Octets, at: int) -> int:
     """Return the place behind the comment whose ``<!--`` ends at ``at``."""
-    if data[at] == _GT:
+    if _at(data, at) == _GT:
         return at + 1
-    if data[at] == _DASH and data[at + 1] == _GT:
+    if _at(data, at) == _DASH and _at(data, at + 1) == _GT:
         return at + 2
-    while data[at] != 0:
-        if data[at] == _DASH and data[at + 1] == _DASH:
-            if data[at + 2] == _GT:
+    while True:
+        at = _find(data, at, _DASH)
+        if _at(data, at) == 0:
+            return at
+        if _at(data, at + 1) == _DASH:
+            if _at(data, at + 2) == _GT:
                 return at + 3
-            if data[at + 2] == _BANG and data[at + 3] == _GT:
+            if _at(data, at + 2) == _BANG and _at(data, at + 3) == _GT:
                 return at + 4
         at += 1
-    return at
 
 
 @compiled
 def _raw_end(data: _Octets, at: int, name: int, length: int) -> int:
     """Return where the end tag begins of the element whose name is at ``name``, or the end."""
-    while data[at] != 0:
-        if data[at] == _LT and data[at + 1] == _SLASH:
+    while True:
+        at = _find(data, at, _LT)
+        if _at(data, at) == 0:
+            return at
+        if _at(data, at + 1) == _SLASH:
             same = 0
-            while same < length and _lower(data[at + 2 + same]) == _lower(data[name + same]):
+            while same < length and _lower(_at(data, at + 2 + same)) == _lower(
+                _at(data, name + same)
+            ):
                 same += 1
-            if same == length and _ENDS[data[at + 2 + length]]:
+            if same == length and _ENDS[_at(data, at + 2 + length)]:
                 return at
         at += 1
-    return at
 
 
 @compiled
@@ -234,11 +271,11 @@ def _reference(
 ) -> tuple[int, int]:
     """Return where the character reference at ``&`` ends, and its code points; 0 for none."""
     at += 1
-    if data[at] != _HASH:
+    if _at(data, at) != _HASH:
         state = _step(_OFFSET, _AMP)
         end = found = 0
         for read in range(at, at + _REFERENCE_MAX):
-            byte = data[read]
+            byte = _at(data, read)
             if not _ALNUM[byte] and byte != _SEMICOLON:
                 break
             state = _step(state, byte)
@@ -251,13 +288,13 @@ def _reference(
         return end, found
     at += 1
     base = 10
-    if data[at] == 0x78 or data[at] == 0x58:
+    if _at(data, at) == 0x78 or _at(data, at) == 0x58:
         base = 16
         at += 1
     first = at
     code = 0
     while True:
-        byte = _lower(data[at])
+        byte = _lower(_at(data, at))
         if 0x30 <= byte <= 0x39:
             digit = byte - 0x30
         elif base == 16 and 0x61 <= byte <= 0x66:
@@ -268,7 +305,7 @@ def _reference(
         at += 1
     if at == first:
         return 0, 0
-    if data[at] == _SEMICOLON:
+    if _at(data, at) == _SEMICOLON:
         at += 1
     if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         code = 0xFFFD
@@ -281,20 +318,20 @@ def _reference(
 def _put(code: int, text: _Octets, write: int) -> int:
     """Write a code point in UTF-8, and return the place behind it."""
     if code < 0x80:
-        text[write] = code
+        text[np.uint64(write)] = code
         return write + 1
     if code < 0x800:
-        text[write] = 0xC0 | code >> 6
+        text[np.uint64(write)] = 0xC0 | code >> 6
     else:
         if code < 0x10000:
-            text[write] = 0xE0 | code >> 12
+            text[np.uint64(write)] = 0xE0 | code >> 12
         else:
-            text[write] = 0xF0 | code >> 18
+            text[np.uint64(write)] = 0xF0 | code >> 18
             write += 1
-            text[write] = 0x80 | (code >> 12 & 0x3F)
+            text[np.uint64(write)] = 0x80 | (code >> 12 & 0x3F)
         write += 1
-        text[write] = 0x80 | (code >> 6 & 0x3F)
-    text[write + 1] = 0x80 | (code & 0x3F)
+        text[np.uint64(write)] = 0x80 | (code >> 6 & 0x3F)
+    text[np.uint64(write + 1)] = 0x80 | (code & 0x3F)
     return write + 2
 
 
@@ -335,27 +372,27 @@ def scan(
     write = 0
     at = 0
     while at < size:
-        byte = data[at]
+        byte = _at(data, at)
         if _TEXT[byte]:
             if never:
-                at += 1
-                while data[at] != _LT and data[at] != 0:
-                    at += 1
+                at = _find(data, at, _LT)
                 continue
             if gap and write:
-                text[write] = 0x0A if gap == 2 else 0x20
+                text[np.uint64(write)] = 0x0A if gap == 2 else 0x20
                 write += 1
             gap = 0
             while _TEXT[byte]:
-                text[write] = byte
+                text[np.uint64(write)] = byte
                 write += 1
                 at += 1
-                byte = data[at]
+                byte = _at(data, at)
             continue
         if byte != _LT and byte != _AMP:
-            if _SPACES[byte] and gap == 0:
-                gap = 1
+            if _SPACES[byte]:
+                gap = max(gap, 1)
             at += 1
+            while _SPACES[_at(data, at)]:
+                at += 1
             continue
         code = np.int64(byte)
         if byte == _AMP:
@@ -370,11 +407,11 @@ def scan(
                 gap = max(gap, 1)
                 continue
         else:
-            following = data[at + 1]
+            following = _at(data, at + 1)
             closing = following == _SLASH
             first = at + 2 if closing else at + 1
-            if not _LETTERS[data[first]]:
-                if following == _BANG and data[at + 2] == _DASH and data[at + 3] == _DASH:
+            if not _LETTERS[_at(data, first)]:
+                if following == _BANG and _at(data, at + 2) == _DASH and _at(data, at + 3) == _DASH:
                     at = _after_comment(data, at + 4)
                     continue
                 if closing or following == _BANG or following == 0x3F:
@@ -384,14 +421,14 @@ def scan(
             else:
                 start = at
                 at = first
-                while not _ENDS[data[at]]:
+                while not _ENDS[_at(data, at)]:
                     at += 1
                 length = at - first
                 tag = _look_up(_hashed(_LT, data, first, at), names, meanings)
                 wanted = not closing and (tag & (kinds.CONTAINER | kinds.READ)) != 0
                 at, said = _read_attributes(data, at, wanted, names, meanings)
-                alone = data[at - 1] == _GT and data[at - 2] == _SLASH
-                if data[at - 1] != _GT:
+                alone = _at(data, at - 1) == _GT and _at(data, at - 2) == _SLASH
+                if _at(data, at - 1) != _GT:
                     break  # the page ends within a tag, which is none then
                 if tag & kinds.BLOCK:
                     gap = 2
@@ -427,7 +464,7 @@ def scan(
                         at = _raw_end(data, at, first, length)
                         if number == kinds.TITLE and never == 0 and marks[2] < 0:
                             for place in range(inner, at):
-                                if not _SPACES[data[place]]:
+                                if not _SPACES[_at(data, place)]:
                                     marks[2] = inner
                                     marks[3] = at
                                     break
@@ -457,7 +494,7 @@ def scan(
             if never:
                 continue
         if gap and write:
-            text[write] = 0x0A if gap == 2 else 0x20
+            text[np.uint64(write)] = 0x0A if gap == 2 else 0x20
             write += 1
         gap = 0
         write = _put(code & 0xFFFFFFFF, text, write)
