@@ -1,8 +1,8 @@
 """Reads the main content of a page many times faster than the package's default way.
 
-No tree is built: :mod:`pgsimhash.page.scan` passes once over the bytes of the page, and
-:mod:`pgsimhash.page.blocks` leaves out what stands beside the text by what the containers are,
-are called and hold. There is no Markdown, which is where the default way spends much of its time.
+No tree is built. One pass over the bytes of the page (:mod:`pgsimhash.page.scanner`) finds its text
+and containers, and what stands beside the text goes by what those are, are called and hold. There
+is no Markdown, which is where the default way spends much of its time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from pgsimhash.errors import MissingPackageError
-from pgsimhash.page import kinds, read_article
+from pgsimhash.page import read_article
 from pgsimhash.page.article import Article
 from pgsimhash.page.decode import clean_text, decode, refuse_binary
 from pgsimhash.page.links import absolute
 from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
+from pgsimhash.page.scanner import kinds, phrases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,26 +87,27 @@ def read_article_fast(
 @lru_cache(maxsize=1)
 def _scanner() -> Callable[[bytes, int], Scanned]:
     try:
-        from pgsimhash.page.blocks import main_text
-        from pgsimhash.page.scan import PADDING, scan
+        from pgsimhash.page.scanner.blocks import main_text
+        from pgsimhash.page.scanner.octets import PADDING
+        from pgsimhash.page.scanner.scan import scan
     except ImportError as error:
         raise MissingPackageError(
             "the fast reader needs numba: pip install 'pgsimhash[fast]'"
         ) from error
     names, meanings = kinds.names()
     references, characters = kinds.references()
+    said, about = phrases.phrases()
     padding = bytes(PADDING)
 
     def scanned(source: bytes, tags: int) -> Scanned:
         data: NDArray[np.uint8] = np.frombuffer(source + padding, dtype=np.uint8)
         text, containers, marks = scan(data, tags + 1, names, meanings, references, characters)
         spans = [
-            source[start:end] if start >= 0 else b""
-            for start, end in marks.reshape(-1, 2).tolist()
+            source[start:end] if start >= 0 else b"" for start, end in marks.reshape(-1, 2).tolist()
         ]
         root, title, link, base = spans[:4]
         return Scanned(
-            main_text(text, containers).tobytes().decode("utf-8", "replace"),
+            main_text(text, containers, said, about).tobytes().decode("utf-8", "replace"),
             " ".join(clean_text(unescape(title.decode())).split()) or None,
             (root, link, base),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from itertools import accumulate, count
+from itertools import count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ PATIENCE: Final = 1000
 """So many articles a process votes on without the loops: importing numba takes as long."""
 
 _PADDING: Final = bytes(16)
+_SPACE: Final = 0x20
 _articles = count()
 
 
@@ -111,11 +112,11 @@ def _joined(
     tokens: list[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
     """Return ``tokens`` as ``find_tokens`` returns them."""
-    encoded = [token.encode("utf-8", "replace") for token in tokens]
-    ends = np.fromiter(accumulate(len(token) + 1 for token in encoded), dtype=np.int64) - 1
-    lengths = np.fromiter(map(len, encoded), dtype=np.int64)
-    joined = np.frombuffer(b" ".join(encoded) + _PADDING, dtype=np.uint8)
-    return joined, ends - lengths, ends
+    joined = np.frombuffer(" ".join(tokens).encode("utf-8", "replace") + _PADDING, dtype=np.uint8)
+    length = len(joined) - len(_PADDING)
+    ends = np.append(np.flatnonzero(joined[:length] == _SPACE), length)[: len(tokens)]
+    starts = np.append(0, ends[:-1] + 1)[: len(tokens)]
+    return joined, starts, ends
 
 
 @cache

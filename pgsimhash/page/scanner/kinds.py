@@ -1,4 +1,4 @@
-"""What the scanner of :mod:`pgsimhash.page.scan` knows of HTML, as tables of hashes.
+"""What the scanner of :mod:`pgsimhash.page.scanner.scan` knows of HTML, as tables of hashes.
 
 A name is looked up by the FNV-1a hash of a sign for what kind of name it is, and the name.
 """
@@ -67,7 +67,8 @@ class Table(NamedTuple):
     values: NDArray[np.int64]
 
 
-def _table(entries: Mapping[str, int]) -> Table:
+def table(entries: Mapping[str, int]) -> Table:
+    """Return what the UTF-8 of each name is hashed to, and what it stands for."""
     size = 1 << (2 * len(entries)).bit_length()
     keys = np.zeros(size, dtype=np.uint64)
     values = np.zeros(size, dtype=np.int64)
@@ -111,7 +112,7 @@ def names() -> Table:
     entries |= {f"={role}": BESIDE for role in BESIDE_ROLES} | {"=main": ROLE_MAIN}
     entries |= {"#content": ID_CONTENT, "~canonical": 1}
     entries |= {";display:none": 1, ";visibility:hidden": 1}
-    return _table(entries)
+    return table(entries)
 
 
 @cache
@@ -126,4 +127,4 @@ def references() -> Table:
     for name, text in html5.items():
         codes = [*map(ord, text), 0]
         entries[f"&{name}"] = codes[0] | codes[1] << 32
-    return _table(entries)
+    return table(entries)

@@ -5,24 +5,40 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pgsimhash.jit import compiled
-from pgsimhash.page import kinds
-from pgsimhash.page.scan import END, FLAGS, LINKED, PARENT, START
+from pgsimhash.page.scanner import kinds, phrases
+from pgsimhash.page.scanner.notices import LABEL_MAX, kind_of_line, line_end, without_notices
+from pgsimhash.page.scanner.octets import Keys, Octets, Values
+from pgsimhash.page.scanner.scan import END, FLAGS, LINKED, PARENT, START
 
 _LARGE_SHARE: Final = 0.4
 _REST_SHARE: Final = 0.3
 _LINK_SHARE: Final = 0.6
 _ENOUGH: Final = 0.35
+_AD_MAX: Final = 400
+_AD_SHARE: Final = 0.2
+_HEADED_SHARE: Final = 0.4
+
+
+@compiled
+def _is_headed(kind: int, heading: int, chars: int, linked: int, total: int, large: float) -> bool:
+    """Whether a container that begins with a line of this kind is beside the text."""
+    if kind == phrases.ADVERTISEMENT:
+        return chars <= min(_AD_MAX, _AD_SHARE * total)
+    if chars - linked > large:
+        return False
+    if kind == phrases.COMMENTS:
+        return True
+    return kind == phrases.OTHERS and linked >= _HEADED_SHARE * (chars - heading)
 
 
 @compiled
 def _measure(
-    elements: NDArray[np.int64],
-    removed: NDArray[np.int8],
-    chars: NDArray[np.int64],
-    linked: NDArray[np.int64],
+    elements: Values,
+    removed: Octets,
+    chars: Values,
+    linked: Values,
 ) -> None:
     """Set what each container holds without what is removed; in that, nothing holds anything."""
     count = len(elements)
@@ -50,15 +66,25 @@ def _measure(
 
 
 @compiled
-def main_text(text: NDArray[np.uint8], elements: NDArray[np.int64]) -> NDArray[np.uint8]:
+def main_text(
+    text: Octets,
+    elements: Values,
+    keys: Keys,
+    values: Values,
+) -> Octets:
     """Return the main text.
 
     Args:
         text: shape (n,), dtype uint8: the page's text in UTF-8.
-        elements: shape (containers, 5), dtype int64, as :func:`pgsimhash.page.scan.scan` gives.
+        elements: shape (containers, 5), dtype int64: the page's containers.
+        keys: the keys of ``phrases.phrases``.
+        values: their values.
+
+    Returns:
+        The main text in UTF-8, a line for each piece.
     """
     count = len(elements)
-    removed = np.zeros(count, dtype=np.int8)
+    removed = np.zeros(count, dtype=np.uint8)
     chars = np.empty(count, dtype=np.int64)
     linked = np.empty(count, dtype=np.int64)
     _measure(elements, removed, chars, linked)
@@ -72,6 +98,16 @@ def main_text(text: NDArray[np.uint8], elements: NDArray[np.int64]) -> NDArray[n
             removed[at] = 2
         elif flags & kinds.NAMED:
             removed[at] = 1
+        else:
+            start = elements[at, START]
+            if start < len(text) and text[start] <= 0x20:
+                start += 1
+            end = min(start + LABEL_MAX + 1, elements[at, END])
+            end = line_end(text, start, end)
+            if end - start <= LABEL_MAX:
+                kind = kind_of_line(text, start, end, keys, values)
+                if kind and _is_headed(kind, end - start, chars[at], linked[at], chars[0], large):
+                    removed[at] = 1
     _measure(elements, removed, chars, linked)
     if chars[0] - linked[0] < _REST_SHARE * total:
         for at in range(1, count):
@@ -123,4 +159,4 @@ def main_text(text: NDArray[np.uint8], elements: NDArray[np.int64]) -> NDArray[n
         kept[write] = text[read]
         read += 1
         write += 1
-    return kept[:write]
+    return without_notices(kept, write, keys, values)
