@@ -71,7 +71,7 @@ def read_article_fast(
     if tags > TAGS_MAX:
         return read_article(source, url)
     text, title, (root, link, base) = scan(source, tags)
-    text = clean_text(text)
+    text = clean_text(text).strip()
     if len(text) <= _SHORT:
         check_stand_in(title, text)
     canonical = None
