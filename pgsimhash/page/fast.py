@@ -27,8 +27,8 @@ from pgsimhash.page.scanner import kinds, phrases
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TAGS_MAX: Final = 100_000
-"""A page with more tags than this is read the default way, which refuses the largest."""
+CONTAINERS_MAX: Final = 100_000
+"""A page with more blocks than this is read the default way, which refuses the largest."""
 
 _SHORT: Final = 2 * CHARS_MAX
 _UNLIKE_ASCII: Final = (b"\0", b"\x1b")
@@ -51,8 +51,8 @@ def read_article_fast(
 ) -> Article:
     """Return the main content of a page, read the fast way.
 
-    Its ``markdown`` is the text alone, a line for each piece. A page of more than 100,000 tags is
-    read by :func:`pgsimhash.page.read_article` instead.
+    Its ``markdown`` is the text alone, a line for each piece. A page of more than 100,000
+    containers, such as ``div``, is read by :func:`pgsimhash.page.read_article` instead.
 
     Args:
         html: the page, as bytes or decoded.
@@ -67,10 +67,10 @@ def read_article_fast(
     """
     scan = _scanner()
     source = _utf8(html, charset)
-    tags = source.count(b"<")
-    if tags > TAGS_MAX:
+    scanned = scan(source)
+    if scanned is None:
         return read_article(source, url)
-    text, title, (root, link, base) = scan(source, tags)
+    text, title, (root, link, base) = scanned
     text = clean_text(text).strip()
     if len(text) <= _SHORT:
         check_stand_in(title, text)
@@ -85,7 +85,7 @@ def read_article_fast(
 
 
 @lru_cache(maxsize=1)
-def _scanner() -> Callable[[bytes, int], Scanned]:
+def _scanner() -> Callable[[bytes], Scanned | None]:
     try:
         from pgsimhash.page.scanner.blocks import main_text
         from pgsimhash.page.scanner.octets import PADDING
@@ -99,9 +99,13 @@ def _scanner() -> Callable[[bytes, int], Scanned]:
     said, about = phrases.phrases()
     padding = bytes(PADDING)
 
-    def scanned(source: bytes, tags: int) -> Scanned:
+    def scanned(source: bytes) -> Scanned | None:
         data: NDArray[np.uint8] = np.frombuffer(source + padding, dtype=np.uint8)
-        text, containers, marks = scan(data, tags + 1, names, meanings, references, characters)
+        text, containers, marks = scan(
+            data, CONTAINERS_MAX, names, meanings, references, characters
+        )
+        if not len(containers):
+            return None
         spans = [
             source[start:end] if start >= 0 else b"" for start, end in marks.reshape(-1, 2).tolist()
         ]
@@ -125,12 +129,18 @@ def _attribute(tag: bytes, wanted: bytes) -> str | None:
 def _utf8(html: bytes | str, charset: str | None) -> bytes:
     if isinstance(html, str):
         return clean_text(html).encode("utf-8", "replace")
-    if not html.startswith(codecs.BOM_UTF8) and not any(byte in html for byte in _UNLIKE_ASCII):
-        try:
-            html.decode()
-        except UnicodeDecodeError:
-            pass
-        else:
-            refuse_binary(html)
-            return html
+    plain = not any(byte in html for byte in _UNLIKE_ASCII)
+    if plain and (html.isascii() or _is_utf8(html)):
+        refuse_binary(html)
+        return html
     return decode(html, charset).encode("utf-8", "replace")
+
+
+def _is_utf8(html: bytes) -> bool:
+    if html.startswith(codecs.BOM_UTF8):
+        return False
+    try:
+        html.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -110,7 +110,7 @@ def test_binary_data_is_not_a_page() -> None:
 
 def test_too_many_elements_are_refused() -> None:
     with pytest.raises(TooLargeError, match="500,000"):
-        read_article_fast("<p>x" * 600_000)
+        read_article_fast("<div>x</div>" * 600_000)
 
 
 def test_without_numba_the_error_names_the_extra() -> None:
@@ -143,7 +143,8 @@ HOSTILE = {
     "nested formatting": "'<p>' + ''.join(f'<font a{i}>' for i in range(9_000)) + TEXT",
     "misnested": "'<a><b><i><u>' * 2_400 + '<p>x' * 100",
     "deep": "'<div>' * 200_000 + TEXT",
-    "more tags": "'<p>boats' * 150_000",
+    "more tags": "'<p>boats' * 300_000",
+    "more containers": "'<div>boats' * 150_000",
     "attributes": "'<p ' + ' '.join(f'a{i}' for i in range(100_000)) + '>' + TEXT",
     "text": "'<p>' + 'boats ' * (N // 6)",
     "one word": "'<p>' + 'x' * N",

@@ -36,6 +36,7 @@ from pgsimhash.page.scanner.references import put, read_reference
 from pgsimhash.page.scanner.skips import after, after_comment, raw_end
 
 REACH: Final = 32
+_ROOM: Final = 512
 
 FLAGS, PARENT, START, END, LINKED = range(5)
 """The columns of containers: flags, place of the parent, where in the text, bytes in links."""
@@ -47,7 +48,7 @@ _TEXT: Final = np.array([byte > 0x20 and byte not in b"<&\x7f" for byte in range
 @compiled
 def scan(
     data: Octets,
-    room: int,
+    most: int,
     names: Keys,
     meanings: Values,
     references: Keys,
@@ -58,7 +59,7 @@ def scan(
     Args:
         data: shape (n,), dtype uint8: the page in UTF-8, without NUL but for :data:`PADDING` of
             them at the end.
-        room: one more than the number of ``<`` in it.
+        most: how many containers it may have.
         names: the keys of ``kinds.names``.
         meanings: their values.
         references: the keys of ``kinds.references``.
@@ -68,11 +69,12 @@ def scan(
         The text in UTF-8; the containers, shape (containers, 5), dtype int64, the page itself first
         and each before those within it; where the tag ``html``, what is in ``title``, the tag of
         the canonical ``link`` and the tag ``base`` begin and end in ``data``, or -1 for none.
+        If it has too many containers, there is none, not even the page itself.
     """
     size = len(data) - PADDING
     text = np.empty(size + size // 2 + 16, dtype=np.uint8)
-    elements = np.empty((room, 5), dtype=np.int64)
-    stack = np.empty(room, dtype=np.int64)
+    elements = np.empty((_ROOM, 5), dtype=np.int64)
+    stack = np.empty(_ROOM, dtype=np.int64)
     marks = np.full(10, -1, dtype=np.int64)
     elements[0, FLAGS] = 0
     elements[0, PARENT] = -1
@@ -190,6 +192,15 @@ def scan(
                                     break
                 elif tag & kinds.CONTAINER:
                     if not (tag & kinds.NEVER and alone):
+                        if count > most:
+                            return text[:0], elements[:0], marks
+                        if count == len(elements):
+                            wider = np.empty((2 * count, 5), dtype=np.int64)
+                            wider[:count] = elements
+                            elements = wider
+                            higher = np.empty(2 * count, dtype=np.int64)
+                            higher[:count] = stack
+                            stack = higher
                         depth += 1
                         stack[depth] = count
                         elements[count, FLAGS] = tag | said
