@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pgsimhash import TooShortError, get_scheme, hamming_distance
+from pgsimhash import PageError, TooShortError, fingerprint, get_scheme, hamming_distance
 from pgsimhash.features import shingles
 from pgsimhash.page import Article
 from pgsimhash.page.decode import decode
@@ -57,6 +57,18 @@ def by_scheme(name: str) -> Recipe:
         try:
             return get_scheme(name).vote(page.article).simhash
         except TooShortError:
+            return None
+
+    return recipe
+
+
+def whole(name: str) -> Recipe:
+    """A scheme that ships and reads pages in its own way, on the page's bytes."""
+
+    def recipe(page: Page) -> int | None:
+        try:
+            return fingerprint(page.html, scheme=name).simhash
+        except PageError:
             return None
 
     return recipe
@@ -128,6 +140,7 @@ def distance(a: Signature, b: Signature) -> int:
 
 
 RECIPES: dict[str, tuple[Kind, Recipe]] = {
+    "pgsimhash-fast-1": ("scheme", whole("pgsimhash-fast-1")),
     "pgsimhash-blog-words-1": ("scheme", by_scheme("pgsimhash-blog-words-1")),
     "pgsimhash-blog-shingles-1": ("scheme", by_scheme("pgsimhash-blog-shingles-1")),
     "pgsimhash-interop-1": ("scheme", by_scheme("pgsimhash-interop-1")),

@@ -7,16 +7,14 @@ as one, which takes some 2**32 features to be likely.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar, cast
+from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from pgsimhash.jit import compiled
+from pgsimhash.sketch import SALT
 from pgsimhash.tokens import COMPLEX
-
-_Function = TypeVar("_Function", bound=Callable[..., object])
 
 # Numba makes a float of a signed and an unsigned number, so every constant here is unsigned.
 _C1: Final = np.uint64(0x87C37B91114253D5)
@@ -28,6 +26,7 @@ _N2: Final = np.uint64(0x38495AB5)
 _FIVE: Final = np.uint64(5)
 _ONE: Final = np.uint64(1)
 _ZERO: Final = np.uint64(0)
+_LARGEST: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _64: Final = np.uint64(64)
 _33: Final = np.uint64(33)
 _SPACE: Final = 0x20
@@ -37,23 +36,19 @@ _PADDING: Final = 17
 """Room behind the text: for the last space, and for reading eight bytes anywhere in it."""
 
 
-def _compiled(function: _Function) -> _Function:
-    return cast(_Function, njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@compiled
 def _rotated(value: np.uint64, by: np.uint64) -> np.uint64:
     return (value << by) | (value >> (_64 - by))
 
 
-@_compiled
+@compiled
 def _mixed(value: np.uint64) -> np.uint64:
     value = (value ^ (value >> _33)) * _M1
     value = (value ^ (value >> _33)) * _M2
     return value ^ (value >> _33)
 
 
-@_compiled
+@compiled
 def _word(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Up to eight bytes as a little-endian number; missing ones are zero."""
     # Unsigned indexes and no loop: this becomes one load of eight bytes.
@@ -73,7 +68,7 @@ def _word(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return value & ((_ONE << np.uint64(8 * (end - start))) - _ONE)
 
 
-@_compiled
+@compiled
 def _murmur3(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """The first half of MurmurHash3 x64 128 with seed 0."""
     length = np.uint64(end - start)
@@ -96,7 +91,7 @@ def _murmur3(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return _mixed(h1) + _mixed(h2)
 
 
-@_compiled
+@compiled
 def find_tokens(
     codes: NDArray[np.uint32], table: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
@@ -151,7 +146,7 @@ def find_tokens(
     return joined, starts[:count], ends[:count]
 
 
-@_compiled
+@compiled
 def count_shingles(
     joined: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -187,7 +182,7 @@ def count_shingles(
     return hashes[:found], counts[:found]
 
 
-@_compiled
+@compiled
 def vote_counts(
     hashes: NDArray[np.uint64], counts: NDArray[np.int64], units: NDArray[np.int64]
 ) -> np.uint64:
@@ -205,3 +200,25 @@ def vote_counts(
         if 2 * ones[bit] > total:
             simhash |= _ONE << np.uint64(bit)
     return simhash
+
+
+@compiled
+def sketch_counts(
+    hashes: NDArray[np.uint64], lenders: NDArray[np.int64]
+) -> tuple[np.uint64, np.uint64]:
+    """Return the sketch of ``hashes``, its high 64 bits first; ``lenders`` as in the sketch."""
+    least = np.full(128, _LARGEST)
+    filled = np.zeros(128, dtype=np.bool_)
+    for feature in range(len(hashes)):
+        value = _mixed(hashes[feature] ^ SALT)
+        at = value >> np.uint64(57)
+        filled[at] = True
+        least[at] = min(least[at], value)
+    halves = np.zeros(2, dtype=np.uint64)
+    for place in range(128):
+        order = 0
+        while not filled[lenders[place, order]]:
+            order += 1
+        value = _mixed(least[lenders[place, order]] ^ _mixed(np.uint64(place)))
+        halves[place >> 6] |= (value & _ONE) << np.uint64(place & 63)
+    return halves[1], halves[0]

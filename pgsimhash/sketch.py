@@ -37,8 +37,9 @@ TRUSTED_DISTANCE: Final = NEAR_MAX
 """Matches up to this distance need no second look: it would lose more than it gains."""
 
 _BIN_SHIFT: Final = np.uint64(64 - 7)
-# So that a bin and the bits of the simhash, which come from the same hash, have nothing in common.
-_SALT: Final = np.uint64(0x9E3779B97F4A7C15)
+SALT: Final = np.uint64(0x9E3779B97F4A7C15)
+"""A bin and the bits of the simhash come from the same hash; by this they have nothing in common.
+"""
 
 
 def sketch(features: Iterable[str]) -> int:
@@ -65,11 +66,11 @@ def sketch_hashes(hashes: NDArray[np.uint64]) -> int:
     if not len(hashes):
         raise TooShortError("there is no feature, so there is no sketch")
     # In order, the least hash of a bin is the first that is not below the bin.
-    ordered = np.sort(_mix(hashes ^ _SALT))
+    ordered = np.sort(_mix(hashes ^ SALT))
     at = np.minimum(np.searchsorted(ordered, _BINS << _BIN_SHIFT), len(ordered) - 1)
     least = ordered[at]
     filled = least >> _BIN_SHIFT == _BINS
-    lender = _LENDERS[_BINS, filled[_LENDERS].argmax(axis=1)]
+    lender = LENDERS[_BINS, filled[LENDERS].argmax(axis=1)]
     # The bin's own number goes in: what it borrowed is then no copy of the lender's bit.
     bits = _mix(least[lender] ^ _mix(_BINS)) & np.uint64(1)
     return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
@@ -134,10 +135,10 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 _BINS: Final = np.arange(SKETCH_BITS, dtype=np.uint64)
-# In each row the bin itself, then all bins in an order of chance: the first filled one lends.
-_LENDERS: Final = np.hstack(
+LENDERS: Final = np.hstack(
     (
         _BINS[:, np.newaxis],
         np.argsort(_mix(np.arange(SKETCH_BITS**2, dtype=np.uint64)).reshape(SKETCH_BITS, -1), 1),
     )
 ).astype(np.intp)
+"""In each row the bin itself, then all bins in an order of chance: the first filled one lends."""

@@ -56,7 +56,12 @@ def tokenize(text: str) -> list[str]:
     if words is not None:
         plain = text.isascii() and _DIGIT.search(text) is None
         return words if plain else _without_numbers(words)
-    return _without_numbers(_split(_folded(text, "NFKC")))
+    # Nothing reaches across the end of a line, and most lines are simple ones.
+    tokens: list[str] = []
+    for line in text.split("\n"):
+        words = _simple_words(line)
+        tokens += _split(_folded(line, "NFKC")) if words is None else words
+    return _without_numbers(tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 
 import pytest
 from hypothesis import given, settings
@@ -65,12 +64,6 @@ def test_a_text_too_short_has_none() -> None:
 )
 def test_other_recipes_are_computed_one_by_one(scheme: Scheme) -> None:
     assert list(simhash_texts(TEXTS, scheme)) == [scheme.simhash(text) for text in TEXTS]
-
-
-def test_numba_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = list(simhash_texts(TEXTS, BRIEF))
-    monkeypatch.setitem(sys.modules, "pgsimhash.compiled", None)
-    assert list(simhash_texts(TEXTS, BRIEF)) == compiled
 
 
 def test_texts_are_read_one_at_a_time() -> None:

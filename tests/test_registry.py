@@ -63,6 +63,7 @@ def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_schemes_that_ship() -> None:
     assert scheme_names() == [
         "pgsimhash-article-1",
+        "pgsimhash-fast-1",
         "pgsimhash-text-1",
         "pgsimhash-blog-words-1",
         "pgsimhash-blog-shingles-1",

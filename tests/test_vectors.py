@@ -43,6 +43,12 @@ def test_a_vector(name: str, case: dict[str, Any]) -> None:
     assert {parse_simhash(form) for form in written} == {simhash}
 
 
+@pytest.mark.parametrize("path", sorted(VECTORS.glob("reading/*.json")), ids=lambda path: path.stem)
+def test_what_is_read_of_a_page(path: Path) -> None:
+    for case in json.loads(path.read_text(encoding="utf-8")):
+        assert get_scheme(path.stem).extract(case["html"], None, None).text == case["text"]
+
+
 def test_every_shipped_scheme_has_vectors() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
     assert sorted(path.stem for path in VECTORS.glob("*.json")) == sorted(shipped)

@@ -1,51 +1,49 @@
-"""Reads the main content of a page several times faster than the package's default way.
+"""Reads the main content of a page many times faster than the package's default way.
 
-The page goes through the HTML5 parser lexbor (selectolax, the extra ``fast``), what is not its
-text is taken out by tag and by name as in :mod:`pgsimhash.page.clean`, and of the rest the first
-``article``, ``main``, ``role=main`` or ``id=content`` that holds enough counts, else all of it.
-There is no scoring of paragraphs and no Markdown, which is where the default way spends its time.
+No tree is built. One pass over the bytes of the page (:mod:`pgsimhash.page.scanner`) finds its text
+and containers, and what stands beside the text goes by what those are, are called and hold. There
+is no Markdown, which is where the default way spends much of its time.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from html import unescape
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from pgsimhash.errors import MissingPackageError
 from pgsimhash.page import read_article
 from pgsimhash.page.article import Article
 from pgsimhash.page.decode import clean_text, decode, refuse_binary
 from pgsimhash.page.links import absolute
-from pgsimhash.page.names import BESIDE_TEXT, NEVER_TEXT, PROTECTED, is_beside
-from pgsimhash.page.nesting import may_be_slow
-from pgsimhash.page.refusals import check_stand_in
+from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
+from pgsimhash.page.scanner import kinds, phrases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import NDArray
 
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+CONTAINERS_MAX: Final = 100_000
+"""A page with more blocks than this is read the default way, which refuses the largest."""
 
-MEASURED_MAX: Final = 100_000_000
-"""How many characters are counted, those of nested elements once for each, before it is enough."""
-
-_LARGE_SHARE: Final = 0.4
-_SMALL_SHARE: Final = 0.1
-_LINK_SHARE: Final = 0.6
-_ENOUGH: Final = 0.35
-_NEVER, _BESIDE, _FRAME, _LIST, _PASSED = range(1, 6)
-_PASSED_TAGS: Final = """
-    html body a b i em strong span code br img small sup sub font time label path p h1 h2 h3 h4
-    pre li dd dt tr th td tbody thead option
-"""
-_KINDS: Final = (
-    dict.fromkeys(_PASSED_TAGS.split(), _PASSED)
-    | dict.fromkeys(NEVER_TEXT, _NEVER)
-    | dict.fromkeys(BESIDE_TEXT, _BESIDE)
-    | dict.fromkeys(PROTECTED - {"html", "body"}, _FRAME)
-    | dict.fromkeys(("ul", "ol"), _LIST)
-)
+_SHORT: Final = 2 * CHARS_MAX
 _UNLIKE_ASCII: Final = (b"\0", b"\x1b")
+_HEAD_MAX: Final = 10_000
+_ATTRIBUTE: Final = re.compile(
+    rb"""[\s/"']([a-z:]++)\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'>][^\s>]*+)""", re.IGNORECASE
+)
+
+
+class Scanned(NamedTuple):
+    """What a page's text is, and what its head says."""
+
+    text: str
+    title: str | None
+    tags: tuple[bytes, bytes, bytes]
 
 
 def read_article_fast(
@@ -53,9 +51,8 @@ def read_article_fast(
 ) -> Article:
     """Return the main content of a page, read the fast way.
 
-    Its ``markdown`` is the text alone, a line for each piece. A page that would keep an HTML5
-    parser busy (more than 10,000 tags, a tag with thousands of attributes) is read by
-    :func:`pgsimhash.page.read_article` instead, whose time is bounded.
+    Its ``markdown`` is the text alone, a line for each piece. A page of more than 100,000
+    containers, such as ``div``, is read by :func:`pgsimhash.page.read_article` instead.
 
     Args:
         html: the page, as bytes or decoded.
@@ -63,140 +60,87 @@ def read_article_fast(
         charset: the label in the HTTP header, if there was one.
 
     Raises:
-        MissingPackageError: selectolax is not installed.
+        MissingPackageError: numba is not installed.
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
         TooLargeError: the page has more than 500,000 elements.
         ErrorPageError, BlockedPageError: the page stands in for another.
     """
-    parse = _parser()
+    scan = _scanner()
     source = _utf8(html, charset)
-    if may_be_slow(source):
+    scanned = scan(source)
+    if scanned is None:
         return read_article(source, url)
-    tree = parse(source)
-    body = tree.body
-    if body is None:
-        return Article("", "", None, None, None)
-    title = _title(tree)
-    canonical = _canonical(tree, url)
-    root = tree.root
-    language = (root.attributes.get("lang") or "").strip()[:35] if root is not None else ""
-    text = clean_text(_main_text(body))
-    check_stand_in(title, text)
-    return Article(text, text, title, canonical, clean_text(language) or None)
+    text, title, (root, link, base) = scanned
+    text = clean_text(text).strip()
+    if len(text) <= _SHORT:
+        check_stand_in(title, text)
+    canonical = None
+    if link:
+        start = absolute(_attribute(base, b"href"), url)
+        canonical = absolute(_attribute(link, b"href"), start or url)
+        if canonical is not None and not canonical.startswith(("http://", "https://")):
+            canonical = None
+    language = (_attribute(root, b"lang") or "").strip()[:35] or None
+    return Article(text, text, title, canonical, language)
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Callable[[bytes], LexborHTMLParser]:
+def _scanner() -> Callable[[bytes], Scanned | None]:
     try:
-        from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+        from pgsimhash.page.scanner.blocks import main_text
+        from pgsimhash.page.scanner.octets import PADDING
+        from pgsimhash.page.scanner.scan import scan
     except ImportError as error:
         raise MissingPackageError(
-            "the fast reader needs selectolax: pip install 'pgsimhash[fast]'"
+            "the fast reader needs numba: pip install 'pgsimhash[fast]'"
         ) from error
-    # Without events, a page cannot have the parser copy parts of it.
-    options = LexborDocumentOptions.WO_EVENTS
-    return lambda source: LexborHTMLParser(source, scripting=True, options=options)
+    names, meanings = kinds.names()
+    references, characters = kinds.references()
+    said, about = phrases.phrases()
+    padding = bytes(PADDING)
+
+    def scanned(source: bytes) -> Scanned | None:
+        data: NDArray[np.uint8] = np.frombuffer(source + padding, dtype=np.uint8)
+        text, containers, marks = scan(
+            data, CONTAINERS_MAX, names, meanings, references, characters
+        )
+        if not len(containers):
+            return None
+        spans = [
+            source[start:end] if start >= 0 else b"" for start, end in marks.reshape(-1, 2).tolist()
+        ]
+        root, title, link, base = spans[:4]
+        return Scanned(
+            main_text(text, containers, said, about).tobytes().decode("utf-8", "replace"),
+            " ".join(clean_text(unescape(title.decode())).split()) or None,
+            (root, link, base),
+        )
+
+    return scanned
+
+
+def _attribute(tag: bytes, wanted: bytes) -> str | None:
+    for name, value in _ATTRIBUTE.findall(tag[:_HEAD_MAX]):
+        if name.lower() == wanted:
+            return clean_text(unescape(value.strip(b"\"'").decode("utf-8", "replace")))
+    return None
 
 
 def _utf8(html: bytes | str, charset: str | None) -> bytes:
     if isinstance(html, str):
         return clean_text(html).encode("utf-8", "replace")
-    if not html.startswith(codecs.BOM_UTF8) and not any(byte in html for byte in _UNLIKE_ASCII):
-        try:
-            html.decode()
-        except UnicodeDecodeError:
-            pass
-        else:
-            refuse_binary(html)
-            return html
+    plain = not any(byte in html for byte in _UNLIKE_ASCII)
+    if plain and (html.isascii() or _is_utf8(html)):
+        refuse_binary(html)
+        return html
     return decode(html, charset).encode("utf-8", "replace")
 
 
-def _title(tree: LexborHTMLParser) -> str | None:
-    element = tree.head.css_first("title") if tree.head is not None else None
-    return None if element is None else " ".join(clean_text(element.text()).split()) or None
-
-
-def _canonical(tree: LexborHTMLParser, url: str | None) -> str | None:
-    for link in tree.head.css("link") if tree.head is not None else ():
-        if "canonical" in (link.attributes.get("rel") or "").lower().split():
-            base = tree.css_first("base[href]")
-            start = base and absolute(base.attributes["href"], url)
-            found = absolute(link.attributes.get("href"), start or url)
-            if found is not None and found.startswith(("http://", "https://")):
-                return clean_text(found)
-    return None
-
-
-def _main_text(body: LexborNode) -> str:
-    never: list[LexborNode] = []
-    beside: list[LexborNode] = []
-    lists: list[LexborNode] = []
-    frames: list[LexborNode] = []
-    kind_of = _KINDS.get
-    for node in body.traverse():
-        kind = kind_of(node.tag or "")
-        if kind == _PASSED:
-            continue
-        if kind == _NEVER:
-            never.append(node)
-        elif kind == _BESIDE:
-            beside.append(node)
-        elif kind == _FRAME:
-            frames.append(node)
-        else:
-            attributes = node.attributes
-            if attributes and is_beside(attributes.items()):
-                beside.append(node)
-            elif kind == _LIST:
-                lists.append(node)
-            elif attributes.get("role") == "main" or attributes.get("id") == "content":
-                frames.append(node)
-    for node in never:
-        node.decompose()
-    scales = _Scales(body)
-    for node in beside:
-        if not scales.is_large(node, scales.chars(node)):
-            node.decompose()
-    scales = _Scales(body)
-    for node in lists:
-        chars = scales.chars(node)
-        if chars == 0 or scales.linked(node) <= _LINK_SHARE * chars:
-            continue
-        if not scales.is_large(node, chars):
-            node.decompose()
-    enough = _ENOUGH * scales.chars(body)
-    main = next((node for node in frames if scales.chars(node) >= enough), body)
-    return main.text(separator="\n", skip_empty=True)
-
-
-class _Scales:
-    """The measures of elements beside those of the page."""
-
-    def __init__(self, body: LexborNode) -> None:
-        self._body = body
-        self._spent = 0
-        self._chars = self.chars(body)
-        self._unlinked: int | None = None
-
-    def chars(self, node: LexborNode) -> int:
-        """Return the characters in ``node``, white space at the ends of texts aside."""
-        if self._spent > MEASURED_MAX:
-            return 0
-        chars = len(node.text(strip=True))
-        self._spent += chars
-        return chars
-
-    def linked(self, node: LexborNode) -> int:
-        """Return how many of them are in links."""
-        return sum([self.chars(link) for link in node.css("a")])
-
-    def is_large(self, node: LexborNode, chars: int) -> bool:
-        """Return whether ``node``, of ``chars`` characters, holds much of the page's own text."""
-        if self._spent > MEASURED_MAX:
-            return True
-        if chars <= _SMALL_SHARE * self._chars:
-            return False
-        if self._unlinked is None:
-            self._unlinked = self._chars - self.linked(self._body)
-        return chars - self.linked(node) > _LARGE_SHARE * self._unlinked
+def _is_utf8(html: bytes) -> bool:
+    if html.startswith(codecs.BOM_UTF8):
+        return False
+    try:
+        html.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

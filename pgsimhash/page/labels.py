@@ -17,7 +17,7 @@ CALL_MAX: Final = 200
 NOTICE_MAX: Final = 400
 """A longer text is no notice about cookies."""
 
-_AD_LABELS: Final = frozenset(
+AD_LABELS: Final = frozenset(
     [
         "advertisement",
         "sponsored",
@@ -69,7 +69,7 @@ _COOKIES: Final = re.compile(
 
 def labels_advertisement(text: str) -> bool:
     """Return whether ``text``, stripped and in lower case, is the label of an advertisement."""
-    return text.strip("[]():- ") in _AD_LABELS
+    return text.strip("[]():- ") in AD_LABELS
 
 
 def calls_to_sign_up(text: str) -> bool:

@@ -25,11 +25,11 @@ BESIDE_TEXT: Final = words("nav aside footer dialog menu")
 PROTECTED: Final = words("html body main article")
 """The tags of what is never taken out."""
 
-_BESIDE_ROLES: Final = words(
+BESIDE_ROLES: Final = words(
     "navigation banner contentinfo complementary search menu menubar dialog alertdialog toolbar"
     " tablist"
 )
-_BESIDE_WORDS: Final = words(
+BESIDE_WORDS: Final = words(
     "ad ads advert adverts advertisement advertisements advertising adsense sponsored sponsor"
     " sponsors outbrain taboola promo promos promotion promoted"
     " comment comments disqus respond"
@@ -42,7 +42,7 @@ _BESIDE_WORDS: Final = words(
     " footer masthead copyright skip"
 )
 # Beside one of these, a word above says where a text is rather than what it is (nav-article).
-_TEXT_WORDS: Final = words("article main body entry story content text page")
+TEXT_WORDS: Final = words("article main body entry story content text page")
 _NAMES_MAX: Final = 1000
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
@@ -59,7 +59,7 @@ def is_beside(attributes: Iterable[tuple[str, str | None]]) -> bool:
                 return True
         elif (
             name == "hidden"
-            or (name == "role" and value in _BESIDE_ROLES)
+            or (name == "role" and value in BESIDE_ROLES)
             or (name == "itemtype" and value and value.rstrip("/").endswith("schema.org/Comment"))
         ):
             return True
@@ -70,6 +70,6 @@ def is_beside(attributes: Iterable[tuple[str, str | None]]) -> bool:
 def _names_beside(value: str) -> bool:
     for name in value.split():
         found = {word.lower() for word in _CAMEL.findall(name)}
-        if found & _BESIDE_WORDS and not found & _TEXT_WORDS:
+        if found & BESIDE_WORDS and not found & TEXT_WORDS:
             return True
     return False

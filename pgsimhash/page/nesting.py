@@ -1,18 +1,13 @@
-"""Tells, from the bytes of a page, whether an HTML5 parser may take quadratic time on it.
+"""Tells, from the bytes of a page, whether its attributes may take a parser quadratic time.
 
-The standard's tree construction walks the stack of open elements for many tags and compares
-every attribute with those before it (WHATWG HTML, sections 13.2.4.2 and 13.2.5.33), so that a
-small page of unclosed tags can keep a parser busy for minutes. Few tags, and few attributes in
-each, bound both.
+A parser compares every attribute of a tag with those before it (WHATWG HTML, section 13.2.5.33),
+so that one tag can keep it busy for minutes.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Final
-
-TAGS_MAX: Final = 10_000
-"""With no more tags than this the walks stay below half a second."""
 
 SMALL: Final = 1 << 16
 """In so few bytes, in bytes, no tag can have enough attributes to matter."""
@@ -27,11 +22,6 @@ _PLAIN_TAG: Final = re.compile(
 )
 _VALUE: Final = re.compile(rb""""[^"]*+"|'[^']*+'""")
 _SEPARATORS: Final = b" \t\n\r\f/\"'"
-
-
-def may_be_slow(source: bytes) -> bool:
-    """Return whether ``source`` (UTF-8) has too many tags, or perhaps a tag of many attributes."""
-    return source.count(b"<") > TAGS_MAX or may_crowd_attributes(source)
 
 
 def may_crowd_attributes(source: bytes) -> bool:

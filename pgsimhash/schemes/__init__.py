@@ -8,6 +8,7 @@ from pgsimhash.schemes.shipped import (
     BLOG_SHINGLES_SCHEME,
     BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,
+    FAST_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "BLOG_SHINGLES_SCHEME",
     "BLOG_WORDS_SCHEME",
     "DEFAULT_SCHEME",
+    "FAST_SCHEME",
     "INTEROP_SCHEME",
     "MAX_BYTES",
     "TEXT_SCHEME",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from pgsimhash.errors import SchemeError, TooShortError
+from pgsimhash.errors import SchemeError
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.page import Article
+from pgsimhash.schemes.voting import Vote, loops_that_pay, too_short
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.tokens import tokenize
 from pgsimhash.votes import vote
@@ -24,15 +24,6 @@ Tokenizer = Callable[[str], Sequence[str]]
 
 Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 """From the tokens of an article, and the article, to its features and their weights."""
-
-
-class Vote(NamedTuple):
-    """What a scheme makes of an article: simhash, sketch, distinct features and tokens."""
-
-    simhash: int
-    sketch: int
-    features: int
-    words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +53,19 @@ class Scheme:
     def vote(self, article: Article) -> Vote:
         """Return the simhash of ``article``.
 
+        If numba is installed (extra ``fast``), words and shingles go through compiled loops once
+        a process has voted on some articles, with the same result.
+
         Raises:
             TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
             InvalidWeightError: the weighting gave a weight that is negative or not finite.
         """
+        loops = loops_that_pay(self.tokenize, self.weigh, self.hash_features)
+        if loops is not None:
+            return loops(article.text, self.min_tokens)
         tokens = self.tokenize(article.text)
         if len(tokens) < self.min_tokens:
-            raise TooShortError(
-                f"the main content has {len(tokens)} words, and a fingerprint takes "
-                f"{self.min_tokens}: fewer would match unrelated pages"
-            )
+            raise too_short(len(tokens), self.min_tokens)
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
