@@ -22,6 +22,7 @@ import pytest
 from psycopg import conninfo, sql
 
 from pgsimhash import Store, connect, migrate, server
+from pgsimhash.schemes import registry
 
 DSN_VARIABLE = "PGSIMHASH_TEST_DSN"
 IMAGE = os.environ.get("PGSIMHASH_TEST_IMAGE", "postgres:18")
@@ -71,6 +72,12 @@ def _embedded(stack: ExitStack) -> str:
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     return server.start(folder)
+
+
+@pytest.fixture(autouse=True)
+def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schemes that a test registers are forgotten after it."""
+    monkeypatch.setattr(registry, "_schemes", dict(registry._schemes))
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,6 @@ from pgsimhash.schemes import (
     ShingleWeights,
     SpotWeights,
     read_text,
-    registry,
 )
 from pgsimhash.sources import SourcePage
 from pgsimhash.tokens import Words, tokenize
@@ -52,12 +51,6 @@ OWN = Scheme(
     hash_features=fnv1a_64,
     min_tokens=5,
 )
-
-
-@pytest.fixture(autouse=True)
-def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is forgotten after it."""
-    monkeypatch.setattr(registry, "_schemes", dict(registry._schemes))
 
 
 def test_the_schemes_that_ship() -> None:
