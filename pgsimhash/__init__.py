@@ -33,6 +33,7 @@ from pgsimhash.errors import (
     TooLargeError,
     TooShortError,
     UnknownLayoutError,
+    UnknownPageError,
     UnknownRuleError,
     UnreadableError,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "TooLargeError",
     "TooShortError",
     "UnknownLayoutError",
+    "UnknownPageError",
     "UnknownRuleError",
     "UnreadableError",
     "Verdict",

@@ -10,6 +10,7 @@ import click
 
 from pgsimhash.cli.admin import migrate, status
 from pgsimhash.cli.evaluate import evaluate
+from pgsimhash.cli.explain import explain_pages
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
@@ -58,6 +59,7 @@ for command in (
     clusters,
     fingerprint,
     compare,
+    explain_pages,
     evaluate,
     status,
     migrate,

@@ -1,0 +1,48 @@
+"""Single pages as the store has them, for explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgsimhash.bits import from_bigint
+from pgsimhash.errors import UnknownPageError
+from pgsimhash.insight.sides import Side, kept_article
+from pgsimhash.sketch import from_bigints
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+
+
+def side(connection: psycopg.Connection[Any], collection: Collection, url: str) -> Side:
+    """Return the present version of a page, to be compared.
+
+    Raises:
+        UnknownPageError: the collection does not have it.
+    """
+    parameters = {"collection_id": collection.collection_id, "url": url}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(query("explained_page"), parameters).fetchone()
+    if row is None:
+        raise unknown_page(collection, url)
+    found, simhash, fetched_at, title, structure, high, low, markdown = row
+    article = kept_article(markdown, title)
+    return Side(
+        from_bigint(simhash),
+        found,
+        title,
+        fetched_at,
+        None if high is None or low is None else from_bigints(high, low),
+        None if structure is None else from_bigint(structure),
+        article,
+        None if article is None else "markdown",
+    )
+
+
+def unknown_page(collection: Collection, url: str) -> UnknownPageError:
+    """Return the error that a collection does not have a URL."""
+    return UnknownPageError(
+        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
+        "given; correct it, name another --collection, or ingest the page first"
+    )

@@ -1,0 +1,52 @@
+"""The store's explanations: why two pages match."""
+
+from __future__ import annotations
+
+from pgsimhash.insight.explanation import TOP, Explanation, explain
+from pgsimhash.insight.sides import Side
+from pgsimhash.layout import get_layout
+from pgsimhash.schemes import get_scheme
+from pgsimhash.store import histories
+from pgsimhash.store.part import Part
+
+
+class Insights(Part):
+    """What is behind the verdicts; nothing is written."""
+
+    def explain(
+        self, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
+    ) -> Explanation:
+        """Explain why two pages match or do not, at which k, and what differs between them.
+
+        Features and the difference of the texts need both texts. A known page has one where the
+        collection keeps Markdown; its features are then computed of that, and the explanation
+        says in how many bits their simhash differs from the page's.
+
+        Args:
+            a: the URL of a known page, of which the present version counts, or a page from
+                elsewhere: ``pgsimhash.insight.sides.read_side`` makes one of HTML,
+                ``Side(simhash)`` of a simhash.
+            b: another one.
+            distance: the k in question; by default the collection's.
+            top: how many features of each page to list.
+
+        Raises:
+            UnknownPageError: the collection does not have the URL.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            SchemeError: the collection's scheme is not registered in this process.
+            StoreError: the database does not answer.
+        """
+        return explain(
+            self._side(a),
+            self._side(b),
+            scheme=get_scheme(self._collection.scheme),
+            layout=get_layout(self._collection.layout),
+            distance=self._distance(distance),
+            top=top,
+        )
+
+    def _side(self, given: str | Side) -> Side:
+        if isinstance(given, Side):
+            return given
+        with self._session.read() as connection:
+            return histories.side(connection, self._collection, given)
