@@ -37,6 +37,7 @@ from pgsimhash.errors import (
     UnknownRuleError,
     UnreadableError,
 )
+from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
 from pgsimhash.schemes import (
@@ -95,6 +96,7 @@ __all__ = [
     "get_scheme",
     "hamming_distance",
     "parse_simhash",
+    "recrawl_hint",
     "register_scheme",
     "scheme_names",
     "simhash",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.explain import explain_pages
 from pgsimhash.cli.groups import clusters, pairs
@@ -60,6 +61,7 @@ for command in (
     fingerprint,
     compare,
     explain_pages,
+    drift,
     evaluate,
     status,
     migrate,

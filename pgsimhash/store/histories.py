@@ -1,4 +1,4 @@
-"""Single pages as the store has them, for explanations."""
+"""Single pages as the store has them, for explanations, and their versions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from psycopg.rows import tuple_row
 
 from pgsimhash.bits import from_bigint
 from pgsimhash.errors import UnknownPageError
+from pgsimhash.insight.drift import Snapshot, Version, as_versions
 from pgsimhash.insight.sides import Side, kept_article
 from pgsimhash.sketch import from_bigints
 from pgsimhash.statements import query
@@ -25,7 +26,7 @@ def side(connection: psycopg.Connection[Any], collection: Collection, url: str) 
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(query("explained_page"), parameters).fetchone()
     if row is None:
-        raise unknown_page(collection, url)
+        raise _unknown_page(collection, url)
     found, simhash, fetched_at, title, structure, high, low, markdown = row
     article = kept_article(markdown, title)
     return Side(
@@ -40,8 +41,34 @@ def side(connection: psycopg.Connection[Any], collection: Collection, url: str) 
     )
 
 
-def unknown_page(collection: Collection, url: str) -> UnknownPageError:
-    """Return the error that a collection does not have a URL."""
+def versions(
+    connection: psycopg.Connection[Any], collection: Collection, url: str, *, markdown: bool
+) -> list[Version]:
+    """Return all versions of a page, the oldest first.
+
+    Raises:
+        UnknownPageError: the collection does not have it.
+    """
+    parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("versions"), parameters).fetchall()
+    if not rows:
+        raise _unknown_page(collection, url)
+    return as_versions(
+        Snapshot(
+            found,
+            from_bigint(simhash),
+            fetched_at,
+            title,
+            None if structure is None else from_bigint(structure),
+            html_bytes,
+            text,
+        )
+        for found, simhash, fetched_at, title, structure, html_bytes, text in rows
+    )
+
+
+def _unknown_page(collection: Collection, url: str) -> UnknownPageError:
     return UnknownPageError(
         f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
         "given; correct it, name another --collection, or ingest the page first"

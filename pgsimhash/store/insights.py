@@ -1,7 +1,8 @@
-"""The store's explanations: why two pages match."""
+"""The store's explanations: why two pages match, and how a page changed."""
 
 from __future__ import annotations
 
+from pgsimhash.insight.drift import Version
 from pgsimhash.insight.explanation import TOP, Explanation, explain
 from pgsimhash.insight.sides import Side
 from pgsimhash.layout import get_layout
@@ -44,6 +45,25 @@ class Insights(Part):
             distance=self._distance(distance),
             top=top,
         )
+
+    def versions(self, url: str, *, markdown: bool = True) -> list[Version]:
+        """Return all versions of a page in the order in which they came, the oldest first.
+
+        Each has its distance to the previous and to the first, and what became of the page:
+        ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
+        same simhash added no version. :func:`pgsimhash.recrawl_hint` makes of them when to come
+        again.
+
+        Args:
+            url: the page.
+            markdown: whether to fetch the Markdown too, where the collection keeps it.
+
+        Raises:
+            UnknownPageError: the collection does not have the URL.
+            StoreError: the database does not answer.
+        """
+        with self._session.read() as connection:
+            return histories.versions(connection, self._collection, url, markdown=markdown)
 
     def _side(self, given: str | Side) -> Side:
         if isinstance(given, Side):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -87,3 +88,24 @@ def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None
         assert store.explain(Side(0), Side(1)).k == 7
         with pytest.raises(InvalidDistanceError):
             store.explain(Side(0), Side(1), distance=8)
+
+
+def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
+    keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))
+    keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))  # unchanged: no version
+    keeping.ingest(url("tide-pools"), page("night-train"))
+    found = keeping.versions(url("tide-pools"))
+    assert [version.change for version in found] == [None, "redesign", "rewritten"]
+    assert [version.number for version in found] == [1, 2, 3]
+    assert found[2].distance_to_first == (found[0].simhash ^ found[2].simhash).bit_count()
+    assert all(version.markdown for version in found)
+    assert not any(v.markdown for v in keeping.versions(url("tide-pools"), markdown=False))
+    with pytest.raises(UnknownPageError):
+        keeping.versions(url("none"))
+
+
+def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
+    newer, older = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    store.add(url("x"), 0, fetched_at=newer)
+    store.add(url("x"), 255, fetched_at=older)
+    assert [version.fetched_at for version in store.versions(url("x"))] == [newer, older]
