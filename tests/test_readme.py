@@ -93,8 +93,8 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
-    shown += commands("pgsimhash explain", "pgsimhash drift")
-    assert len(shown) == 16
+    shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
+    assert len(shown) == 17
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
@@ -102,7 +102,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
     assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
     assert (clone / "report.html").read_text().startswith("<!doctype html>")
-    for page in ("why", "timeline"):
+    for page in ("why", "timeline", "glance"):
         assert (clone / f"{page}.html").read_text().startswith("<!doctype html>")
     assert (clone / "borderline.csv").read_text().startswith("a,b,label")
 

@@ -16,6 +16,7 @@ from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
+from pgsimhash.cli.report import report
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -62,6 +63,7 @@ for command in (
     compare,
     explain_pages,
     drift,
+    report,
     evaluate,
     status,
     migrate,

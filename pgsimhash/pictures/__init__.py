@@ -2,5 +2,6 @@
 
 from pgsimhash.pictures.drifts import drift_page
 from pgsimhash.pictures.explanations import explanation_page
+from pgsimhash.pictures.reports import report_page
 
-__all__ = ["drift_page", "explanation_page"]
+__all__ = ["drift_page", "explanation_page", "report_page"]

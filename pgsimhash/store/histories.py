@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
@@ -54,17 +55,30 @@ def versions(
         rows = cursor.execute(query("versions"), parameters).fetchall()
     if not rows:
         raise _unknown_page(collection, url)
+    return _as_versions(rows)
+
+
+def newest_versions(
+    connection: psycopg.Connection[Any], collection: Collection, url: str, limit: int
+) -> list[Version]:
+    """Return the newest versions of a page, without Markdown; none where it is not known."""
+    parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        return _as_versions(cursor.execute(query("newest_versions"), parameters).fetchall())
+
+
+def _as_versions(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
     return as_versions(
         Snapshot(
-            found,
+            url,
             from_bigint(simhash),
             fetched_at,
             title,
             None if structure is None else from_bigint(structure),
             html_bytes,
-            text,
+            markdown,
         )
-        for found, simhash, fetched_at, title, structure, html_bytes, text in rows
+        for url, simhash, fetched_at, title, structure, html_bytes, markdown in rows
     )
 
 

@@ -1,18 +1,24 @@
-"""The store's explanations: why two pages match, and how a page changed."""
+"""What is behind the verdicts: why pages match, how one changed, a collection at a glance."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pgsimhash.bits import check_distance
+from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.insight.drift import Version
 from pgsimhash.insight.explanation import TOP, Explanation, explain
+from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.insight.sides import Side
-from pgsimhash.layout import get_layout
+from pgsimhash.layout import DISTANCE_MAX, get_layout
 from pgsimhash.schemes import get_scheme
 from pgsimhash.store import histories
 from pgsimhash.store.part import Part
+from pgsimhash.store.reporting import read_report
 
 
 class Insights(Part):
-    """What is behind the verdicts; nothing is written."""
+    """Explanations, histories and reports; nothing is written."""
 
     def explain(
         self, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
@@ -64,6 +70,42 @@ class Insights(Part):
         """
         with self._session.read() as connection:
             return histories.versions(connection, self._collection, url, markdown=markdown)
+
+    def report(
+        self,
+        distance: int | None = None,
+        *,
+        linkage: Linkage = "single",
+        canonical: str | Score | Sequence[str] = "earliest",
+        limits: Limits | None = None,
+    ) -> Report:
+        """Return the collection at a glance: savings, clusters, distances, hosts, changes.
+
+        ``pgsimhash.pictures.report_page`` makes an HTML page of it. Memory is that of
+        :meth:`clusters` and of the biggest cluster; what the report holds is bounded by ``limits``.
+
+        Args:
+            distance: the largest distance of pairs in a cluster; by default the collection's.
+            linkage: as for :meth:`clusters`.
+            canonical: as for :meth:`clusters`.
+            limits: how many clusters, pages, texts, hosts, URLs and versions to show.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            UnknownRuleError: there is no such rule or linkage.
+            StoreError: the database does not answer.
+        """
+        check_linkage(linkage)
+        wanted = self._collection.default_distance if distance is None else distance
+        with self._session.transaction() as connection:
+            return read_report(
+                connection,
+                self._collection,
+                check_distance(wanted, DISTANCE_MAX),
+                linkage,
+                scorer(canonical),
+                limits or Limits(),
+            )
 
     def _side(self, given: str | Side) -> Side:
         if isinstance(given, Side):
