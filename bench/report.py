@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,11 +22,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 import click
 
-from pgsimhash import Store, connect, migrate, server
+from pgsimhash import connect, migrate, server
 from pgsimhash.records import PageRecord
 from pgsimhash.store.writer import write_batch
 
@@ -80,36 +80,42 @@ def main(dsn: str | None, pages: int, output: Path) -> None:
             dsn = server.start(home)
         migrate.upgrade(dsn)
         name = f"bench-{time.time_ns()}"
-        store = stack.enter_context(connect(dsn, collection=name, keep_markdown=True))
+        # In a process of its own, whose memory is not taken for the report's.
+        loader = get_context("spawn").Process(target=load, args=(dsn, name, pages))
         started = time.perf_counter()
-        load(store, pages)
+        loader.start()
+        loader.join()
         print(f"{pages:,} pages generated and stored in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "pgsimhash", "report", "--collection", name, "-o", str(output)],
-            env={**os.environ, "PGSIMHASH_DSN": dsn},
-            capture_output=True,
-            check=True,
-        )
+        command = ["-m", "pgsimhash", "report", "--dsn", dsn, "--collection", name]
+        with subprocess.Popen(
+            [sys.executable, *command, "-o", str(output)], stdout=subprocess.PIPE
+        ) as done:
+            assert done.stdout is not None
+            printed = done.stdout.read()
+            _, status, used = os.wait4(done.pid, 0)
+            done.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - started
-    figures = json.loads(done.stdout)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    figures = json.loads(printed)
     # ru_maxrss: kilobytes, on macOS bytes.
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    megabytes = peak / (1e6 if sys.platform == "darwin" else 1e3)
+    megabytes = used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
     print(f"{seconds:.1f} s, {output.stat().st_size / 1e6:.2f} MB, peak memory {megabytes:.0f} MB")
     print(
         f"{figures['all_clusters']:,} clusters of {figures['clustered_pages']:,} pages, the "
-        f"biggest of {figures['clusters'][0]['pages']:,}; {figures['all_changed']:,} pages with versions; "
-        f"{figures['all_hosts']:,} hosts"
+        f"biggest of {figures['clusters'][0]['pages']:,}; {figures['all_changed']:,} pages with "
+        f"versions; {figures['all_hosts']:,} hosts"
     )
 
 
-def load(store: Store, pages: int) -> None:
+def load(dsn: str, name: str, pages: int) -> None:
     """Store the records, decided as `ingest` would, in batches of a thousand."""
     found = records(pages, random.Random(11))
-    while batch := list(islice(found, 1000)):
-        with store._session.transaction() as connection:
-            write_batch(connection, store._collection, batch, 8)
+    with connect(dsn, collection=name, keep_markdown=True) as store:
+        while batch := list(islice(found, 1000)):
+            with store._session.transaction() as connection:
+                write_batch(connection, store._collection, batch, 8)
 
 
 if __name__ == "__main__":

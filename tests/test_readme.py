@@ -76,7 +76,9 @@ def test_sql(dsn: str) -> None:
     with connect(dsn) as store:
         for _ in store.ingest_many(read_pages([ROOT / "examples" / "pages"])):
             pass
-    near, by_hand, insert = blocks("sql")
+        other = (ROOT / "examples" / "pages" / "night-train.html").read_bytes()
+        store.ingest((ROOT / "examples" / "pages" / "tide-pools.html").as_uri(), other)
+    near, by_hand, insert, history = blocks("sql")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(near).fetchall()
         assert len(rows) > 2
@@ -85,6 +87,9 @@ def test_sql(dsn: str) -> None:
         assert all(bits <= 3 for _, bits in connection.execute(by_hand).fetchall())
         assert connection.execute(by_hand).fetchall()
         assert connection.execute(insert).rowcount == 1
+        moved = [row[2:] for row in connection.execute(history).fetchall() if row[2] is not None]
+        assert len(moved) == 1
+        assert moved[0][0] > 8
 
 
 def test_commands(dsn: str, clone: Path) -> None:

@@ -73,6 +73,8 @@ def explain_pages(
     Features and texts are shown where both pages are files, or known with their Markdown. What is
     computed of Markdown may differ from what was hashed: bits_off says by how many bits.
     """
+    if a == b == "-":
+        raise click.UsageError("stdin can be read once; give one of the pages as a file")
     known = [word for word in (a, b) if _is_url(word)]
     if known or collection is not None:
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:

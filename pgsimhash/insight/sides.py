@@ -12,6 +12,7 @@ from pgsimhash.errors import TooShortError
 from pgsimhash.insight.plain import plain_text
 from pgsimhash.page import Article
 from pgsimhash.schemes import Scheme
+from pgsimhash.schemes.fingerprints import checked_size
 from pgsimhash.urls import check_url
 
 Origin = Literal["page", "markdown"]
@@ -60,8 +61,9 @@ def read_side(
     """Return a page that is at hand, read by ``scheme``.
 
     Raises:
-        PageError: it has no fingerprint (too short, no HTML, ...).
+        PageError: it has no fingerprint (too short, too large, no HTML, ...).
     """
+    checked_size(html)
     if url is not None:
         check_url(url)
     article = scheme.extract(html, url, charset)

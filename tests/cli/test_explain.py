@@ -56,6 +56,8 @@ def test_what_is_neither_page_nor_simhash_is_refused(run: Run) -> None:
     assert done.code == 3
     assert "'wells' is neither a file, nor a URL, nor a simhash" in done.stderr
     assert run("explain", "1", "0", "-o", "/nowhere/x.html").code == 2
+    assert "stdin can be read once" in run("explain", "-", "-").stderr
+    assert run("explain", "1", "0", "--distance", "13").code == 2
 
 
 def test_the_summary_shows_bits_features_and_texts(run: Run, folder: Path) -> None:

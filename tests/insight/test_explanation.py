@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from pgsimhash.errors import InvalidDistanceError, TooShortError
+from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
 from pgsimhash.insight.explanation import explain
 from pgsimhash.insight.plain import plain_text
 from pgsimhash.insight.probes import block_bits, permutation_views
@@ -82,6 +82,13 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
 def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:
     with pytest.raises(InvalidDistanceError):
         explain(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
+
+
+def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
+    with pytest.raises(TooLargeError):
+        read_side(b"x" * 10_000_001, DEFAULT_SCHEME)
+    with pytest.raises(InvalidUrlError):
+        read_side(b"<p>x", DEFAULT_SCHEME, "not a URL")
 
 
 def test_features_only_one_page_has_come_heaviest_first() -> None:
