@@ -76,8 +76,7 @@ def _print(console: Console, versions: list[Version], hint: RecrawlHint) -> None
     console.print(table)
     if len(versions) > _SHOWN:
         console.print(f"(the newest {_SHOWN} of {len(versions):,} versions)")
-    days = hint.interval.total_seconds() / 86_400
     console.print(
-        f"Fetch it again after {days:,.1f} days, on {hint.due_at.isoformat(timespec='minutes')}. "
+        f"Fetch it again after {hint.wait}, on {hint.due_at.isoformat(timespec='minutes')}. "
         f"Known until {hint.known_until.isoformat(timespec='minutes')}."
     )

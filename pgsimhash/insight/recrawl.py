@@ -45,6 +45,15 @@ class RecrawlHint:
     known_from: datetime
     known_until: datetime
 
+    @property
+    def wait(self) -> str:
+        """The interval in words: minutes, hours or days."""
+        minutes = self.interval.total_seconds() / 60
+        for name, length in (("days", 1440), ("hours", 60)):
+            if minutes >= 2 * length:
+                return f"{minutes / length:,.1f} {name}"
+        return f"{minutes:,.1f} minutes"
+
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the interval in seconds."""
         return {

@@ -31,7 +31,6 @@ def drift_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
         versions=versions[-SHOWN:][::-1],
         count=len(versions),
         hint=hint,
-        days=hint.interval.total_seconds() / 86_400,
         changes=CHANGES,
         drawn=timeline(versions),
         differences=_differences(versions),

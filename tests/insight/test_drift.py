@@ -102,6 +102,13 @@ def test_the_interval_stays_between_its_bounds() -> None:
     assert recrawl_hint(versions(0), BEGIN + 9000 * DAY).interval == LONGEST
 
 
+@pytest.mark.parametrize(
+    ("days", "told"), [(30, "30.0 days"), (1.5, "36.0 hours"), (1 / 24, "60.0 minutes")]
+)
+def test_the_interval_is_told_in_a_unit_that_fits(days: float, told: str) -> None:
+    assert recrawl_hint(versions(0), first=days * DAY).wait == told
+
+
 def test_times_without_order_or_beyond_the_calendar_are_no_error() -> None:
     assert recrawl_hint(versions(5, 0, 5, 1)).known_from == BEGIN
     assert recrawl_hint(versions(0, 0, 0)).interval == FIRST

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, connect
@@ -123,3 +124,13 @@ def test_what_no_report_can_be_is_refused(store: Store) -> None:
         store.report(linkage="chain")  # type: ignore[arg-type]
     with pytest.raises(UnknownRuleError, match="'hosts' is 0 or more"):
         Limits(hosts=-1)
+
+
+def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection=connection)
+        store.add("https://a.example/1", 0)
+        before = store.report()
+        store.add("https://a.example/2", 1)
+        assert (before.all_clusters, store.report().all_clusters) == (0, 1)
+        connection.rollback()
