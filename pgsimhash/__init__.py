@@ -34,9 +34,11 @@ from pgsimhash.errors import (
     TooLargeError,
     TooShortError,
     UnknownLayoutError,
+    UnknownPageError,
     UnknownRuleError,
     UnreadableError,
 )
+from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
 from pgsimhash.schemes import (
@@ -83,6 +85,7 @@ __all__ = [
     "TooLargeError",
     "TooShortError",
     "UnknownLayoutError",
+    "UnknownPageError",
     "UnknownRuleError",
     "UnreadableError",
     "Verdict",
@@ -95,6 +98,7 @@ __all__ = [
     "get_scheme",
     "hamming_distance",
     "parse_simhash",
+    "recrawl_hint",
     "register_scheme",
     "scheme_names",
     "simhash",

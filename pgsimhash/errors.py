@@ -108,6 +108,12 @@ class InvalidUrlError(PageError):
     reason = "invalid_url"
 
 
+class UnknownPageError(PageError):
+    """The store does not know the URL."""
+
+    reason = "unknown_page"
+
+
 class StoreError(PgsimhashError):
     """The database cannot be used as it is."""
 

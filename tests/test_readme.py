@@ -76,7 +76,9 @@ def test_sql(dsn: str) -> None:
     with connect(dsn) as store:
         for _ in store.ingest_many(read_pages([ROOT / "examples" / "pages"])):
             pass
-    near, by_hand, insert = blocks("sql")
+        other = (ROOT / "examples" / "pages" / "night-train.html").read_bytes()
+        store.ingest((ROOT / "examples" / "pages" / "tide-pools.html").as_uri(), other)
+    near, by_hand, insert, history = blocks("sql")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(near).fetchall()
         assert len(rows) > 2
@@ -90,6 +92,9 @@ def test_sql(dsn: str) -> None:
         assert sorted(connection.execute(by_hand).fetchall()) == sorted(exact)
         assert exact
         assert connection.execute(insert).rowcount == 1
+        moved = [row[2:] for row in connection.execute(history).fetchall() if row[2] is not None]
+        assert len(moved) == 1
+        assert moved[0][0] > 8
 
 
 def test_commands(dsn: str, clone: Path) -> None:
@@ -98,7 +103,8 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
-    assert len(shown) == 14
+    shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
+    assert len(shown) == 17
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
@@ -106,6 +112,8 @@ def test_commands(dsn: str, clone: Path) -> None:
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
     assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
     assert (clone / "report.html").read_text().startswith("<!doctype html>")
+    for page in ("why", "timeline", "glance"):
+        assert (clone / f"{page}.html").read_text().startswith("<!doctype html>")
     assert (clone / "borderline.csv").read_text().startswith("a,b,label")
 
 

@@ -10,11 +10,14 @@ import click
 
 from pgsimhash.cli.admin import migrate, status
 from pgsimhash.cli.boilerplate import learn_boilerplate
+from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
+from pgsimhash.cli.explain import explain_pages
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
+from pgsimhash.cli.report import report
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -59,6 +62,9 @@ for command in (
     clusters,
     fingerprint,
     compare,
+    explain_pages,
+    drift,
+    report,
     evaluate,
     status,
     migrate,

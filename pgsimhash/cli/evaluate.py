@@ -9,6 +9,7 @@ import click
 from pgsimhash.cli.evaluate_runs import extractor, sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import dsn_option, people, print_json
+from pgsimhash.cli.output import check_folder, output_option, write_text
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
 from pgsimhash.evaluation import NearSample, Score
@@ -19,20 +20,6 @@ from pgsimhash.evaluation.sample import unlabelled_csv
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 _INTERRUPTED = 130
-
-
-def _check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Complain before the work, and not after it, where a file could not be written."""
-    if path is not None and not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {path.parent}; create it", param=option)
-    return path
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise click.FileError(str(path), error.strerror) from error
 
 
 class _WrongLabels(click.ClickException):
@@ -80,7 +67,7 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--borderline",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    callback=_check_folder,
+    callback=check_folder,
     help="With --sample: write pairs around --distance to this CSV file, to be labelled.",
 )
 @click.option(
@@ -91,13 +78,7 @@ class _WrongLabels(click.ClickException):
     help="With --borderline: how many at most.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="With --sample: of chance.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    callback=_check_folder,
-    help="Write an HTML page with pictures here.",
-)
+@output_option
 @click.option(
     "--collection", help="With --sample: take the pages of this collection; there is no PATH."
 )
@@ -162,7 +143,7 @@ def evaluate(
             if shows:
                 print_scores(console, scores, precision)
             if output is not None:
-                _write(
+                write_text(
                     output,
                     labelled_report(
                         source.name, scores, precision, missed.too_short, missed.failures
@@ -184,9 +165,9 @@ def evaluate(
                 print_sample(console, samples)
             if borderline is not None:
                 # Of several schemes the first one's: a person labels pages, not schemes.
-                _write(borderline, unlabelled_csv(samples[0][1].borderline))
+                write_text(borderline, unlabelled_csv(samples[0][1].borderline))
             if output is not None:
-                _write(
+                write_text(
                     output,
                     sample_report(
                         collection or ", ".join(what),

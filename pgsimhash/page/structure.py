@@ -32,6 +32,9 @@ _NAMES: Final = (
 )
 _CONTAINERS: Final = tuple(_NAMES.split())
 
+SAME_TEMPLATE_MAX: Final = 12
+"""Pages of one template are so many bits apart or less as a rule, pages of two templates more."""
+
 DEPTH_MAX: Final = 32
 """How many containers deep a path goes; deeper ones have the path of the last above them."""
 
@@ -39,8 +42,8 @@ DEPTH_MAX: Final = 32
 def structure_simhash(root: HtmlElement) -> int:
     """Return the simhash of the shape of a page, 0 <= x < 2**64.
 
-    Pages of one template are 12 bits apart or less as a rule, pages of two templates more. It
-    says nothing about texts, and two bare pages have the same.
+    Pages of one template are ``SAME_TEMPLATE_MAX`` bits apart or less as a rule, pages of two
+    templates more. It says nothing about texts, and two bare pages have the same.
 
     Args:
         root: the page as it was parsed, with everything in it; it is not changed.

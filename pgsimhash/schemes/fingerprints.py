@@ -75,7 +75,7 @@ def fingerprint(
         TooShortError: the main content has fewer tokens than the scheme asks for.
     """
     recipe = get_scheme(scheme)
-    size = _checked_size(html, max_bytes)
+    size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url)
     article = recipe.extract(html, url, charset)
@@ -96,7 +96,12 @@ def fingerprint(
     )
 
 
-def _checked_size(html: bytes | str, max_bytes: int) -> int:
+def checked_size(html: bytes | str, max_bytes: int = MAX_BYTES) -> int:
+    """Return the size of a page in bytes.
+
+    Raises:
+        TooLargeError: it is larger than ``max_bytes``.
+    """
     size = len(html)
     if size <= max_bytes and isinstance(html, str):
         size = len(html.encode("utf-8", "replace"))

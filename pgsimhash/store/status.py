@@ -11,7 +11,9 @@ from pgsimhash.records import CollectionStatus
 from pgsimhash.statements import query
 
 
-def read_status(connection: psycopg.Connection[Any]) -> list[CollectionStatus]:
-    """Return the figures of every collection, by name."""
+def read_status(
+    connection: psycopg.Connection[Any], collection: str | None = None
+) -> list[CollectionStatus]:
+    """Return the figures of every collection, by name, or of one."""
     with connection.cursor(row_factory=class_row(CollectionStatus)) as cursor:
-        return cursor.execute(query("status")).fetchall()
+        return cursor.execute(query("status"), {"collection": collection}).fetchall()

@@ -19,4 +19,5 @@ CROSS JOIN LATERAL (
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
 ) AS p
+WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name

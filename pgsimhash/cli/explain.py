@@ -1,0 +1,165 @@
+"""The command that says why two pages match or do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pgsimhash.bits import parse_simhash
+from pgsimhash.cli.options import (
+    dsn_option,
+    file_url,
+    people,
+    print_json,
+    read_file,
+    scheme_option,
+)
+from pgsimhash.cli.output import output_option, printable, write_text
+from pgsimhash.cli.work import summary_option
+from pgsimhash.errors import InvalidSimhashError
+from pgsimhash.insight.differences import Difference, Piece
+from pgsimhash.insight.explanation import TOP, Explanation, FeatureList, explain
+from pgsimhash.insight.sides import Side, read_side
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.pictures import explanation_page
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
+from pgsimhash.sketch import TRUSTED_DISTANCE
+from pgsimhash.store import connect
+
+_ROWS = 60
+
+
+@click.command("explain")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    help="The k in question; by default the collection's, else 8.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=TOP,
+    show_default=True,
+    help="How many features of each page to list.",
+)
+@output_option
+@summary_option
+@scheme_option
+@click.option("--collection", help="Whose pages and scheme to use.  [default: default, for URLs]")
+@dsn_option
+def explain_pages(
+    a: str,
+    b: str,
+    distance: int | None,
+    top: int,
+    output: Path | None,
+    summary: bool | None,
+    scheme: str | None,
+    collection: str | None,
+    dsn: str | None,
+) -> None:
+    """Explain why two pages match or do not, at which k, and what differs.
+
+    A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. Prints one
+    JSON line; exits with 1 if a page is not known or has no fingerprint. Without a URL and without
+    --collection no database is asked.
+
+    Features and texts are shown where both pages are files, or known with their Markdown. What is
+    computed of Markdown may differ from what was hashed: bits_off says by how many bits.
+    """
+    if a == b == "-":
+        raise click.UsageError("stdin can be read once; give one of the pages as a file")
+    known = [word for word in (a, b) if _is_url(word)]
+    if known or collection is not None:
+        with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
+            recipe = get_scheme(store.scheme)
+            sides = [word if word in known else _side(word, recipe) for word in (a, b)]
+            found = store.explain(*sides, distance=distance, top=top)
+    else:
+        recipe = get_scheme(scheme or DEFAULT_SCHEME)
+        k = TRUSTED_DISTANCE if distance is None else distance
+        found = explain(_side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top)
+    print_json(found.as_json())
+    console = people()
+    if console.is_terminal if summary is None else summary:
+        print_explanation(console, found)
+    if output is not None:
+        write_text(output, explanation_page(found))
+
+
+def _is_url(word: str) -> bool:
+    return "://" in word and not Path(word).is_file()
+
+
+def _side(word: str, scheme: Scheme) -> Side:
+    if word != "-" and not Path(word).is_file():
+        try:
+            return Side(parse_simhash(word))
+        except InvalidSimhashError as error:
+            raise InvalidSimhashError(
+                f"{word!r} is neither a file, nor a URL, nor a simhash (16 hex digits, 0x..., a "
+                "decimal or base32)"
+            ) from error
+    return read_side(read_file(word), scheme, file_url(word))
+
+
+def print_explanation(console: Console, found: Explanation) -> None:
+    """Print an explanation for people."""
+    for name, side in (("A", found.a), ("B", found.b)):
+        told = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
+        console.print(Text(f"{name}  {printable(' | '.join(told))}"))
+    for own, other in (("a", "b"), ("b", "a")):
+        line = Text("   ")
+        for block in found.blocks:
+            for one, beside in zip(getattr(block, own), getattr(block, other), strict=True):
+                line.append(one, style="" if one == beside else "bold reverse")
+            line.append(" ")
+        console.print(line, soft_wrap=True)
+    console.print(Text(found.sentence))
+    table = Table("permutation", "bits that differ", "finds the pair")
+    for view in found.permutations:
+        sees = "at no k" if view.sees_from is None else f"from k = {view.sees_from}"
+        table.add_row(view.column, str(view.differing), sees)
+    console.print(table)
+    if found.features is not None:
+        _print_features(console, "A", found.features.only_a)
+        _print_features(console, "B", found.features.only_b)
+    if found.difference is not None:
+        _print_difference(console, found.difference)
+
+
+def _print_features(console: Console, name: str, only: FeatureList) -> None:
+    off = ""
+    if only.origin == "markdown" and only.bits_off != 0:
+        far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
+        off = f" (by its Markdown, which is {far})"
+    shown = ", ".join(f"{feature} {weight:.1f}" for feature, weight in only.top)
+    console.print(Text(f"only in {name}{off}: {only.count:,} features: {printable(shown)}"))
+
+
+def _print_difference(console: Console, difference: Difference) -> None:
+    table = Table(show_lines=True)
+    table.add_column("A", overflow="fold")
+    table.add_column("B", overflow="fold")
+    for row in difference.rows[:_ROWS]:
+        if row.kind == "skipped":
+            told = f"({row.skipped:,} equal)"
+            table.add_row(told, told, style="dim")
+        else:
+            table.add_row(_pieces(row.left, "red"), _pieces(row.right, "green"))
+    console.print(table)
+    if len(difference.rows) > _ROWS or difference.cut:
+        console.print("There is more; -o writes an HTML page.")
+
+
+def _pieces(pieces: tuple[Piece, ...], style: str) -> Text:
+    line = Text()
+    for piece in pieces:
+        line.append(printable(piece.text), style=f"bold {style}" if piece.changed else "")
+    return line

@@ -1,0 +1,108 @@
+"""The command that shows a collection at a glance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
+from pgsimhash.cli.output import output_option, printable, write_text
+from pgsimhash.cli.work import summary_option
+from pgsimhash.clusters import LINKAGES, RULES, Linkage
+from pgsimhash.insight.reports import Limits, Report
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.pictures import report_page
+from pgsimhash.store import connect
+
+_LIMITS = Limits()
+
+
+def _limit(name: str, told: str) -> click.Option:
+    return click.Option(
+        [f"--{name}"],
+        type=click.IntRange(min=0),
+        default=getattr(_LIMITS, name),
+        show_default=True,
+        help=f"How many {told} to show.",
+    )
+
+
+@click.command(
+    params=[
+        _limit("clusters", "clusters, the biggest"),
+        _limit("members", "pages of each cluster, those farthest from the canonical one"),
+        _limit("hosts", "hosts, those with the most duplicates"),
+        _limit("urls", "pages that changed, those that changed most"),
+    ]
+)
+@click.option(
+    "--distance",
+    type=click.IntRange(0, DISTANCE_MAX),
+    help="Of the clusters; by default the collection's.",
+)
+@click.option(
+    "--linkage",
+    type=click.Choice(LINKAGES),
+    default="single",
+    show_default=True,
+    help="single follows chains of pairs; with complete all members are within the distance.",
+)
+@click.option(
+    "--canonical",
+    type=click.Choice(list(RULES)),
+    multiple=True,
+    default=["earliest"],
+    show_default=True,
+    help="How the page that stands for a cluster is chosen; again to break ties.",
+)
+@output_option
+@summary_option
+@collection_option
+@dsn_option
+def report(
+    clusters: int,
+    members: int,
+    hosts: int,
+    urls: int,
+    distance: int | None,
+    linkage: Linkage,
+    canonical: tuple[str, ...],
+    output: Path | None,
+    summary: bool | None,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Show a collection: what it saved, its clusters, distances, hosts and changes.
+
+    Prints one JSON line with the figures; with -o also writes one HTML page that needs no network
+    and runs no script, with what differs between the pages of a cluster where the collection
+    keeps Markdown.
+    """
+    limits = Limits(clusters=clusters, members=members, hosts=hosts, urls=urls)
+    with connect(dsn, collection=collection, create=False) as store:
+        found = store.report(distance, linkage=linkage, canonical=canonical, limits=limits)
+    print_json(found.as_json())
+    console = people()
+    if console.is_terminal if summary is None else summary:
+        _print(console, found)
+    if output is not None:
+        write_text(output, report_page(found))
+
+
+def _print(console: Console, found: Report) -> None:
+    status = found.status
+    table = Table("figure", "value", show_header=False)
+    table.columns[1].justify = "right"
+    for name in ("pages", "urls", "duplicates", "simhashes"):
+        table.add_row(name, f"{getattr(status, name):,}")
+    table.add_row("bytes saved", decimal(status.duplicate_bytes))
+    table.add_row("clusters", f"{found.all_clusters:,}")
+    table.add_row("pages beside the canonical ones", f"{found.spare_pages:,}")
+    console.print(table)
+    for cluster in found.clusters[:5]:
+        console.print(Text(f"{cluster.size:,} pages like {printable(cluster.canonical.url)}"))

@@ -1,0 +1,103 @@
+"""One of two pages that are compared: what is known of it, and the features it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from pgsimhash.bits import hamming_distance
+from pgsimhash.errors import TooShortError
+from pgsimhash.insight.plain import plain_text
+from pgsimhash.page import Article
+from pgsimhash.schemes import Scheme
+from pgsimhash.schemes.fingerprints import checked_size
+from pgsimhash.urls import check_url
+
+Origin = Literal["page", "markdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A page to compare; of a bare simhash nothing else is known.
+
+    Attributes:
+        simhash: 0 <= simhash < 2**64.
+        url: where it was found.
+        title: its title.
+        fetched_at: when the store got this version.
+        sketch: 128 bits for a second look; see :mod:`pgsimhash.sketch`.
+        structure: the simhash of its shape.
+        article: its main content: as it was hashed, or made of the Markdown that was kept.
+        origin: which of the two; None without an article.
+    """
+
+    simhash: int
+    url: str | None = None
+    title: str | None = None
+    fetched_at: datetime | None = None
+    sketch: int | None = None
+    structure: int | None = None
+    article: Article | None = None
+    origin: Origin | None = None
+
+
+class Weighted(NamedTuple):
+    """The features of a side.
+
+    ``weights`` maps feature to weight; ``bits_off`` says in how many bits the simhash of these
+    features differs from the page's: 0 where they are what was hashed, None where they are too
+    few to have one.
+    """
+
+    weights: Mapping[str, float]
+    bits_off: int | None
+
+
+def read_side(
+    html: bytes | str, scheme: Scheme, url: str | None = None, charset: str | None = None
+) -> Side:
+    """Return a page that is at hand, read by ``scheme``.
+
+    Raises:
+        PageError: it has no fingerprint (too short, too large, no HTML, ...).
+    """
+    checked_size(html)
+    if url is not None:
+        check_url(url)
+    article = scheme.extract(html, url, charset)
+    voted = scheme.vote(article)
+    return Side(
+        voted.simhash,
+        url,
+        article.title,
+        sketch=voted.sketch,
+        structure=article.structure,
+        article=article,
+        origin="page",
+    )
+
+
+def kept_article(markdown: str | None, title: str | None) -> Article | None:
+    """Return the article that can be made of kept Markdown, if there is any."""
+    if markdown is None:
+        return None
+    return Article(markdown, plain_text(markdown), title, None, None)
+
+
+def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
+    """Return the features of a side by the scheme's own tokenizer and weights, if it has a text.
+
+    Raises:
+        InvalidWeightError: the weighting gave a weight that is negative or not finite.
+    """
+    if side.article is None:
+        return None
+    weights = scheme.weigh(scheme.tokenize(side.article.text), side.article)
+    if side.origin == "page":
+        return Weighted(weights, 0)
+    try:
+        return Weighted(weights, hamming_distance(scheme.vote(side.article).simhash, side.simhash))
+    except TooShortError:
+        return Weighted(weights, None)

@@ -1,0 +1,65 @@
+"""Where the bars of a histogram stand; drawn by ``templates/histogram.html``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+WIDTH: Final = 400
+HEIGHT: Final = 170
+LEFT: Final = 4
+BASE: Final = 130
+_TALLEST: Final = 108
+_FEWEST: Final = 9
+
+
+class Bar(NamedTuple):
+    """A bar: its place and size, the bits it stands for, and how many pages that are."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    bits: int
+    pages: int
+    label: str
+
+    @property
+    def middle(self) -> float:
+        """Where its labels stand."""
+        return round(self.x + self.width / 2, 1)
+
+
+def bars(distances: Mapping[int, int]) -> list[Bar]:
+    """Return a bar for each number of bits from 0 on, heights in proportion.
+
+    Args:
+        distances: number of bits to number of pages.
+    """
+    places = max(_FEWEST, *(bits + 1 for bits in distances)) if distances else _FEWEST
+    step = (WIDTH - 2 * LEFT) / places
+    highest = max(distances.values(), default=0) or 1
+    found = []
+    for bits in range(places):
+        pages = distances.get(bits, 0)
+        height = max(_TALLEST * pages / highest, 2.0) if pages else 0.0
+        found.append(
+            Bar(
+                round(LEFT + bits * step + 1, 1),
+                round(BASE - height, 1),
+                round(step - 2, 1),
+                round(height, 1),
+                bits,
+                pages,
+                _short(pages) if pages else "",
+            )
+        )
+    return found
+
+
+def _short(count: int) -> str:
+    """Return a number in at most four characters."""
+    for unit, name in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count / unit:.{0 if count >= 10 * unit else 1}f}{name}"
+    return str(count)

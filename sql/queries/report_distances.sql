@@ -1,0 +1,6 @@
+-- The versions that duplicated a known page when they came in, by how many bits.
+SELECT distance, count(*) AS pages
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND distance IS NOT NULL
+GROUP BY distance
+ORDER BY distance

@@ -1,0 +1,12 @@
+-- The hosts with the most duplicates; all_hosts counts those with any page.
+SELECT
+    coalesce(host, '') AS host,
+    count(*) AS pages,
+    count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
+    coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint AS duplicate_bytes,
+    count(*) OVER () AS all_hosts
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s
+GROUP BY host
+ORDER BY duplicates DESC, pages DESC, host
+LIMIT %(limit)s

@@ -1,0 +1,50 @@
+"""pgsimhash drift."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.harness import Run
+
+URL = "https://a.example/page"
+
+
+def ingest(run: Run, page: Path) -> None:
+    line = {"url": URL, "html": page.read_text()}
+    assert run("ingest", "-", stdin=json.dumps(line)).code == 0
+
+
+def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -> None:
+    for name in ("wells", "looms", "looms", "wells"):
+        ingest(run, folder / f"{name}.html")
+    done = run("drift", URL)
+    assert done.code == 0
+    *versions, last = done.lines
+    assert [line["change"] for line in versions] == [None, "rewritten", "rewritten"]
+    assert versions[2]["distance_to_first"] == 0
+    assert last["recrawl"]["changes"] == 2
+    assert done.stderr == ""
+
+
+def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) -> None:
+    ingest(run, folder / "wells.html")
+    known = run("drift", URL).lines[-1]["recrawl"]["interval_seconds"]
+    seen = run("drift", URL, "--seen-at", "2126-01-01").lines[-1]["recrawl"]["interval_seconds"]
+    assert (known, seen) == (30 * 86_400, 365 * 86_400)
+
+
+def test_the_table_and_the_picture(run: Run, folder: Path) -> None:
+    for name in ("wells", "looms"):
+        ingest(run, folder / f"{name}.html")
+    done = run("drift", URL, "--summary", "-o", folder / "timeline.html")
+    assert "rewritten" in done.stderr
+    assert "Fetch it again after" in done.stderr
+    assert "<svg" in (folder / "timeline.html").read_text()
+
+
+def test_an_unknown_url_exits_with_1(run: Run, folder: Path) -> None:
+    ingest(run, folder / "wells.html")
+    done = run("drift", "https://a.example/none")
+    assert done.code == 1
+    assert "ingest the page first" in done.stderr

@@ -1,0 +1,38 @@
+"""pgsimhash report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.harness import Run
+
+
+def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    target = folder / "report.html"
+    done = run("report", "-o", target)
+    assert done.code == 0
+    (line,) = done.lines
+    assert (line["pages"], line["duplicates"], line["all_clusters"]) == (3, 1, 1)
+    assert line["clusters"][0]["canonical"].startswith("file:")
+    assert done.stderr == ""
+    page = target.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Near-duplicates in default" in page
+
+
+def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run("report", "--clusters", "0", "--distance", "3", "--canonical", "newest", "--summary")
+    (line,) = done.lines
+    assert (line["clusters"], line["all_clusters"], line["distance"]) == ([], 1, 3)
+    assert "bytes saved" in done.stderr
+
+
+def test_mistakes_are_told_before_the_work(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    assert run("report", "--hosts", "-1").code == 2
+    assert run("report", "-o", "/nowhere/report.html").code == 2
+    unknown = run("report", "--collection", "none")
+    assert unknown.code == 3
+    assert "'none' does not exist" in unknown.stderr
