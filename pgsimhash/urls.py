@@ -27,7 +27,8 @@ def check_url(url: str) -> str:
         raise InvalidUrlError(f"{shown} is not a URL: {error}") from error
     if length > URL_BYTES_MAX:
         raise InvalidUrlError(f"{shown} is longer than {URL_BYTES_MAX} bytes")
-    if any(character.isspace() or not character.isprintable() for character in url):
+    # Of white space only the space itself is printable.
+    if " " in url or not url.isprintable():
         raise InvalidUrlError(f"{shown} holds white space or control characters; percent-encode it")
     if parts.scheme not in _SCHEMES:
         raise InvalidUrlError(f"{shown} is not an absolute http, https or file URL")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pgsimhash.bits import band, hamming_distances
 from pgsimhash.records import PageRecord, Verdict
@@ -80,17 +81,31 @@ def decide(
         if kept:
             limit = distance if match is None else match.distance - 1
             distances = hamming_distances(record.simhash, simhashes[: len(kept)])
-            near = np.flatnonzero(distances.astype(np.int16) <= limit)
-            for at in near[np.argsort(distances[near], kind="stable")].tolist():
-                first, bits = kept[at], int(distances[at])
-                if not verify or verified(bits, record.sketch, first.sketch):
-                    match = KnownMatch(bits, first.page_id, first.url)
-                    break
+            if int(distances.min()) <= limit:
+                nearer = _nearer(record, kept, distances, limit, verify=verify)
+                match = match if nearer is None else nearer
         versions[record.url] = record.simhash
         simhashes[len(kept)] = record.simhash
         kept.append(ArrivedPage(page_id, record.url, record.simhash, record.sketch))
         decisions.append(_stored(record, page_id, match))
     return decisions
+
+
+def _nearer(
+    record: PageRecord,
+    kept: Sequence[ArrivedPage],
+    distances: NDArray[np.uint8],
+    limit: int,
+    *,
+    verify: bool,
+) -> KnownMatch | None:
+    """Return the nearest page within ``limit`` bits that stands, of equals the first."""
+    near = np.flatnonzero(distances <= limit)
+    for at in near[np.argsort(distances[near], kind="stable")].tolist():
+        page, bits = kept[at], int(distances[at])
+        if not verify or verified(bits, record.sketch, page.sketch):
+            return KnownMatch(bits, page.page_id, page.url)
+    return None
 
 
 def _unchanged(record: PageRecord) -> Decision:
