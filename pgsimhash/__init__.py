@@ -19,6 +19,7 @@ from pgsimhash.errors import (
     InvalidHintError,
     InvalidRecipeError,
     InvalidSimhashError,
+    InvalidTimeError,
     InvalidUrlError,
     InvalidWeightError,
     MissingPackageError,
@@ -33,11 +34,13 @@ from pgsimhash.errors import (
     TooLargeError,
     TooShortError,
     UnknownLayoutError,
+    UnknownPageError,
     UnknownRuleError,
+    UnknownRunError,
     UnreadableError,
 )
 from pgsimhash.pairs import Pairs, find_pairs
-from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
+from pgsimhash.records import CollectionStatus, Match, Matches, RunRecord, StoredPage, Verdict
 from pgsimhash.schemes import (
     Fingerprint,
     Scheme,
@@ -61,6 +64,7 @@ __all__ = [
     "InvalidHintError",
     "InvalidRecipeError",
     "InvalidSimhashError",
+    "InvalidTimeError",
     "InvalidUrlError",
     "InvalidWeightError",
     "Match",
@@ -71,6 +75,7 @@ __all__ = [
     "PageError",
     "Pairs",
     "PgsimhashError",
+    "RunRecord",
     "SchemaError",
     "Scheme",
     "SchemeError",
@@ -81,7 +86,9 @@ __all__ = [
     "TooLargeError",
     "TooShortError",
     "UnknownLayoutError",
+    "UnknownPageError",
     "UnknownRuleError",
+    "UnknownRunError",
     "UnreadableError",
     "Verdict",
     "band",

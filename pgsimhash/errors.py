@@ -104,6 +104,12 @@ class InvalidUrlError(PageError):
     reason = "invalid_url"
 
 
+class InvalidTimeError(PageError):
+    """A time names no zone or is in the future, or an age is none."""
+
+    reason = "invalid_time"
+
+
 class StoreError(PgsimhashError):
     """The database cannot be used as it is."""
 
@@ -122,3 +128,11 @@ class SchemaError(StoreError):
 
 class CollectionError(StoreError):
     """The collection is unknown, or its scheme or layout is another than the caller's."""
+
+
+class UnknownRunError(StoreError, LookupError):
+    """No run of the collection has this number, or none is left to undo."""
+
+
+class UnknownPageError(StoreError, LookupError):
+    """The collection has no page at this URL."""

@@ -76,7 +76,7 @@ def test_sql(dsn: str) -> None:
     with connect(dsn) as store:
         for _ in store.ingest_many(read_pages([ROOT / "examples" / "pages"])):
             pass
-    near, by_hand, insert = blocks("sql")
+    near, by_hand, insert, expire = blocks("sql")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(near).fetchall()
         assert len(rows) > 2
@@ -85,15 +85,18 @@ def test_sql(dsn: str) -> None:
         assert all(bits <= 3 for _, bits in connection.execute(by_hand).fetchall())
         assert connection.execute(by_hand).fetchall()
         assert connection.execute(insert).rowcount == 1
+        connection.execute(expire)
 
 
 def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
     shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
+    shown += commands("pgsimhash decide", "pgsimhash expire", "pgsimhash runs")
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
-    assert len(shown) == 14
+    shown += commands("pgsimhash delete", "pgsimhash undo")
+    assert len(shown) == 19
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0

@@ -9,7 +9,9 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
+from pgsimhash.cli.decide import decide
 from pgsimhash.cli.evaluate import evaluate
+from pgsimhash.cli.forget import delete, expire, runs, undo
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
@@ -52,6 +54,7 @@ def main() -> None:
 
 for command in (
     ingest,
+    decide,
     find,
     find_many,
     pairs,
@@ -64,5 +67,9 @@ for command in (
     create,
     plan,
     relayout,
+    runs,
+    undo,
+    delete,
+    expire,
 ):
     main.add_command(command)

@@ -1,20 +1,34 @@
--- For each query simhash the nearest known one; among equals the one whose page came first. A
+-- For each query simhash the nearest known one in some collections; among equals the one whose
+-- page came first. The page has to be on the query's host, as young and as new as asked for. A
 -- match beyond trusted_distance must have a sketch like the query's, where both have one.
 SELECT DISTINCT ON (m.query_number)
-    m.query_number, m.distance, p.page_id, p.url
-FROM pgsimhash.near_duplicates(
-    %(simhashes)s::bigint[], %(distance)s::integer, %(collection)s::text
+    m.query_number, m.distance,
+    CASE WHEN c.collection_id = %(collection_id)s THEN p.page_id END,
+    p.url, p.html_digest
+FROM unnest(%(collection_ids)s::integer[], %(collections)s::text[]) AS c (collection_id, name)
+CROSS JOIN LATERAL pgsimhash.near_duplicates(
+    %(simhashes)s::bigint[], %(distance)s::integer, c.name
 ) AS m
-JOIN unnest(%(sketch_high)s::bigint[], %(sketch_low)s::bigint[])
-    WITH ORDINALITY AS q (sketch_high, sketch_low, query_number) USING (query_number)
+JOIN unnest(
+    %(sketch_high)s::bigint[], %(sketch_low)s::bigint[], %(hosts)s::text[],
+    %(since)s::timestamptz[], %(oldest)s::bigint[]
+) WITH ORDINALITY AS q (sketch_high, sketch_low, host, since, oldest, query_number)
+    USING (query_number)
 LEFT JOIN LATERAL (
-    SELECT page_id, url, sketch_high, sketch_low
+    SELECT page_id, url, html_digest, sketch_high, sketch_low
     FROM pgsimhash.pages
-    WHERE collection_id = %(collection_id)s AND simhash = m.simhash
+    WHERE collection_id = c.collection_id
+        AND simhash = m.simhash
+        AND page_id >= q.oldest
+        AND (q.host IS NULL OR host = q.host)
+        AND (q.since IS NULL OR fetched_at >= q.since)
     ORDER BY page_id
     LIMIT 1
 ) AS p ON true
-WHERE m.distance <= %(trusted_distance)s
-    OR pgsimhash.sketch_distance(p.sketch_high, p.sketch_low, q.sketch_high, q.sketch_low)
-        > %(sketch_distance)s IS NOT TRUE
+WHERE (p.page_id IS NOT NULL OR (q.host IS NULL AND q.since IS NULL AND q.oldest = 0))
+    AND (
+        m.distance <= %(trusted_distance)s
+        OR pgsimhash.sketch_distance(p.sketch_high, p.sketch_low, q.sketch_high, q.sketch_low)
+            > %(sketch_distance)s IS NOT TRUE
+    )
 ORDER BY m.query_number, m.distance, p.page_id NULLS LAST, m.simhash

@@ -1,8 +1,8 @@
 -- The newest version of each URL that is known.
-SELECT u.url, p.simhash
+SELECT u.url, p.page_id, p.simhash
 FROM unnest(%(urls)s::text[]) AS u (url)
 CROSS JOIN LATERAL (
-    SELECT simhash
+    SELECT page_id, simhash
     FROM pgsimhash.pages
     WHERE collection_id = %(collection_id)s AND url = u.url
     ORDER BY page_id DESC

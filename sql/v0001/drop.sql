@@ -1,3 +1,9 @@
+DROP PROCEDURE pgsimhash.expire(text, interval, integer);
+
+DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
+
+DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz);
+
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
 DROP FUNCTION pgsimhash.simhash_slice(text, integer, integer);
@@ -17,6 +23,10 @@ DROP FUNCTION pgsimhash.masks(integer, integer);
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
+
+DROP TABLE pgsimhash.runs;
+
+DROP TABLE pgsimhash.sightings;
 
 DROP TABLE pgsimhash.pages;
 
