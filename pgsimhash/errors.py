@@ -136,3 +136,7 @@ class UnknownRunError(StoreError, LookupError):
 
 class UnknownPageError(StoreError, LookupError):
     """The collection has no page at this URL."""
+
+
+class MarkError(PgsimhashError, ValueError):
+    """A mark is about one URL only, or contradicts other marks."""

@@ -53,7 +53,8 @@ class Verdict:
 
     ``reason`` is a short stable code. ``first_seen``: nothing near is known, in the scope asked
     for. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
-    same simhash. ``within_distance``: it is some bits away. ``unchanged``: this URL is known with
+    same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so,
+    and it may be any number of bits away. ``unchanged``: this URL is known with
     this very simhash; it is ``identical`` to itself and adds nothing. A page that was not stored
     has its ``PageError.reason``.
     """

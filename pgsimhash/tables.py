@@ -178,3 +178,17 @@ runs = Table(
     Index("runs_collection_idx", "collection_id", "run_id"),
     comment="Every run that added pages, with what it did; finished_at is its last batch so far.",
 )
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("mark_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("url_a", Text, nullable=False),
+    Column("url_b", Text, nullable=False),
+    Column("same", Boolean, nullable=False),
+    Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index("marks_url_a_idx", "collection_id", "url_a"),
+    Index("marks_url_b_idx", "collection_id", "url_b"),
+    comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
+)

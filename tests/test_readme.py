@@ -95,8 +95,8 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
-    shown += commands("pgsimhash delete", "pgsimhash undo")
-    assert len(shown) == 19
+    shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
+    assert len(shown) == 20
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0

@@ -16,6 +16,7 @@ from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
+from pgsimhash.cli.marks import mark, marks, unmark
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -71,5 +72,8 @@ for command in (
     undo,
     delete,
     expire,
+    mark,
+    marks,
+    unmark,
 ):
     main.add_command(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -10,48 +10,44 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import band, hamming_distances
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.bits import hamming_distance, hamming_distances
+from pgsimhash.marks import UNMARKED, MarksOf
+from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
+from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
 from pgsimhash.terms import Terms
 from pgsimhash.urls import host_of
 
 
 class Look(NamedTuple):
-    """What the store is asked: a simhash, and what else the original must meet."""
+    """What the store is asked: a simhash, and what else the original must meet.
+
+    ``apart`` are the URLs that ``url`` was marked different from.
+    """
 
     simhash: int
     sketch: int | None = None
     host: str | None = None
     since: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KnownMatch:
-    """The nearest simhash in the store and the page that brought it first, if any.
-
-    ``page_id`` is None for a page of another collection too.
-    """
-
-    distance: int
-    page_id: int | None
-    url: str | None
-    html_digest: bytes | None = None
+    apart: tuple[str, ...] = ()
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KnownVersion:
-    """The present version of a URL."""
+    """The present version of a URL, and the id of the first one."""
 
     page_id: int
     simhash: int
+    first_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivedPage:
     """A page that another writer stored after the store was asked for ``KnownMatch``.
 
-    ``own`` says whether it is in the collection that is written to.
+    ``own`` says whether it is in the collection that is written to; ``original`` is the URL that
+    it duplicates.
     """
 
     page_id: int
@@ -61,31 +57,20 @@ class ArrivedPage:
     html_digest: bytes | None = None
     fetched_at: datetime | None = None
     own: bool = True
+    original: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A verdict, and what becomes of it in the store.
-
-    ``page_id`` and ``duplicate_of`` are the ids of the row to be stored and of its original;
-    ``seen`` is the row of the version that was met again instead.
-    """
-
-    record: PageRecord
-    verdict: Verdict
-    page_id: int | None
-    duplicate_of: int | None
-    seen: int | None = None
-
-
-def look_for(record: PageRecord, terms: Terms, now: datetime) -> Look:
+def look_for(record: PageRecord, terms: Terms, now: datetime, marks: Mapping[str, MarksOf]) -> Look:
     """Return what to ask the store about a record; ``now`` is when it came, if it says nothing."""
     age = terms.max_age
+    apart = marks.get(record.url, UNMARKED).different
     return Look(
         record.simhash,
         record.sketch if terms.verify else None,
         host_of(record.url) if terms.scope == "host" else None,
         None if age is None else (record.fetched_at or now) - age,
+        apart,
+        record.url if apart else None,
     )
 
 
@@ -97,6 +82,7 @@ def decide(
     arrived: Sequence[ArrivedPage],
     terms: Terms,
     now: datetime,
+    marks: Mapping[str, MarksOf],
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
 
@@ -105,11 +91,12 @@ def decide(
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
-        present: the present version of each known URL.
+        present: the present version of each known URL, of those that marks join to it as well.
         nearest: what :func:`look_for` asks, to the nearest match in the store.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
         terms: what makes a duplicate.
         now: when the pages were fetched that do not say when.
+        marks: what people said about the pages.
     """
     versions = dict(present)
     kept = _Kept(arrived, len(records))
@@ -117,11 +104,12 @@ def decide(
     for record, page_id in zip(records, page_ids, strict=True):
         version = versions.get(record.url)
         if version is not None and version.simhash == record.simhash:
-            decisions.append(_unchanged(record, version.page_id))
+            decisions.append(unchanged(record, version.page_id))
             continue
-        look = look_for(record, terms, now)
-        match = kept.nearer(look, terms, nearest.get(look))
-        versions[record.url] = KnownVersion(page_id, record.simhash)
+        look = look_for(record, terms, now, marks)
+        match = _marked_same(record, versions, marks) or kept.nearer(look, terms, nearest.get(look))
+        first = page_id if version is None else version.first_id
+        versions[record.url] = KnownVersion(page_id, record.simhash, first)
         kept.add(
             ArrivedPage(
                 page_id,
@@ -130,9 +118,10 @@ def decide(
                 record.sketch,
                 record.html_digest,
                 record.fetched_at or now,
+                original=None if match is None else match.url,
             )
         )
-        decisions.append(_stored(record, page_id, match))
+        decisions.append(stored(record, page_id, match))
     return decisions
 
 
@@ -162,60 +151,28 @@ class _Kept:
         return known
 
 
+def _marked_same(
+    record: PageRecord, versions: Mapping[str, KnownVersion], marks: Mapping[str, MarksOf]
+) -> KnownMatch | None:
+    """Return the page known first of those marked the same, if it was known before this one."""
+    own = versions.get(record.url)
+    known = [
+        (versions[url].first_id, url)
+        for url in marks.get(record.url, UNMARKED).same
+        if url in versions and (own is None or versions[url].first_id < own.first_id)
+    ]
+    if not known:
+        return None
+    url = min(known)[1]
+    bits = hamming_distance(record.simhash, versions[url].simhash)
+    return KnownMatch(bits, versions[url].page_id, url, marked=True)
+
+
 def _counts(page: ArrivedPage, bits: int, look: Look, terms: Terms) -> bool:
     return (
         (page.own or terms.scope == "global")
         and (look.host is None or host_of(page.url) == look.host)
         and (look.since is None or page.fetched_at is None or page.fetched_at >= look.since)
+        and (page.url == look.url or not {page.url, page.original} & set(look.apart))
         and (not terms.verify or verified(bits, look.sketch, page.sketch))
     )
-
-
-def count_verdicts(decisions: Iterable[Decision]) -> tuple[int, int, int]:
-    """Return how many pages are new, duplicates, and unchanged."""
-    made = list(decisions)
-    unchanged = sum(decision.seen is not None for decision in made)
-    new = sum(decision.verdict.verdict == "new" for decision in made)
-    return new, len(made) - new - unchanged, unchanged
-
-
-def _unchanged(record: PageRecord, seen: int) -> Decision:
-    verdict = Verdict(
-        record.url,
-        "identical",
-        "unchanged",
-        simhash=record.simhash,
-        distance=0,
-        duplicate_of=record.url,
-        html_bytes=record.html_bytes,
-    )
-    return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
-
-
-def _stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decision:
-    if match is None:
-        verdict = Verdict(
-            record.url,
-            "new",
-            "first_seen",
-            simhash=record.simhash,
-            html_bytes=record.html_bytes,
-        )
-        return Decision(record, verdict, page_id, duplicate_of=None)
-    verdict = Verdict(
-        record.url,
-        "identical" if band(match.distance) == "identical" else "near",
-        _reason(record, match),
-        simhash=record.simhash,
-        distance=match.distance,
-        duplicate_of=match.url,
-        html_bytes=record.html_bytes,
-    )
-    return Decision(record, verdict, page_id, match.page_id)
-
-
-def _reason(record: PageRecord, match: KnownMatch) -> str:
-    if match.distance:
-        return "within_distance"
-    same = record.html_digest is not None and record.html_digest == match.html_digest
-    return "same_bytes" if same else "same_simhash"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
+from psycopg.types.json import Jsonb
 
 from pgsimhash.bits import check_distance, from_bigint, to_bigint
 from pgsimhash.layout import get_layout
+from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_bigints, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, sibling_collections
-from pgsimhash.store.decisions import ArrivedPage, KnownMatch, KnownVersion, Look, look_for
+from pgsimhash.store.decisions import ArrivedPage, KnownVersion, Look, look_for
+from pgsimhash.store.verdicts import KnownMatch
 from pgsimhash.terms import Terms
 
 
@@ -62,24 +65,42 @@ def arrived_since(
     connection: psycopg.Connection[Any], reach: Reach, newest: Sequence[int]
 ) -> list[ArrivedPage]:
     """Return the pages stored after the ones that were the newest."""
+    arrived: list[ArrivedPage] = []
+    # One statement each: only for a constant does the planner know that few pages are newer.
+    for one, newest_page in zip(reach.compared, newest, strict=True):
+        arrived += _arrived(connection, reach, one, newest_page)
+    return sorted(arrived, key=lambda page: page.page_id)
+
+
+def _arrived(
+    connection: psycopg.Connection[Any], reach: Reach, compared: Collection, newest_page: int
+) -> list[ArrivedPage]:
+    parameters = {
+        "collection_id": reach.collection.collection_id,
+        "compared_id": compared.collection_id,
+        "newest_page": newest_page,
+    }
     with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(
-            query("arrived_pages"), {**reach.scope, "newest_pages": list(newest)}
-        ).fetchall()
+        rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
     return [
-        ArrivedPage(page_id, url, from_bigint(simhash), _sketch(*halves), digest, fetched_at, own)
-        for page_id, url, simhash, digest, fetched_at, own, *halves in rows
+        ArrivedPage(page_id, url, from_bigint(simhash), _sketch(*halves), *others)
+        for page_id, url, simhash, high, low, *others in rows
+        for halves in [(high, low)]
     ]
 
 
 def present_versions(
-    connection: psycopg.Connection[Any], reach: Reach, records: Iterable[PageRecord]
+    connection: psycopg.Connection[Any], reach: Reach, urls: Iterable[str]
 ) -> dict[str, KnownVersion]:
     """Return the present version of each URL that is known."""
-    urls = list({record.url for record in records})
     with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("present_versions"), {**reach.scope, "urls": urls}).fetchall()
-    return {url: KnownVersion(page_id, from_bigint(simhash)) for url, page_id, simhash in rows}
+        rows = cursor.execute(
+            query("present_versions"), {**reach.scope, "urls": list(set(urls))}
+        ).fetchall()
+    return {
+        url: KnownVersion(page_id, from_bigint(simhash), first)
+        for url, page_id, simhash, first in rows
+    }
 
 
 def nearest_matches(
@@ -88,9 +109,10 @@ def nearest_matches(
     records: Sequence[PageRecord],
     terms: Terms,
     now: datetime,
+    marks: Mapping[str, MarksOf],
 ) -> dict[Look, KnownMatch]:
     """Return the nearest match in the store for each thing to ask about the records."""
-    looks = list(dict.fromkeys(look_for(record, terms, now) for record in records))
+    looks = list(dict.fromkeys(look_for(record, terms, now, marks) for record in records))
     high, low = split_sketches(look.sketch for look in looks)
     parameters = {
         **reach.scope,
@@ -100,6 +122,8 @@ def nearest_matches(
         "hosts": [look.host for look in looks],
         "since": [look.since for look in looks],
         "oldest": _oldest(connection, reach, looks, terms.newest),
+        "urls": [look.url for look in looks],
+        "apart": [Jsonb(list(look.apart)) if look.apart else None for look in looks],
         "distance": terms.distance,
         "trusted_distance": TRUSTED_DISTANCE,
         "sketch_distance": SAME_BITS_MAX,

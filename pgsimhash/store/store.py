@@ -13,13 +13,14 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.collection import open_collection
 from pgsimhash.store.grouping import Groups
 from pgsimhash.store.lookups import Lookups
+from pgsimhash.store.marking import Marking
 from pgsimhash.store.relayout import Progress, relayout
 from pgsimhash.store.removal import Removal
 from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Removal, Groups):
+class Store(Lookups, Writes, Removal, Marking, Groups):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
+from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, lock_collections
-from pgsimhash.store.decisions import Decision, count_verdicts, decide
+from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import (
     arrived_since,
     nearest_matches,
@@ -24,10 +25,15 @@ from pgsimhash.store.judging import (
     reach_of,
     split_sketches,
 )
+from pgsimhash.store.marking import marks_of
 from pgsimhash.store.runs import Run
+from pgsimhash.store.verdicts import Decision, count_verdicts
 from pgsimhash.terms import Terms
 
 _BATCH: Final = 10_000
+
+_BEYOND: Final = 1 << 63
+"""Above all ids of pages: the ids that a dry run gives out."""
 
 
 def write_batch(
@@ -53,13 +59,14 @@ def write_batch(
     now = datetime.now(UTC)
     reach = reach_of(connection, collection, terms)
     newest = newest_pages(connection, reach)
-    nearest = nearest_matches(connection, reach, records, terms, now)
+    marks = marks_of(connection, collection, (record.url for record in records))
+    nearest = nearest_matches(connection, reach, records, terms, now, marks)
     lock_collections(connection, reach.compared)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
-    present = present_versions(connection, reach, records)
-    decisions = decide(records, page_ids, present, nearest, arrived, terms, now)
+    present = present_versions(connection, reach, _urls(records, marks))
+    decisions = decide(records, page_ids, present, nearest, arrived, terms, now, marks)
     _insert(
         connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
     )
@@ -83,10 +90,18 @@ def judge_batch(
         return []
     now = datetime.now(UTC)
     reach = reach_of(connection, collection, terms)
-    nearest = nearest_matches(connection, reach, records, terms, now)
-    present = present_versions(connection, reach, records)
-    decisions = decide(records, range(len(records)), present, nearest, [], terms, now)
+    marks = marks_of(connection, collection, (record.url for record in records))
+    nearest = nearest_matches(connection, reach, records, terms, now, marks)
+    present = present_versions(connection, reach, _urls(records, marks))
+    page_ids = range(_BEYOND, _BEYOND + len(records))
+    decisions = decide(records, page_ids, present, nearest, [], terms, now, marks)
     return [made.verdict for made in decisions]
+
+
+def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf]) -> list[str]:
+    """The URLs whose present versions matter: the batch's, and what they are marked the same as."""
+    said = [url for marked in marks.values() for url in marked.same]
+    return [record.url for record in records] + said
 
 
 def add_simhashes(

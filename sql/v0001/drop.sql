@@ -2,6 +2,12 @@ DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
 DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
 
+DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
+
+DROP FUNCTION pgsimhash.unmark(text, text, text);
+
+DROP FUNCTION pgsimhash.marked_same(text, text);
+
 DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz);
 
 DROP FUNCTION pgsimhash.count_simhashes(text);
@@ -23,6 +29,8 @@ DROP FUNCTION pgsimhash.masks(integer, integer);
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
+
+DROP TABLE pgsimhash.marks;
 
 DROP TABLE pgsimhash.runs;
 

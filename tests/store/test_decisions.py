@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store import decisions
-from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, KnownVersion, Look
+from pgsimhash.store.decisions import ArrivedPage, KnownVersion, Look
+from pgsimhash.store.verdicts import Decision, KnownMatch
 from pgsimhash.terms import Terms
 
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
@@ -24,7 +25,7 @@ def decide(
     verify: bool = True,
 ) -> list[Decision]:
     terms = Terms(distance, verify)
-    return decisions.decide(records, page_ids, present, nearest, arrived, terms, NOW)
+    return decisions.decide(records, page_ids, present, nearest, arrived, terms, NOW, {})
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:
@@ -106,7 +107,7 @@ def test_an_unchanged_page_is_not_stored_again() -> None:
     made = decide(
         batch(("a", 7)),
         [50],
-        {"a": KnownVersion(3, 7)},
+        {"a": KnownVersion(3, 7, 3)},
         known_near({7: KnownMatch(0, 3, "earlier")}),
         [],
         3,
@@ -120,7 +121,7 @@ def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -
     made = decide(
         batch(("a", 8), ("a", 8)),
         [50, 51],
-        {"a": KnownVersion(3, 7)},
+        {"a": KnownVersion(3, 7, 3)},
         known_near({8: KnownMatch(4, 3, "a")}),
         [],
         8,
