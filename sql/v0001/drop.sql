@@ -1,3 +1,8 @@
+DROP FUNCTION pgsimhash.nearest(
+    integer, integer[], text[], bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    jsonb[], text[], integer, integer, integer
+);
+
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
 DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
