@@ -29,7 +29,9 @@ import click
 
 from pgsimhash import connect, migrate, server
 from pgsimhash.records import PageRecord
+from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
+from pgsimhash.terms import Terms
 
 _WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -113,9 +115,10 @@ def load(dsn: str, name: str, pages: int) -> None:
     """Store the records, decided as `ingest` would, in batches of a thousand."""
     found = records(pages, random.Random(11))
     with connect(dsn, collection=name, keep_markdown=True) as store:
+        run = draw_run(store._session.connection, "bench")
         while batch := list(islice(found, 1000)):
             with store._session.transaction() as connection:
-                write_batch(connection, store._collection, batch, 8)
+                write_batch(connection, store._collection, batch, Terms(8), run)
 
 
 if __name__ == "__main__":

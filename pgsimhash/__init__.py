@@ -20,8 +20,10 @@ from pgsimhash.errors import (
     InvalidHintError,
     InvalidRecipeError,
     InvalidSimhashError,
+    InvalidTimeError,
     InvalidUrlError,
     InvalidWeightError,
+    MarkError,
     MissingPackageError,
     NoServerError,
     NotHtmlError,
@@ -36,11 +38,12 @@ from pgsimhash.errors import (
     UnknownLayoutError,
     UnknownPageError,
     UnknownRuleError,
+    UnknownRunError,
     UnreadableError,
 )
 from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
-from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage, Verdict
+from pgsimhash.records import CollectionStatus, Match, Matches, RunRecord, StoredPage, Verdict
 from pgsimhash.schemes import (
     Fingerprint,
     Scheme,
@@ -65,8 +68,10 @@ __all__ = [
     "InvalidHintError",
     "InvalidRecipeError",
     "InvalidSimhashError",
+    "InvalidTimeError",
     "InvalidUrlError",
     "InvalidWeightError",
+    "MarkError",
     "Match",
     "Matches",
     "MissingPackageError",
@@ -75,6 +80,7 @@ __all__ = [
     "PageError",
     "Pairs",
     "PgsimhashError",
+    "RunRecord",
     "SchemaError",
     "Scheme",
     "SchemeError",
@@ -87,6 +93,7 @@ __all__ = [
     "UnknownLayoutError",
     "UnknownPageError",
     "UnknownRuleError",
+    "UnknownRunError",
     "UnreadableError",
     "Verdict",
     "band",

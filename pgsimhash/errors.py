@@ -114,6 +114,12 @@ class UnknownPageError(PageError):
     reason = "unknown_page"
 
 
+class InvalidTimeError(PageError):
+    """A time names no zone or is in the future, or an age is none."""
+
+    reason = "invalid_time"
+
+
 class StoreError(PgsimhashError):
     """The database cannot be used as it is."""
 
@@ -132,3 +138,11 @@ class SchemaError(StoreError):
 
 class CollectionError(StoreError):
     """The collection is unknown, or its scheme or layout is another than the caller's."""
+
+
+class UnknownRunError(StoreError, LookupError):
+    """No run of the collection has this number, or none is left to undo."""
+
+
+class MarkError(PgsimhashError, ValueError):
+    """A mark is about one URL only, or contradicts other marks."""

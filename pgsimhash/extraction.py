@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import signal
 import sys
@@ -44,11 +45,19 @@ def extract(
         canonical_url=_short_url(made.canonical_url),
         language=made.language,
         features=made.features,
+        words=made.words,
         html_bytes=made.html_bytes,
+        html_digest=html_digest(page.html),
         structure=made.structure,
         sketch=made.sketch,
         markdown=made.markdown,
     )
+
+
+def html_digest(html: bytes | str) -> bytes:
+    """Return the first 16 bytes of the SHA-256 of a page; text counts as UTF-8."""
+    data = html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html
+    return hashlib.sha256(data).digest()[:16]
 
 
 def _short_url(url: str | None) -> str | None:

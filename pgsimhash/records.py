@@ -29,6 +29,8 @@ class PageRecord:
     structure: int | None = None
     sketch: int | None = None
     markdown: str | None = None
+    words: int | None = None
+    html_digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,17 @@ class PageFailure:
 class Verdict:
     """What the store decided about one page.
 
-    ``new``: nothing within the distance was known. ``identical`` (0-3 bits) and ``near`` (4-8
-    bits): ``duplicate_of`` is the URL of the nearest known page, ``distance`` bits away (None
+    ``new``: nothing within the distance was known. ``identical`` (0-3 bits) and ``near`` (4 bits
+    and more): ``duplicate_of`` is the URL of the nearest known page, ``distance`` bits away (None
     where its simhash came in without a page). ``too_short`` and ``failed``: nothing was stored,
-    ``detail`` says why. ``reason`` is a short stable code:
-    ``first_seen``, ``same_simhash``, ``within_distance`` or ``unchanged``, and for a page that was
-    not stored its ``PageError.reason``. A page whose URL is known with this
-    very simhash is ``identical`` to itself with the reason ``unchanged``, and adds nothing.
+    ``detail`` says why.
+
+    ``reason`` is a short stable code. ``first_seen``: nothing near is known, in the scope asked
+    for. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
+    same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so,
+    and it may be any number of bits away. ``unchanged``: this URL is known with
+    this very simhash; it is ``identical`` to itself and adds nothing. A page that was not stored
+    has its ``PageError.reason``.
     """
 
     url: str
@@ -61,6 +67,11 @@ class Verdict:
     duplicate_of: str | None = None
     detail: str | None = None
     html_bytes: int | None = None
+
+    @property
+    def keep(self) -> bool:
+        """Whether the page says something that no known page says."""
+        return self.verdict == "new"
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
@@ -111,6 +122,7 @@ class StoredPage:
     """The present version of a page, as the store keeps it.
 
     ``duplicate_of`` is the URL of the page it was found to duplicate, ``distance`` bits away;
+    ``seen_at`` is when this version was last met, ``run_id`` the run that brought it;
     ``structure`` the simhash of its shape; ``markdown`` its main content, where the collection
     keeps that.
     """
@@ -127,6 +139,8 @@ class StoredPage:
     distance: int | None
     structure: int | None
     markdown: str | None
+    seen_at: datetime
+    run_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +160,33 @@ class CollectionStatus:
     duplicates: int
     duplicate_bytes: int
     simhashes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What one run did: how many pages it brought, and what became of them.
+
+    ``finished_at`` is its last batch so far; ``pages`` are new, duplicates or unchanged.
+    """
+
+    run_id: int
+    what: str
+    started_at: datetime
+    finished_at: datetime
+    pages: int
+    new: int
+    duplicates: int
+    unchanged: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, times in ISO 8601."""
+        return {
+            "run": self.run_id,
+            "what": self.what,
+            "started_at": self.started_at.isoformat(),
+            "finished_at": self.finished_at.isoformat(),
+            "pages": self.pages,
+            "new": self.new,
+            "duplicates": self.duplicates,
+            "unchanged": self.unchanged,
+        }

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
@@ -119,11 +120,18 @@ pages = Table(
     ),
     Column("simhash", BigInteger, nullable=False),
     Column("fetched_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("run_id", BigInteger),
     Column("title", Text),
     Column("canonical_url", Text),
     Column("language", Text),
     Column("features", Integer),
+    Column("words", Integer),
     Column("html_bytes", Integer),
+    Column(
+        "html_digest",
+        LargeBinary,
+        comment="The first 16 bytes of the SHA-256 of the page as it came.",
+    ),
     Column("structure", BigInteger),
     Column("sketch_high", BigInteger),
     Column("sketch_low", BigInteger),
@@ -133,6 +141,7 @@ pages = Table(
     PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
     Index("pages_url_idx", "collection_id", "url", "page_id"),
     Index("pages_simhash_idx", "collection_id", "simhash", "page_id"),
+    Index("pages_host_idx", "collection_id", "host", "page_id"),
     Index(
         "pages_duplicate_of_idx",
         "collection_id",
@@ -140,4 +149,46 @@ pages = Table(
         postgresql_where=text("duplicate_of IS NOT NULL"),
     ),
     comment="Every version of every page, with its simhash and the page it duplicates.",
+)
+
+sightings = Table(
+    "sightings",
+    metadata,
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("page_id", BigInteger, nullable=False),
+    Column("seen_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("collection_id", "page_id", name="sightings_pkey"),
+    comment="When versions were last met again unchanged; those that never were have no row.",
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", BigInteger, Identity(), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("what", Text, nullable=False),
+    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("finished_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    *(
+        Column(figure, BigInteger, nullable=False, server_default=text("0"))
+        for figure in ("pages", "new", "duplicates", "unchanged")
+    ),
+    Column("first_page", BigInteger),
+    Column("last_page", BigInteger),
+    Index("runs_collection_idx", "collection_id", "run_id"),
+    comment="Every run that added pages, with what it did; finished_at is its last batch so far.",
+)
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("mark_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("url_a", Text, nullable=False),
+    Column("url_b", Text, nullable=False),
+    Column("same", Boolean, nullable=False),
+    Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index("marks_url_a_idx", "collection_id", "url_a"),
+    Index("marks_url_b_idx", "collection_id", "url_b"),
+    comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
 )

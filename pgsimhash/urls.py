@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,6 +12,14 @@ URL_BYTES_MAX: Final = 2048
 """The longest URL the store indexes, in bytes of UTF-8."""
 
 _SCHEMES: Final = frozenset({"http", "https", "file"})
+
+_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of an absolute URL in lower case, as the column ``pages.host`` has it."""
+    found = _HOST.match(url)
+    return None if found is None else found[1].lower()
 
 
 def check_url(url: str) -> str:

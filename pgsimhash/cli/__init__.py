@@ -10,13 +10,16 @@ import click
 
 from pgsimhash.cli.admin import migrate, status
 from pgsimhash.cli.boilerplate import learn_boilerplate
+from pgsimhash.cli.decide import decide
 from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.explain import explain_pages
+from pgsimhash.cli.forget import delete, expire, runs, undo
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
+from pgsimhash.cli.marks import mark, marks, unmark
 from pgsimhash.cli.report import report
 from pgsimhash.errors import PageError, PgsimhashError
 
@@ -56,6 +59,7 @@ def main() -> None:
 
 for command in (
     ingest,
+    decide,
     find,
     find_many,
     pairs,
@@ -72,5 +76,12 @@ for command in (
     plan,
     relayout,
     learn_boilerplate,
+    runs,
+    undo,
+    delete,
+    expire,
+    mark,
+    marks,
+    unmark,
 ):
     main.add_command(command)

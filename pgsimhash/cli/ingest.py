@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Unpack
 
 import click
 
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     collection_option,
-    distance_option,
     dsn_option,
     people,
     print_json,
     scheme_option,
 )
 from pgsimhash.cli.summary import Summary
+from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
+from pgsimhash.terms import Options
 
 _INTERRUPTED = 130
+
+_WHAT_MAX = 200
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@distance_option(None, "the collection's, 8")
+@terms_options
 @jobs_option
 @summary_option
-@click.option(
-    "--verify/--no-verify",
-    default=True,
-    show_default=True,
-    help="Whether matches beyond 8 bits need a second, independent look.",
-)
 @scheme_option
 @boilerplate_option
 @collection_option
@@ -43,14 +41,13 @@ _INTERRUPTED = 130
 def ingest(
     context: click.Context,
     paths: tuple[str, ...],
-    distance: int | None,
     jobs: int | None,
     summary: bool | None,
-    verify: bool,
     scheme: str | None,
     boilerplate: str | None,
     collection: str,
     dsn: str | None,
+    **terms: Unpack[Options],
 ) -> None:
     """Decide for each page whether it is known, and remember it.
 
@@ -65,9 +62,8 @@ def ingest(
     interrupted = False
     with connect(dsn, collection=collection, scheme=boilerplate or scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer)
-        verdicts = store.ingest_many(
-            pages, distance=distance, jobs=choose_jobs(jobs, total), verify=verify
-        )
+        store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
+        verdicts = store.ingest_many(pages, jobs=choose_jobs(jobs, total), **terms)
         started = time.monotonic()
         try:
             for verdict in with_progress(verdicts, total, console, "ingest"):

@@ -11,12 +11,14 @@ from pgsimhash.errors import (
     BlockedPageError,
     ErrorPageError,
     InvalidSimhashError,
+    InvalidTimeError,
     InvalidUrlError,
     ScriptPageError,
     TooShortError,
 )
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
 BATCH_PAGES: Final = 256
@@ -77,6 +79,16 @@ def _verdicts(
     verdicts = iter(write([item for item in batch if isinstance(item, PageRecord)]))
     for item in batch:
         yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)
+
+
+def with_checked_time(item: PageRecord | PageFailure) -> PageRecord | PageFailure:
+    """Return ``item``, or the failure that its time makes it."""
+    if isinstance(item, PageRecord) and item.fetched_at is not None:
+        try:
+            check_time(item.fetched_at)
+        except InvalidTimeError as error:
+            return PageFailure(item.url, error.reason, str(error))
+    return item
 
 
 def _failed(failure: PageFailure) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,13 +109,21 @@ def find_collection(connection: psycopg.Connection[Any], name: str) -> Collectio
         return cursor.execute(query("collection"), {"name": name}).fetchone()
 
 
-def lock_collection(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Wait until no other writer works on the collection, and hold it until the commit.
+def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> list[Collection]:
+    """Return all collections of a scheme, by their numbers."""
+    with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
+
+
+def lock_collections(
+    connection: psycopg.Connection[Any], collections: Sequence[Collection]
+) -> None:
+    """Wait until no other writer works on the collections, and hold them until the commit.
 
     Raises:
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
-    scope = {"collection_id": collection.collection_id}
+    scope = {"collection_ids": [collection.collection_id for collection in collections]}
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(query("lock_collection"), scope).fetchone()
     # Under one snapshot for the whole transaction, rows that another writer committed while we

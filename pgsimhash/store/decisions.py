@@ -4,56 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import band, hamming_distances
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.bits import hamming_distance, hamming_distances
+from pgsimhash.marks import UNMARKED, MarksOf
+from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
+from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
+from pgsimhash.terms import Terms
+from pgsimhash.urls import host_of
 
-Look = tuple[int, int | None]
-"""A simhash and, where there is one, the sketch beside it."""
+
+class Look(NamedTuple):
+    """What the store is asked: a simhash, and what else the original must meet.
+
+    ``apart`` are the URLs that ``url`` was marked different from.
+    """
+
+    simhash: int
+    sketch: int | None = None
+    host: str | None = None
+    since: datetime | None = None
+    apart: tuple[str, ...] = ()
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KnownMatch:
-    """The nearest simhash in the store and the page that brought it first, if any."""
+class KnownVersion:
+    """The present version of a URL, and the id of the first one."""
 
-    distance: int
-    page_id: int | None
-    url: str | None
+    page_id: int
+    simhash: int
+    first_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivedPage:
-    """A page that another writer stored after the store was asked for ``KnownMatch``."""
+    """A page that another writer stored after the store was asked for ``KnownMatch``.
+
+    ``own`` says whether it is in the collection that is written to; ``original`` is the URL that
+    it duplicates.
+    """
 
     page_id: int
     url: str
     simhash: int
     sketch: int | None = None
+    html_digest: bytes | None = None
+    fetched_at: datetime | None = None
+    own: bool = True
+    original: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A verdict, and for a page to be stored the ids of its row and of its original."""
-
-    record: PageRecord
-    verdict: Verdict
-    page_id: int | None
-    duplicate_of: int | None
+def look_for(record: PageRecord, terms: Terms, now: datetime, marks: Mapping[str, MarksOf]) -> Look:
+    """Return what to ask the store about a record; ``now`` is when it came, if it says nothing."""
+    age = terms.max_age
+    apart = marks.get(record.url, UNMARKED).different
+    return Look(
+        record.simhash,
+        record.sketch if terms.verify else None,
+        host_of(record.url) if terms.scope == "host" else None,
+        None if age is None else (record.fetched_at or now) - age,
+        apart,
+        record.url if apart else None,
+    )
 
 
 def decide(
     records: Sequence[PageRecord],
     page_ids: Sequence[int],
-    present: Mapping[str, int],
+    present: Mapping[str, KnownVersion],
     nearest: Mapping[Look, KnownMatch],
     arrived: Sequence[ArrivedPage],
-    distance: int,
-    *,
-    verify: bool = True,
+    terms: Terms,
+    now: datetime,
+    marks: Mapping[str, MarksOf],
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
 
@@ -62,82 +91,90 @@ def decide(
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
-        present: URL to simhash of the present version of each known URL.
-        nearest: simhash and sketch to their nearest match in the store, within ``distance``.
+        present: the present version of each known URL, of those that marks join to it as well.
+        nearest: what :func:`look_for` asks, to the nearest match in the store.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
-        distance: the largest number of differing bits that makes a duplicate.
-        verify: whether distant matches need sketches that agree.
+        terms: what makes a duplicate.
+        now: when the pages were fetched that do not say when.
+        marks: what people said about the pages.
     """
     versions = dict(present)
-    kept = list(arrived)
-    simhashes = np.empty(len(arrived) + len(records), dtype=np.uint64)
-    simhashes[: len(arrived)] = [page.simhash for page in arrived]
+    kept = _Kept(arrived, len(records))
     decisions = []
     for record, page_id in zip(records, page_ids, strict=True):
-        if versions.get(record.url) == record.simhash:
-            decisions.append(_unchanged(record))
+        version = versions.get(record.url)
+        if version is not None and version.simhash == record.simhash:
+            decisions.append(unchanged(record, version.page_id))
             continue
-        match = nearest.get((record.simhash, record.sketch))
-        if kept:
-            limit = distance if match is None else match.distance - 1
-            distances = hamming_distances(record.simhash, simhashes[: len(kept)])
-            if int(distances.min()) <= limit:
-                nearer = _nearer(record, kept, distances, limit, verify=verify)
-                match = match if nearer is None else nearer
-        versions[record.url] = record.simhash
-        simhashes[len(kept)] = record.simhash
-        kept.append(ArrivedPage(page_id, record.url, record.simhash, record.sketch))
-        decisions.append(_stored(record, page_id, match))
+        look = look_for(record, terms, now, marks)
+        match = _marked_same(record, versions, marks) or kept.nearer(look, terms, nearest.get(look))
+        first = page_id if version is None else version.first_id
+        versions[record.url] = KnownVersion(page_id, record.simhash, first)
+        kept.add(
+            ArrivedPage(
+                page_id,
+                record.url,
+                record.simhash,
+                record.sketch,
+                record.html_digest,
+                record.fetched_at or now,
+                original=None if match is None else match.url,
+            )
+        )
+        decisions.append(stored(record, page_id, match))
     return decisions
 
 
-def _nearer(
-    record: PageRecord,
-    kept: Sequence[ArrivedPage],
-    distances: NDArray[np.uint8],
-    limit: int,
-    *,
-    verify: bool,
+class _Kept:
+    """The pages that the store does not know yet, in the order in which they came."""
+
+    def __init__(self, arrived: Sequence[ArrivedPage], room: int) -> None:
+        self._pages = list(arrived)
+        self._simhashes: NDArray[np.uint64] = np.empty(len(arrived) + room, dtype=np.uint64)
+        self._simhashes[: len(arrived)] = [page.simhash for page in arrived]
+
+    def add(self, page: ArrivedPage) -> None:
+        self._simhashes[len(self._pages)] = page.simhash
+        self._pages.append(page)
+
+    def nearer(self, look: Look, terms: Terms, known: KnownMatch | None) -> KnownMatch | None:
+        """Return the first of the nearest pages that is nearer than ``known``, else ``known``."""
+        limit = terms.distance if known is None else known.distance - 1
+        distances = hamming_distances(look.simhash, self._simhashes[: len(self._pages)])
+        if not len(distances) or int(distances.min()) > limit:
+            return known
+        near = np.flatnonzero(distances <= limit)
+        for at in near[np.argsort(distances[near], kind="stable")].tolist():
+            page, bits = self._pages[at], int(distances[at])
+            if _counts(page, bits, look, terms):
+                return KnownMatch(
+                    bits, page.page_id if page.own else None, page.url, page.html_digest
+                )
+        return known
+
+
+def _marked_same(
+    record: PageRecord, versions: Mapping[str, KnownVersion], marks: Mapping[str, MarksOf]
 ) -> KnownMatch | None:
-    """Return the nearest page within ``limit`` bits that stands, of equals the first."""
-    near = np.flatnonzero(distances <= limit)
-    for at in near[np.argsort(distances[near], kind="stable")].tolist():
-        page, bits = kept[at], int(distances[at])
-        if not verify or verified(bits, record.sketch, page.sketch):
-            return KnownMatch(bits, page.page_id, page.url)
-    return None
+    """Return the page known first of those marked the same, if it was known before this one."""
+    own = versions.get(record.url)
+    known = [
+        (versions[url].first_id, url)
+        for url in marks.get(record.url, UNMARKED).same
+        if url in versions and (own is None or versions[url].first_id < own.first_id)
+    ]
+    if not known:
+        return None
+    url = min(known)[1]
+    bits = hamming_distance(record.simhash, versions[url].simhash)
+    return KnownMatch(bits, versions[url].page_id, url, marked=True)
 
 
-def _unchanged(record: PageRecord) -> Decision:
-    verdict = Verdict(
-        record.url,
-        "identical",
-        "unchanged",
-        simhash=record.simhash,
-        distance=0,
-        duplicate_of=record.url,
-        html_bytes=record.html_bytes,
+def _counts(page: ArrivedPage, bits: int, look: Look, terms: Terms) -> bool:
+    return (
+        (page.own or terms.scope == "global")
+        and (look.host is None or host_of(page.url) == look.host)
+        and (look.since is None or page.fetched_at is None or page.fetched_at >= look.since)
+        and (page.url == look.url or not {page.url, page.original} & set(look.apart))
+        and (not terms.verify or verified(bits, look.sketch, page.sketch))
     )
-    return Decision(record, verdict, page_id=None, duplicate_of=None)
-
-
-def _stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decision:
-    if match is None:
-        verdict = Verdict(
-            record.url,
-            "new",
-            "first_seen",
-            simhash=record.simhash,
-            html_bytes=record.html_bytes,
-        )
-        return Decision(record, verdict, page_id, duplicate_of=None)
-    verdict = Verdict(
-        record.url,
-        "identical" if band(match.distance) == "identical" else "near",
-        "same_simhash" if match.distance == 0 else "within_distance",
-        simhash=record.simhash,
-        distance=match.distance,
-        duplicate_of=match.url,
-        html_bytes=record.html_bytes,
-    )
-    return Decision(record, verdict, page_id, match.page_id)

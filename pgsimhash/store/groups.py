@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -24,10 +24,13 @@ from pgsimhash.clusters import (
 )
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
+from pgsimhash.marks import Mark, join_marked, split_marked
 from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
+from pgsimhash.store.judging import Reach, present_versions
+from pgsimhash.store.marking import all_marks
 from pgsimhash.store.reader import simhash_slices
 
 _ROWS: Final = 2_000
@@ -57,6 +60,8 @@ def clusters(
         simhashes = spool.read()
         simhashes.sort()
         roots = cluster_simhashes(simhashes, stream_pairs(spool, distance), linkage, distance)
+    marks = all_marks(connection, collection)
+    roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
     connection.execute(query("cluster_table"))
     shared = _with_company(simhashes, roots)
     with connection.cursor() as cursor:
@@ -70,13 +75,32 @@ def clusters(
         rows.itersize = _ROWS
         rows.execute(query("clusters"), {"collection_id": collection.collection_id})
         for _, members in groupby(rows, key=itemgetter(0)):
-            yield make_cluster(
-                [
-                    ClusterPage(page_id, url, from_bigint(simhash), *others)
-                    for _, page_id, url, simhash, *others in members
-                ],
-                score,
-            )
+            pages = [
+                ClusterPage(page_id, url, from_bigint(simhash), *others)
+                for _, page_id, url, simhash, *others in members
+            ]
+            for part in split_marked(pages, marks):
+                if len(part) > 1:
+                    yield make_cluster(part, score)
+
+
+def _joined(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    marks: Sequence[Mark],
+    simhashes: NDArray[np.uint64],
+) -> list[tuple[int, int]]:
+    """Return the present simhashes of the pages that marks join."""
+    said = [mark for mark in marks if mark.same]
+    urls = [url for mark in said for url in (mark.a, mark.b)]
+    present = present_versions(connection, Reach(collection, (collection,)), urls)
+    ends = [
+        (present[mark.a].simhash, present[mark.b].simhash)
+        for mark in said
+        if mark.a in present and mark.b in present
+    ]
+    # One that came after the simhashes were read is left for the next time.
+    return [pair for pair in ends if np.isin(pair, simhashes).all()]
 
 
 def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import get_layout
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
+from pgsimhash.terms import Options, Terms
 
 
 class Part:
@@ -18,3 +21,14 @@ class Part:
         largest = get_layout(self._collection.layout).distances[-1]
         wanted = self._collection.default_distance if distance is None else distance
         return check_distance(wanted, largest)
+
+    def _terms(self, options: Options) -> Terms:
+        """Return the terms that ``options`` ask for, with the collection's own where they do not.
+
+        Raises:
+            InvalidDistanceError: the layout does not answer the distance.
+            UnknownRuleError: there is no such scope, or the window is none.
+            InvalidTimeError: the age is none.
+        """
+        given: dict[str, Any] = dict(options)
+        return Terms(**{**given, "distance": self._distance(options.get("distance"))})

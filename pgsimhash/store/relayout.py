@@ -19,7 +19,7 @@ from psycopg.rows import scalar_row
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import COLLECTION_SHIFT, Layout, get_layout
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, find_collection, lock_collection
+from pgsimhash.store.collection import Collection, find_collection, lock_collections
 from pgsimhash.store.layouts import build_indexes, deploy_table
 from pgsimhash.tables import SCHEMA
 
@@ -87,7 +87,7 @@ def relayout(
         _vacuum(connection, layout)
         progress("index", 1, 1)
         with connection.transaction():
-            lock_collection(connection, collection)
+            lock_collections(connection, [collection])
             connection.execute(query("relayout_switch"), {**scope, "distance": wanted})
         _empty(connection, collection, present, progress)
     finally:

@@ -14,12 +14,14 @@ from pgsimhash.store.collection import open_collection
 from pgsimhash.store.grouping import Groups
 from pgsimhash.store.insights import Insights
 from pgsimhash.store.lookups import Lookups
+from pgsimhash.store.marking import Marking
 from pgsimhash.store.relayout import Progress, relayout
+from pgsimhash.store.removal import Removal
 from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Groups, Insights):
+class Store(Lookups, Writes, Removal, Marking, Groups, Insights):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at

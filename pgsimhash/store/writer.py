@@ -2,55 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import scalar_row
 
-from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.bits import to_bigint
+from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_bigints, to_bigints
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, lock_collection
-from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, Look, decide
+from pgsimhash.store.collection import Collection, lock_collections
+from pgsimhash.store.decisions import decide
+from pgsimhash.store.judging import (
+    arrived_since,
+    nearest_matches,
+    newest_pages,
+    present_versions,
+    reach_of,
+    split_sketches,
+)
+from pgsimhash.store.marking import marks_of
+from pgsimhash.store.runs import Run
+from pgsimhash.store.verdicts import Decision, count_verdicts
+from pgsimhash.terms import Terms
 
 _BATCH: Final = 10_000
+
+_BEYOND: Final = 1 << 63
+"""Above all ids of pages: the ids that a dry run gives out."""
 
 
 def write_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    distance: int,
-    *,
-    verify: bool = True,
+    terms: Terms,
+    run: Run,
 ) -> list[Verdict]:
     """Decide and store ``records`` in the connection's present transaction.
 
-    Near-copies are looked up first; then, under a lock on the collection that is held until the
-    transaction ends, only against the pages that other writers added meanwhile. So of several
-    writers with near-copies only one sees them as new, and they wait for one another's inserts,
-    not for their lookups.
+    Near-copies are looked up first; then, under a lock on the collections compared with that is
+    held until the transaction ends, only against the pages that other writers added meanwhile.
+    So of several writers with near-copies only one sees them as new, and they wait for one
+    another's inserts, not for their lookups.
 
     Raises:
+        InvalidDistanceError: a layout does not answer the distance.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
         return []
-    scope = {"collection_id": collection.collection_id}
+    now = datetime.now(UTC)
+    reach = reach_of(connection, collection, terms)
+    newest = newest_pages(connection, reach)
+    marks = marks_of(connection, collection, (record.url for record in records))
+    nearest = nearest_matches(connection, reach, records, terms, now, marks)
+    lock_collections(connection, reach.compared)
     with connection.cursor(row_factory=scalar_row) as cursor:
-        newest = cursor.execute(query("newest_page"), scope).fetchone()
-        nearest = _nearest(connection, collection, records, distance, verify=verify)
-        lock_collection(connection, collection)
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
-    arrived = _arrived(connection, {**scope, "newest_page": newest})
-    present = _present_versions(connection, scope, records)
-    decisions = decide(records, page_ids, present, nearest, arrived, distance, verify=verify)
-    _insert(connection, collection, [made for made in decisions if made.page_id is not None])
+    arrived = arrived_since(connection, reach, newest)
+    present = present_versions(connection, reach, _urls(records, marks))
+    decisions = decide(records, page_ids, present, nearest, arrived, terms, now, marks)
+    _insert(
+        connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
+    )
+    _see(connection, collection, [made for made in decisions if made.seen is not None])
+    _count(connection, collection, decisions, run)
     return [made.verdict for made in decisions]
+
+
+def judge_batch(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    records: Sequence[PageRecord],
+    terms: Terms,
+) -> list[Verdict]:
+    """Return the verdicts that :func:`write_batch` would give now, and write nothing.
+
+    Raises:
+        InvalidDistanceError: a layout does not answer the distance.
+    """
+    if not records:
+        return []
+    now = datetime.now(UTC)
+    reach = reach_of(connection, collection, terms)
+    marks = marks_of(connection, collection, (record.url for record in records))
+    nearest = nearest_matches(connection, reach, records, terms, now, marks)
+    present = present_versions(connection, reach, _urls(records, marks))
+    page_ids = range(_BEYOND, _BEYOND + len(records))
+    decisions = decide(records, page_ids, present, nearest, [], terms, now, marks)
+    return [made.verdict for made in decisions]
+
+
+def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf]) -> list[str]:
+    """The URLs whose present versions matter: the batch's, and what they are marked the same as."""
+    said = [url for marked in marks.values() for url in marked.same]
+    return [record.url for record in records] + said
 
 
 def add_simhashes(
@@ -66,81 +117,17 @@ def add_simhashes(
     return added
 
 
-def delete_page(connection: psycopg.Connection[Any], collection: Collection, url: str) -> int:
-    """Delete all versions of a page, and the simhashes only it had; return their number."""
-    scope = {"collection_id": collection.collection_id}
-    lock_collection(connection, collection)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        simhashes = cursor.execute(query("delete_pages"), {**scope, "url": url}).fetchall()
-        cursor.execute(
-            query("forget_simhashes"), {"collection": collection.name, "simhashes": simhashes}
-        )
-    return len(simhashes)
-
-
-def _arrived(connection: psycopg.Connection[Any], since: dict[str, Any]) -> list[ArrivedPage]:
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("arrived_pages"), since).fetchall()
-    return [
-        ArrivedPage(page_id, url, from_bigint(simhash), _sketch(*halves))
-        for page_id, url, simhash, *halves in rows
-    ]
-
-
-def _sketch(high: int | None, low: int | None) -> int | None:
-    return None if high is None or low is None else from_bigints(high, low)
-
-
-def _halves(sketches: Iterable[int | None]) -> tuple[list[int | None], list[int | None]]:
-    """Return the two numbers of each sketch, for PostgreSQL, as two columns."""
-    pairs = [(None, None) if sketch is None else to_bigints(sketch) for sketch in sketches]
-    return [high for high, _ in pairs], [low for _, low in pairs]
-
-
-def _present_versions(
-    connection: psycopg.Connection[Any], scope: dict[str, int], records: Sequence[PageRecord]
-) -> dict[str, int]:
-    urls = list({record.url for record in records})
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("present_versions"), {**scope, "urls": urls}).fetchall()
-    return {url: from_bigint(simhash) for url, simhash in rows}
-
-
-def _nearest(
+def _insert(
     connection: psycopg.Connection[Any],
     collection: Collection,
-    records: Sequence[PageRecord],
-    distance: int,
-    *,
-    verify: bool,
-) -> dict[Look, KnownMatch]:
-    looks: list[Look] = list(dict.fromkeys((record.simhash, record.sketch) for record in records))
-    high, low = _halves(sketch if verify else None for _, sketch in looks)
-    parameters = {
-        "collection_id": collection.collection_id,
-        "collection": collection.name,
-        "simhashes": [to_bigint(simhash) for simhash, _ in looks],
-        "sketch_high": high,
-        "sketch_low": low,
-        "distance": distance,
-        "trusted_distance": TRUSTED_DISTANCE,
-        "sketch_distance": SAME_BITS_MAX,
-    }
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("nearest"), parameters).fetchall()
-    return {
-        looks[number - 1]: KnownMatch(bits, page_id, url) for number, bits, page_id, url in rows
-    }
-
-
-def _insert(
-    connection: psycopg.Connection[Any], collection: Collection, decisions: Sequence[Decision]
+    decisions: Sequence[Decision],
+    run_id: int,
 ) -> None:
     if not decisions:
         return
     records = [made.record for made in decisions]
     simhashes = [to_bigint(record.simhash) for record in records]
-    sketch_high, sketch_low = _halves(record.sketch for record in records)
+    sketch_high, sketch_low = split_sketches(record.sketch for record in records)
     connection.execute(
         query("add_simhashes"), {"collection": collection.name, "simhashes": simhashes}
     )
@@ -148,6 +135,8 @@ def _insert(
         query("add_pages"),
         {
             "collection_id": collection.collection_id,
+            "run_id": run_id,
+            "first_page": decisions[0].page_id,
             "page_id": [made.page_id for made in decisions],
             "url": [record.url for record in records],
             "simhash": simhashes,
@@ -156,7 +145,9 @@ def _insert(
             "canonical_url": [record.canonical_url for record in records],
             "language": [record.language for record in records],
             "features": [record.features for record in records],
+            "words": [record.words for record in records],
             "html_bytes": [record.html_bytes for record in records],
+            "html_digest": [record.html_digest for record in records],
             "structure": [
                 None if record.structure is None else to_bigint(record.structure)
                 for record in records
@@ -168,5 +159,43 @@ def _insert(
             ],
             "duplicate_of": [made.duplicate_of for made in decisions],
             "distance": [made.verdict.distance for made in decisions],
+        },
+    )
+
+
+def _see(
+    connection: psycopg.Connection[Any], collection: Collection, decisions: Sequence[Decision]
+) -> None:
+    if decisions:
+        connection.execute(
+            query("see_pages"),
+            {
+                "collection_id": collection.collection_id,
+                "page_ids": [made.seen for made in decisions],
+                "seen_at": [made.record.fetched_at for made in decisions],
+            },
+        )
+
+
+def _count(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    decisions: Sequence[Decision],
+    run: Run,
+) -> None:
+    new, duplicates, unchanged = count_verdicts(decisions)
+    stored = [made.page_id for made in decisions if made.page_id is not None]
+    connection.execute(
+        query("count_batch"),
+        {
+            "run_id": run.run_id,
+            "what": run.what,
+            "collection_id": collection.collection_id,
+            "pages": len(decisions),
+            "new": new,
+            "duplicates": duplicates,
+            "unchanged": unchanged,
+            "first_page": stored[0] if stored else None,
+            "last_page": stored[-1] if stored else None,
         },
     )

@@ -1,14 +1,16 @@
-"""What goes into the store, and out of it again."""
+"""What goes into the store, and what would become of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhash, check_simhashes
+from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import (
@@ -17,43 +19,100 @@ from pgsimhash.store.batches import (
     Page,
     as_record,
     as_source,
+    with_checked_time,
     write_in_batches,
 )
 from pgsimhash.store.part import Part
-from pgsimhash.store.writer import add_simhashes, delete_page, write_batch
+from pgsimhash.store.runs import Run, draw_run
+from pgsimhash.store.writer import add_simhashes, judge_batch, write_batch
+from pgsimhash.terms import Options
+from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
 
 class Writes(Part):
-    """Deciding about pages, remembering and forgetting them."""
+    """Deciding about pages and remembering them.
 
-    def ingest(
-        self, url: str, html: str | bytes, *, distance: int | None = None, verify: bool = True
-    ) -> Verdict:
+    The options of all of these are those of :class:`pgsimhash.terms.Terms`: ``distance``,
+    ``verify``, ``scope``, ``newest`` and ``max_age``.
+    """
+
+    _run: Run | None = None
+
+    def start_run(self, what: str) -> int:
+        """Let what is added from now on belong to a run of its own, and return its number.
+
+        Without this, all that one store adds is one run. ``what`` describes it in the list.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self._session.transaction() as connection:
+            self._run = draw_run(connection, what)
+        return self._run.run_id
+
+    def ingest(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
 
         Args:
             url: the page's absolute URL.
             html: the page; bytes are decoded as a browser would.
-            distance: the largest number of differing bits that makes a duplicate; by default
-                the collection's.
-            verify: whether a match more than 8 bits away counts only if the sketches of the two
-                pages agree as well (see :mod:`pgsimhash.sketch`).
+            options: on what terms; by default the collection's.
 
         Raises:
             SchemeError: the collection's scheme is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            InvalidTimeError: ``max_age`` is none.
             StoreError: the database does not answer.
         """
-        return next(iter(self.ingest_many([(url, html)], distance=distance, verify=verify)))
+        return next(iter(self.ingest_many([(url, html)], **options)))
+
+    def should_store(self, url: str, html: str | bytes, **options: Unpack[Options]) -> bool:
+        """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
+
+        It is if its verdict is ``new``: not if a near-copy is known, under this URL or another,
+        and not if it says too little.
+
+        Raises:
+            PageError: the page cannot be read, so that nothing was decided; the message says
+                why. Otherwise as for :meth:`ingest`.
+        """
+        verdict = self.ingest(url, html, **options)
+        if verdict.verdict == "failed":
+            raise PageError(f"{url}: {verdict.detail}")
+        return verdict.keep
+
+    def decide(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:
+        """Return the verdict that :meth:`ingest` would give now, and remember nothing.
+
+        Raises:
+            As for :meth:`ingest`.
+        """
+        return next(iter(self.decide_many([(url, html)], **options)))
+
+    def decide_many(
+        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
+    ) -> Iterator[Verdict]:
+        """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
+
+        Nothing is remembered: pages are compared with the store, and in batches with the ones
+        just before them.
+
+        Raises:
+            As for :meth:`ingest_many`.
+        """
+        terms = self._terms(options)
+
+        def judge(records: list[PageRecord]) -> list[Verdict]:
+            with self._session.read() as connection:
+                return judge_batch(connection, self._collection, records, terms)
+
+        records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
+        return write_in_batches(map(with_checked_time, records), judge, BATCH_PAGES)
 
     def ingest_many(
-        self,
-        pages: Iterable[Page],
-        *,
-        distance: int | None = None,
-        jobs: int = 1,
-        verify: bool = True,
+        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
@@ -63,19 +122,20 @@ class Writes(Part):
 
         Args:
             pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
-            distance: as for :meth:`ingest`.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
-            verify: as for :meth:`ingest`.
+            options: on what terms; by default the collection's.
 
         Raises:
             SchemeError: the collection's scheme is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            InvalidTimeError: ``max_age`` is none.
             StoreError: the database does not answer; the batches before stay.
         """
-        write = self._writer(distance, verify=verify)
+        write = self._writer(options)
         records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
-        return write_in_batches(records, write, BATCH_PAGES)
+        return write_in_batches(map(with_checked_time, records), write, BATCH_PAGES)
 
     def add(
         self,
@@ -83,21 +143,24 @@ class Writes(Part):
         simhash: int,
         *,
         fetched_at: datetime | None = None,
-        distance: int | None = None,
+        **options: Unpack[Options],
     ) -> Verdict:
         """Ingest a page that the caller fingerprinted, with the collection's scheme.
 
         Raises:
             InvalidUrlError: ``url`` is not one.
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
+            InvalidTimeError: ``fetched_at`` names no zone or is in the future.
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
+        if fetched_at is not None:
+            check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), fetched_at)
-        return self._writer(distance)([record])[0]
+        return self._writer(options)([record])[0]
 
     def add_many(
-        self, pages: Iterable[tuple[str, int]], *, distance: int | None = None
+        self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
 
@@ -108,7 +171,7 @@ class Writes(Part):
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer; the batches before stay.
         """
-        return write_in_batches(map(as_record, pages), self._writer(distance), BATCH_SIMHASHES)
+        return write_in_batches(map(as_record, pages), self._writer(options), BATCH_SIMHASHES)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -127,25 +190,13 @@ class Writes(Part):
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
 
-    def delete(self, url: str) -> int:
-        """Forget all versions of the page at ``url`` and return how many there were.
-
-        Simhashes that no other page has are forgotten too; pages that were found to duplicate
-        this one stay, as duplicates of nothing.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
-        with self._session.transaction() as connection:
-            return delete_page(connection, self._collection, url)
-
-    def _writer(
-        self, distance: int | None, *, verify: bool = True
-    ) -> Callable[[list[PageRecord]], list[Verdict]]:
-        wanted = self._distance(distance)
+    def _writer(self, options: Options) -> Callable[[list[PageRecord]], list[Verdict]]:
+        terms = self._terms(options)
 
         def write(records: list[PageRecord]) -> list[Verdict]:
             with self._session.transaction() as connection:
-                return write_batch(connection, self._collection, records, wanted, verify=verify)
+                if self._run is None:
+                    self._run = draw_run(connection, "a store")
+                return write_batch(connection, self._collection, records, terms, self._run)
 
         return write

@@ -1,3 +1,20 @@
+DROP FUNCTION pgsimhash.nearest(
+    integer, integer[], text[], bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    jsonb[], text[], integer, integer, integer
+);
+
+DROP PROCEDURE pgsimhash.expire(text, interval, integer);
+
+DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
+
+DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
+
+DROP FUNCTION pgsimhash.unmark(text, text, text);
+
+DROP FUNCTION pgsimhash.marked_same(text, text);
+
+DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz);
+
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
 DROP FUNCTION pgsimhash.simhash_slice(text, integer, integer);
@@ -17,6 +34,12 @@ DROP FUNCTION pgsimhash.masks(integer, integer);
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
+
+DROP TABLE pgsimhash.marks;
+
+DROP TABLE pgsimhash.runs;
+
+DROP TABLE pgsimhash.sightings;
 
 DROP TABLE pgsimhash.pages;
 

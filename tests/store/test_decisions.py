@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.store.decisions import ArrivedPage, Decision, KnownMatch, Look, decide
+from pgsimhash.store import decisions
+from pgsimhash.store.decisions import ArrivedPage, KnownVersion, Look
+from pgsimhash.store.verdicts import Decision, KnownMatch
+from pgsimhash.terms import Terms
+
+NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+def decide(
+    records: Sequence[PageRecord],
+    page_ids: Sequence[int],
+    present: Mapping[str, KnownVersion],
+    nearest: Mapping[Look, KnownMatch],
+    arrived: Sequence[ArrivedPage],
+    distance: int,
+    *,
+    verify: bool = True,
+) -> list[Decision]:
+    terms = Terms(distance, verify)
+    return decisions.decide(records, page_ids, present, nearest, arrived, terms, NOW, {})
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:
@@ -12,7 +34,7 @@ def batch(*pages: tuple[str, int]) -> list[PageRecord]:
 
 def known_near(matches: dict[int, KnownMatch]) -> dict[Look, KnownMatch]:
     """What the store found for simhashes that have no sketch."""
-    return {(simhash, None): match for simhash, match in matches.items()}
+    return {Look(simhash): match for simhash, match in matches.items()}
 
 
 def verdicts(decisions: list[Decision]) -> list[tuple[str, str, int | None, str | None]]:
@@ -83,15 +105,26 @@ def test_a_match_with_a_simhash_that_has_no_page_names_no_original() -> None:
 
 def test_an_unchanged_page_is_not_stored_again() -> None:
     made = decide(
-        batch(("a", 7)), [50], {"a": 7}, known_near({7: KnownMatch(0, 3, "earlier")}), [], 3
+        batch(("a", 7)),
+        [50],
+        {"a": KnownVersion(3, 7, 3)},
+        known_near({7: KnownMatch(0, 3, "earlier")}),
+        [],
+        3,
     )
     assert verdicts(made) == [("identical", "unchanged", 0, "a")]
     assert made[0].page_id is None
+    assert made[0].seen == 3
 
 
 def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -> None:
     made = decide(
-        batch(("a", 8), ("a", 8)), [50, 51], {"a": 7}, known_near({8: KnownMatch(4, 3, "a")}), [], 8
+        batch(("a", 8), ("a", 8)),
+        [50, 51],
+        {"a": KnownVersion(3, 7, 3)},
+        known_near({8: KnownMatch(4, 3, "a")}),
+        [],
+        8,
     )
     assert verdicts(made) == [
         ("near", "within_distance", 4, "a"),

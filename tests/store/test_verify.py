@@ -8,7 +8,9 @@ from pgsimhash import Store, connect
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sketch import SAME_BITS_MAX
 from pgsimhash.store.collection import find_collection
+from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
+from pgsimhash.terms import Terms
 
 LIKE = (1 << SAME_BITS_MAX) - 1
 UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
@@ -19,7 +21,8 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
     with psycopg.connect(dsn) as connection:
         collection = find_collection(connection, "default")
         assert collection is not None
-        return write_batch(connection, collection, records, 12, verify=verify)
+        run = draw_run(connection, "test")
+        return write_batch(connection, collection, records, Terms(12, verify), run)
 
 
 def page(name: str, bits: int, sketch: int | None) -> PageRecord:

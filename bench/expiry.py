@@ -1,0 +1,113 @@
+"""Expiry of many pages while writers go on: its time, their waits, and the space.
+
+python bench/expiry.py [--rows N] [--writers N] [--dsn DSN]
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack
+from datetime import timedelta
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import click
+import numpy as np
+import psycopg
+
+from pgsimhash import connect, migrate, server
+
+FILL = """
+INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
+SELECT
+    c.collection_id,
+    'https://' || n %% 5000 || '.example/an/article/of/some/length/' || n,
+    ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint,
+    now() - interval '100 days'
+FROM pgsimhash.collections AS c CROSS JOIN generate_series(1, %(rows)s) AS n
+WHERE c.name = 'default'
+"""
+
+SIMHASHES = """
+INSERT INTO pgsimhash.simhashes (collection_id, simhash)
+SELECT collection_id, simhash FROM pgsimhash.pages ON CONFLICT DO NOTHING
+"""
+
+SIZES = """
+SELECT
+    pg_size_pretty(pg_table_size('pgsimhash.pages') + pg_table_size('pgsimhash.simhashes')),
+    pg_size_pretty(pg_indexes_size('pgsimhash.pages') + pg_indexes_size('pgsimhash.simhashes'))
+"""
+
+
+def write(dsn: str, number: int, stop: Event, batches: multiprocessing.Queue[list[float]]) -> None:
+    """Batches of 100 random pages until told to stop; what each took."""
+    rng = np.random.default_rng(number)
+    seconds: list[float] = []
+    with connect(dsn) as store:
+        while not stop.is_set():
+            values = rng.integers(0, 2**64, 100, dtype=np.uint64).tolist()
+            at = len(seconds)
+            pages = [(f"https://w{number}.example/{at}/{n}", v) for n, v in enumerate(values)]
+            started = time.perf_counter()
+            verdicts = list(store.add_many(pages))
+            seconds.append(time.perf_counter() - started)
+            assert all(verdict.verdict != "failed" for verdict in verdicts)
+    batches.put(seconds)
+
+
+@click.command()
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--writers", default=2, show_default=True)
+@click.option("--dsn")
+def main(rows: int, writers: int, dsn: str | None) -> None:
+    """Expire ROWS pages beside WRITERS processes that add pages."""
+    context = multiprocessing.get_context("spawn")
+    with ExitStack() as stack:
+        if dsn is None:
+            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
+            stack.callback(shutil.rmtree, home, ignore_errors=True)
+            dsn = server.start(home)
+        migrate.upgrade(dsn)
+        store = stack.enter_context(connect(dsn))
+        connection = stack.enter_context(psycopg.connect(dsn, autocommit=True))
+        connection.execute(FILL, {"rows": rows})
+        connection.execute(SIMHASHES)
+        connection.execute("VACUUM (ANALYZE)")
+
+        def sizes(when: str) -> None:
+            print(f"{when}: tables %s, indexes %s" % connection.execute(SIZES).fetchall()[0])
+
+        sizes("full")
+        stop, batches = context.Event(), context.Queue()
+        working = [
+            context.Process(target=write, args=(dsn, number, stop, batches))
+            for number in range(writers)
+        ]
+        for process in working:
+            process.start()
+        started = time.perf_counter()
+        forgotten = store.expire(timedelta(days=90), reclaim=None)
+        seconds = time.perf_counter() - started
+        stop.set()
+        taken = np.array([value for _ in working for value in batches.get(timeout=60)]) * 1e3
+        for process in working:
+            process.join()
+        codes = [process.exitcode for process in working]
+        print(f"expired {forgotten:,} pages in {seconds:.1f} s, {forgotten / seconds:,.0f} pages/s")
+        print(
+            f"{writers} writers, exit codes {codes}: {len(taken)} batches of 100, "
+            f"median {np.median(taken):.0f} ms, 99% {np.percentile(taken, 99):.0f} ms, "
+            f"longest {taken.max():.0f} ms"
+        )
+        for how in ("vacuum", "rebuild"):
+            started = time.perf_counter()
+            store._reclaim(how, 1)
+            sizes(f"{how}, {time.perf_counter() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""A dry run for one page."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from pgsimhash.cli.options import collection_option, dsn_option, file_url, print_json, read_file
+from pgsimhash.cli.terms import terms_options
+from pgsimhash.store import connect
+from pgsimhash.terms import Options
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--url", help="Where the page was found; by default the file's own URL.")
+@terms_options
+@collection_option
+@dsn_option
+@click.pass_context
+def decide(
+    context: click.Context,
+    file: str,
+    url: str | None,
+    collection: str,
+    dsn: str | None,
+    **terms: Unpack[Options],
+) -> None:
+    """Say what ingest would decide about a page, and remember nothing.
+
+    FILE is an HTML file, - reads one from stdin and needs --url. Prints the verdict as a JSON
+    line; exits with 0 if the page is new, else with 1.
+    """
+    where = url or file_url(file)
+    if where is None:
+        raise click.UsageError("a page from stdin needs --url")
+    html = read_file(file)
+    with connect(dsn, collection=collection, create=False) as store:
+        verdict = store.decide(where, html, **terms)
+    print_json(verdict.as_json())
+    context.exit(0 if verdict.keep else 1)

@@ -1,0 +1,106 @@
+"""Commands that list runs and forget pages."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
+from pgsimhash.cli.terms import as_age
+from pgsimhash.store import connect
+from pgsimhash.store.forgetting import Forgotten
+
+
+@click.command()
+@collection_option
+@dsn_option
+def runs(collection: str, dsn: str | None) -> None:
+    """List the runs that added pages, the last one first, a JSON line each."""
+    with connect(dsn, collection=collection, create=False) as store:
+        for run in store.runs():
+            print_json(run.as_json())
+
+
+@click.command()
+@collection_option
+@dsn_option
+def undo(collection: str, dsn: str | None) -> None:
+    """Forget what the last run added, and the run; again for the one before.
+
+    Pages go back to the versions before. Prints a JSON line with the run and how many versions
+    are gone.
+    """
+    console = people()
+    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+        run, forgotten = store.undo(progress=_told(status))
+    print_json({**run.as_json(), "forgotten": forgotten})
+
+
+@click.command()
+@click.option("--url", help="Forget all versions of one page.")
+@click.option("--host", help="Forget all pages of a host.")
+@click.option("--run", type=int, metavar="NUMBER", help="Forget what a run added.")
+@collection_option
+@dsn_option
+@click.pass_context
+def delete(
+    context: click.Context,
+    url: str | None,
+    host: str | None,
+    run: int | None,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Forget pages: one URL, a host, or what a run added.
+
+    Deletes in short transactions, so that writers go on; after Ctrl-C the same command
+    continues. Prints a JSON line with how many versions are gone; exits with 1 if there were
+    none.
+    """
+    if sum(given is not None for given in (url, host, run)) != 1:
+        raise click.UsageError("give one of --url, --host and --run")
+    console = people()
+    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+        if url is not None:
+            forgotten = store.delete(url)
+        elif host is not None:
+            forgotten = store.delete_host(host, progress=_told(status))
+        else:
+            forgotten = store.delete_run(run or 0, progress=_told(status))
+    print_json({"forgotten": forgotten})
+    context.exit(0 if forgotten else 1)
+
+
+@click.command()
+@click.option(
+    "--older-than", metavar="AGE", callback=as_age, required=True, help="Such as 90d or 12h."
+)
+@click.option(
+    "--rebuild", is_flag=True, help="Build the indexes anew as well, so that the disk gets space."
+)
+@collection_option
+@dsn_option
+def expire(older_than: timedelta, rebuild: bool, collection: str, dsn: str | None) -> None:
+    """Forget every version that was not seen for so long.
+
+    A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in
+    short transactions, so that writers go on; after Ctrl-C the same command continues. Prints a
+    JSON line with how many versions are gone.
+    """
+    console = people()
+    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+        forgotten = store.expire(
+            older_than, reclaim="rebuild" if rebuild else "vacuum", progress=_told(status)
+        )
+    print_json({"forgotten": forgotten})
+
+
+def _working(console: Console) -> Status:
+    return console.status("forgetting")
+
+
+def _told(status: Status) -> Forgotten:
+    return lambda pages: status.update(f"forgotten: {pages:,} versions")

@@ -1,0 +1,59 @@
+"""Options on what terms a page counts as a duplicate."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from pgsimhash.cli.options import Command, distance_option
+from pgsimhash.errors import InvalidTimeError
+from pgsimhash.terms import SCOPES
+from pgsimhash.times import parse_age
+
+
+def as_age(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> timedelta | None:
+    """Return the age that an option says, as its callback."""
+    try:
+        return None if value is None else parse_age(value)
+    except InvalidTimeError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def terms_options(command: Command) -> Command:
+    """Add the options that become :class:`pgsimhash.terms.Options`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    distance_option(None, "the collection's, 8"),
+    click.option(
+        "--verify/--no-verify",
+        default=True,
+        show_default=True,
+        help="Whether matches beyond 8 bits need a second, independent look.",
+    ),
+    click.option(
+        "--scope",
+        type=click.Choice(SCOPES),
+        default="collection",
+        show_default=True,
+        help="Compare with the page's host, the collection, or all collections of its scheme.",
+    ),
+    click.option(
+        "--newest",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Compare with the N pages stored last only.",
+    ),
+    click.option(
+        "--max-age",
+        metavar="AGE",
+        callback=as_age,
+        help="An original counts only if it was fetched at most so long before: 90d, 12h.",
+    ),
+)

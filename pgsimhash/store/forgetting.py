@@ -1,0 +1,91 @@
+"""Deletes pages in bounded batches, while writers go on, and gives their space back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import scalar_row, tuple_row
+
+from pgsimhash.errors import StoreError
+from pgsimhash.layout import get_layout
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.session import Session
+from pgsimhash.tables import SCHEMA
+
+BATCH: Final = 1000
+"""How many pages go in one transaction: writers wait for each some tens of milliseconds."""
+
+Forgotten = Callable[[int], None]
+"""Told how many pages are gone so far."""
+
+
+def expire(
+    session: Session, collection: Collection, older_than: timedelta, progress: Forgotten
+) -> int:
+    """Delete the versions not seen for so long; return how many there were."""
+    parameters: dict[str, Any] = {
+        "collection": collection.name,
+        "seen_before": datetime.now(UTC) - older_than,
+        "after_page": 0,
+        "batch": BATCH,
+    }
+    forgotten = 0
+    while parameters["after_page"] is not None:
+        with (
+            session.transaction() as connection,
+            connection.cursor(row_factory=tuple_row) as cursor,
+        ):
+            row = cursor.execute(query("expire_batch"), parameters).fetchone()
+        parameters["after_page"], pages = row or (None, 0)
+        forgotten += pages
+        progress(forgotten)
+    return forgotten
+
+
+def forget(
+    session: Session,
+    collection: Collection,
+    statement: str,
+    parameters: dict[str, Any],
+    progress: Forgotten,
+) -> int:
+    """Delete the pages that ``sql/queries/<statement>.sql`` finds, batch by batch."""
+    scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
+    forgotten, after_page = 0, 0
+    while True:
+        with (
+            session.transaction() as connection,
+            connection.cursor(row_factory=scalar_row) as cursor,
+        ):
+            found = cursor.execute(query(statement), {**scope, "after_page": after_page})
+            page_ids = found.fetchall()
+            if not page_ids:
+                return forgotten
+            doomed = {"collection": collection.name, "page_ids": page_ids}
+            forgotten += cursor.execute(query("forget_pages"), doomed).fetchone() or 0
+        after_page = page_ids[-1]
+        progress(forgotten)
+
+
+def reclaim(connection: psycopg.Connection[Any], collection: Collection, *, rebuild: bool) -> None:
+    """Let new rows use the space of deleted ones, and with ``rebuild`` shrink the indexes.
+
+    Raises:
+        StoreError: the connection is in a transaction, in which neither is possible.
+    """
+    if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
+        raise StoreError(
+            "space is reclaimed outside of transactions; use a connection with autocommit=True "
+            "that is in none, or leave it to autovacuum with reclaim=None"
+        )
+    for name in ("pages", "sightings", get_layout(collection.layout).table):
+        table = sql.Identifier(SCHEMA, name)
+        connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(table))
+        if rebuild:
+            connection.execute(sql.SQL("REINDEX TABLE CONCURRENTLY {}").format(table))

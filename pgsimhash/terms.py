@@ -1,0 +1,60 @@
+"""On what terms a page counts as a duplicate: how near, among which pages, how old at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal, TypedDict
+
+from pgsimhash.errors import UnknownRuleError
+from pgsimhash.times import check_age
+
+Scope = Literal["host", "collection", "global"]
+
+SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
+
+
+class Options(TypedDict, total=False):
+    """The terms as keyword arguments; what is left out is the collection's."""
+
+    distance: int | None
+    verify: bool
+    scope: Scope
+    newest: int | None
+    max_age: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What makes a page a duplicate.
+
+    Attributes:
+        distance: the largest number of differing bits.
+        verify: whether a match more than 8 bits away counts only if the sketches of the two
+            pages agree as well (see :mod:`pgsimhash.sketch`).
+        scope: ``host`` compares with the pages of the same host, ``collection`` with all of the
+            collection, ``global`` with those of every collection of the same scheme.
+        newest: only so many pages of the scope count, the ones stored last. The window moves
+            with each batch: the pages of a batch count beside it.
+        max_age: an original counts only if it was fetched at most so long before the page.
+    """
+
+    distance: int
+    verify: bool = True
+    scope: Scope = "collection"
+    newest: int | None = None
+    max_age: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, all but the distance, which is for the layout to check.
+
+        Raises:
+            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            InvalidTimeError: ``max_age`` is not more than nothing.
+        """
+        if self.scope not in SCOPES:
+            raise UnknownRuleError(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
+        if self.newest is not None and self.newest < 1:
+            raise UnknownRuleError(f"newest is a number of pages, 1 or more, not {self.newest}")
+        if self.max_age is not None:
+            check_age(self.max_age)

@@ -1,0 +1,61 @@
+"""Moments and ages, checked: with a time zone, not in the future, not negative."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pgsimhash.errors import InvalidTimeError
+
+_CLOCKS_DIFFER: Final = timedelta(days=1)
+"""How far ahead of ours another machine's clock may be before its times count as mistakes."""
+
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
+    """Return ``time``, if it names its zone and is not in the future (a day is forgiven).
+
+    Raises:
+        InvalidTimeError: it does not, or it is.
+    """
+    if time.utcoffset() is None:
+        raise InvalidTimeError(
+            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
+        )
+    if time > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
+        raise InvalidTimeError(
+            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
+        )
+    return time
+
+
+def check_age(age: timedelta) -> timedelta:
+    """Return ``age``, if it is more than nothing and reaches no further back than the year 1.
+
+    Raises:
+        InvalidTimeError: it is not, or does.
+    """
+    longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
+    if not timedelta(0) < age < longest:
+        raise InvalidTimeError(
+            f"an age is more than nothing, such as timedelta(days=90), not {age}"
+        )
+    return age
+
+
+def parse_age(text: str) -> timedelta:
+    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w.
+
+    Raises:
+        InvalidTimeError: the text is none.
+    """
+    found = _AGE.fullmatch(text.strip().lower())
+    try:
+        if found is not None:
+            return check_age(timedelta(**{_UNITS[found[2]]: float(found[1])}))
+    except OverflowError:
+        pass
+    raise InvalidTimeError(f"{text!r} is no age; write a number and a unit: 90d, 12h, 30m, 45s, 2w")

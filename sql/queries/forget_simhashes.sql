@@ -1,1 +1,0 @@
-SELECT pgsimhash.forget_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

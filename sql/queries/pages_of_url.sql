@@ -1,0 +1,5 @@
+SELECT page_id
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND url = %(url)s
+ORDER BY page_id
+LIMIT %(batch)s

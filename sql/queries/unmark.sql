@@ -1,0 +1,1 @@
+SELECT pgsimhash.unmark(%(collection)s::text, %(a)s::text, %(b)s::text)

@@ -1,0 +1,109 @@
+-- What a person said about two pages, by URL, so that it holds for versions to come and outlives
+-- the pages. Written by the functions below, which keep the marks free of contradictions.
+CREATE TABLE pgsimhash.marks (
+    mark_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    url_a text NOT NULL,
+    url_b text NOT NULL,
+    same boolean NOT NULL,
+    marked_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT marks_in_order CHECK (url_a COLLATE "C" < url_b COLLATE "C")
+);
+
+CREATE INDEX marks_url_a_idx ON pgsimhash.marks (collection_id, url_a);
+
+CREATE INDEX marks_url_b_idx ON pgsimhash.marks (collection_id, url_b);
+
+COMMENT ON TABLE pgsimhash.marks IS
+    'Pairs of URLs that a person called the same or different, over what simhashes say.';
+
+CREATE FUNCTION pgsimhash.marked_same(collection text, url text) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+        WITH RECURSIVE joined (url) AS (
+            SELECT marked_same.url
+            UNION
+            SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
+            FROM joined AS j
+            JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
+            JOIN pgsimhash.collections AS c USING (collection_id)
+            WHERE c.name = marked_same.collection
+        )
+        SELECT j.url FROM joined AS j;
+    END;
+
+COMMENT ON FUNCTION pgsimhash.marked_same(text, text) IS
+    'A URL, and all that marks join it to, over any number of them.';
+
+CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
+    LANGUAGE sql
+    BEGIN ATOMIC
+        WITH removed AS (
+            DELETE FROM pgsimhash.marks AS m
+            USING pgsimhash.collections AS c
+            WHERE c.name = unmark.collection
+                AND m.collection_id = c.collection_id
+                AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+                AND m.url_b = greatest(a COLLATE "C", b COLLATE "C")
+            RETURNING m.mark_id
+        )
+        SELECT EXISTS (SELECT FROM removed);
+    END;
+
+COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
+    'Takes back what was said about two URLs; whether anything was.';
+
+CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
+    );
+    unknown text;
+    against record;
+BEGIN
+    PERFORM pgsimhash.name_for(collection, 'simhashes');
+    PERFORM pg_advisory_xact_lock(1885827944, wanted);
+    SELECT u INTO unknown
+    FROM unnest(ARRAY[a, b]) AS u
+    WHERE NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
+    );
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
+            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
+    ELSIF a = b THEN
+        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
+    END IF;
+    PERFORM pgsimhash.unmark(collection, a, b);
+    IF same THEN
+        SELECT m.url_a, m.url_b INTO against
+        FROM pgsimhash.marked_same(collection, a) AS x (url)
+        CROSS JOIN pgsimhash.marked_same(collection, b) AS y (url)
+        JOIN pgsimhash.marks AS m
+            ON m.collection_id = wanted AND NOT m.same
+            AND m.url_a = least(x.url COLLATE "C", y.url COLLATE "C")
+            AND m.url_b = greatest(x.url COLLATE "C", y.url COLLATE "C")
+        LIMIT 1;
+    ELSE
+        SELECT a AS url_a, b AS url_b INTO against
+        FROM pgsimhash.marked_same(collection, a) AS x (url)
+        WHERE x.url = b;
+    END IF;
+    IF against.url_a IS NOT NULL THEN
+        RAISE EXCEPTION 'other marks say that % and % are %',
+            against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
+            USING ERRCODE = 'integrity_constraint_violation',
+            HINT = 'Take one of them back first with pgsimhash unmark; pgsimhash marks lists them.';
+    END IF;
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
+    VALUES (
+        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
+    'Says that the pages at two URLs are the same or different, whatever their simhashes say.';

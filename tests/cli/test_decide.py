@@ -1,0 +1,74 @@
+"""``decide``, and the terms on which ``ingest`` compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.harness import Run
+
+
+def test_decide_says_what_ingest_would_and_remembers_nothing(run: Run, folder: Path) -> None:
+    run("ingest", folder / "looms.html")
+    copy = folder / "wells-copy.html"
+    dry = run("decide", copy, "--url", "https://a.example/wells")
+    assert dry.code == 0
+    assert (dry.lines[0]["url"], dry.lines[0]["reason"]) == (
+        "https://a.example/wells",
+        "first_seen",
+    )
+    assert run("status").lines[0]["pages"] == 1
+    run("ingest", folder / "wells.html")
+    known = run("decide", copy)
+    assert known.code == 1
+    assert known.lines == run("ingest", copy).lines
+
+
+def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    html = (folder / "wells.html").read_bytes()
+    known = run("decide", "-", "--url", "https://a.example/", stdin=html)
+    assert known.lines[0]["reason"] == "same_bytes"
+    refused = run("decide", "-", stdin=html)
+    assert refused.code == 2
+    assert "needs --url" in refused.stderr
+
+
+def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
+    run("ingest", folder / "wells.html")
+    copy = folder / "wells-copy.html"
+
+    def keeps(*options: str) -> bool:
+        return run("decide", copy, "--url", "https://a.example/", *options).code == 0
+
+    assert not keeps()
+    assert keeps("--scope", "host")
+    assert not keeps("--scope", "global")
+    assert not keeps("--max-age", "1d")
+    run("ingest", folder / "looms.html")
+    assert keeps("--newest", "1")
+    assert not keeps("--newest", "2")
+    assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "advice"),
+    [
+        ("--max-age", "soon", "90d, 12h"),
+        ("--newest", "0", "not in the range"),
+        ("--scope", "planet", "is not one of"),
+    ],
+)
+def test_mistyped_terms_are_refused(
+    run: Run, folder: Path, option: str, value: str, advice: str
+) -> None:
+    refused = run("ingest", folder, option, value)
+    assert refused.code == 2
+    assert advice in refused.stderr
+
+
+def test_an_unknown_collection_is_refused(run: Run, folder: Path) -> None:
+    refused = run("decide", folder / "wells.html", "--collection", "nothing")
+    assert refused.code == 3
+    assert "'nothing' does not exist" in refused.stderr

@@ -1,0 +1,69 @@
+"""``runs``, ``undo``, ``delete`` and ``expire``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.harness import Run
+
+
+def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
+    run("ingest", folder / "wells.html")
+    run("ingest", folder)
+    last, first = run("runs").lines
+    assert (first["pages"], first["new"]) == (1, 1)
+    assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
+    assert last["what"] == f"pgsimhash ingest {folder}"
+    undone = run("undo")
+    assert undone.code == 0
+    assert undone.lines == [{**last, "forgotten": 2}]
+    assert run("runs").lines == [first]
+    run("undo")
+    refused = run("undo")
+    assert refused.code == 3
+    assert "no run to undo" in refused.stderr
+
+
+def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    pages = "\n".join(
+        json.dumps({"url": f"https://{host}.example/{n}", "html": html})
+        for host in "ab"
+        for n in range(2)
+    )
+    run("ingest", "-", stdin=pages)
+    assert run("delete", "--url", "https://a.example/0").lines == [{"forgotten": 1}]
+    assert run("delete", "--url", "https://a.example/0").code == 1
+    assert run("delete", "--host", "B.example").lines == [{"forgotten": 2}]
+    number = run("runs").lines[0]["run"]
+    assert run("delete", "--run", number).lines == [{"forgotten": 1}]
+    refused = run("delete", "--run", number)
+    assert refused.code == 3
+    assert "pgsimhash runs" in refused.stderr
+    assert run("delete").code == run("delete", "--run", 1, "--host", "a.example").code == 2
+
+
+def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    old = {"url": "https://a.example/", "html": html, "fetched_at": "2024-02-29T12:00:00+09:00"}
+    run("ingest", "-", stdin=json.dumps(old))
+    run("ingest", folder)
+    assert run("expire", "--older-than", "90d").lines == [{"forgotten": 1}]
+    assert run("expire", "--older-than", "90d", "--rebuild").lines == [{"forgotten": 0}]
+
+
+@pytest.mark.parametrize("age", ["90", "-1d", "0d", "yesterday"])
+def test_what_is_no_age_is_refused(run: Run, age: str) -> None:
+    refused = run("expire", "--older-than", age)
+    assert refused.code == 2
+    assert "90" in refused.stderr
+
+
+def test_a_page_from_the_future_fails(run: Run, folder: Path) -> None:
+    html = (folder / "wells.html").read_text()
+    page = {"url": "https://a.example/", "html": html, "fetched_at": "2999-01-01"}
+    done = run("ingest", "-", stdin=json.dumps(page))
+    assert (done.code, done.lines[0]["reason"]) == (1, "invalid_time")

@@ -1,0 +1,135 @@
+"""What people say about pages sticks: in verdicts, new versions, re-runs and clusters."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+import pgsimhash
+from pgsimhash import Store
+from pgsimhash.clusters import Linkage
+from tests.store.test_store import FAR
+
+A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
+
+
+def clusters(store: Store, distance: int = 1, linkage: Linkage = "single") -> list[list[str]]:
+    found = store.clusters(distance, linkage=linkage)
+    return sorted([page.url for page in cluster.pages] for cluster in found)
+
+
+def test_pages_that_differ_are_no_duplicates_in_any_version(store: Store) -> None:
+    store.add(A, 0)
+    assert store.add(B, 1).duplicate_of == A
+    store.mark(A, B, same=False)
+    assert store.add(B, 2).duplicate_of == B
+    assert store.add(A, 2).duplicate_of == A
+    store.delete(B)
+    assert store.add(B, 4).verdict == "new"
+    assert store.decide(B, "<p>" + "word " * 50).keep
+
+
+def test_nor_of_what_was_found_to_duplicate_the_other_one(store: Store) -> None:
+    store.add(A, 0)
+    store.add(C, 0)
+    store.add(B, FAR)
+    store.mark(A, B, same=False)
+    assert store.add(B, 0).verdict == "new"
+    assert store.add(D, 0).duplicate_of == A
+
+
+def test_marks_hold_within_a_batch(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, FAR)]))
+    store.mark(B, A, same=False)
+    verdicts = list(store.add_many([(A, 1 << 30), (C, 1 << 30), (B, 1 << 30)]))
+    assert [verdict.duplicate_of for verdict in verdicts] == [A, A, None]
+
+
+def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) -> None:
+    store.add(A, 0)
+    store.add(B, FAR)
+    store.mark(A, B, same=True)
+    found = store.add(B, FAR - 1)
+    assert (found.verdict, found.reason) == ("near", "marked_same")
+    assert (found.distance, found.duplicate_of) == (63, A)
+    known = store.get(B)
+    assert known is not None
+    assert known.duplicate_of == A
+    # Of two that are the same, the one known first is the original.
+    assert store.add(A, 1 << 20).duplicate_of == A
+
+
+def test_a_mark_outlives_its_pages(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, FAR)]))
+    store.mark(A, B, same=True)
+    store.delete(A)
+    store.delete(B)
+    verdicts = list(store.add_many([(B, FAR), (A, 0)]))
+    assert [(verdict.reason, verdict.duplicate_of) for verdict in verdicts] == [
+        ("first_seen", None),
+        ("marked_same", B),
+    ]
+
+
+def test_marks_are_listed_and_taken_back(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
+    store.mark(B, A, same=False)
+    store.mark(C, A, same=True)
+    assert [(mark.a, mark.b, mark.same) for mark in store.marks()] == [(A, B, False), (A, C, True)]
+    store.mark(A, B, same=True)
+    assert [mark.same for mark in store.marks()] == [True, True]
+    assert store.unmark(A, B)
+    assert not store.unmark(B, A)
+    assert [mark.b for mark in store.marks()] == [C]
+
+
+def test_contradictions_are_refused(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
+    store.mark(A, B, same=True)
+    store.mark(B, C, same=True)
+    with pytest.raises(pgsimhash.MarkError, match="are the same; Take one of them back"):
+        store.mark(A, C, same=False)
+    store.mark(C, D, same=False)
+    with pytest.raises(pgsimhash.MarkError, match=f"{C} and {D} are different"):
+        store.mark(D, A, same=True)
+    assert len(store.marks()) == 3
+    with pytest.raises(pgsimhash.MarkError, match="Give another URL"):
+        store.mark(A, A, same=True)
+
+
+def test_unknown_urls_are_refused(store: Store) -> None:
+    store.add(A, 0)
+    with pytest.raises(pgsimhash.UnknownPageError, match=r"no page at https.*; Ingest"):
+        store.mark(A, B, same=True)
+
+
+@pytest.mark.parametrize("linkage", ["single", "complete"])
+def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
+    assert clusters(store, 1, linkage) == [[A, B], [C, D]]
+    store.mark(A, C, same=True)
+    assert clusters(store, 1, linkage) == [[A, B, C, D]]
+    store.mark(B, D, same=False)
+    assert clusters(store, 1, linkage) == [[A, B, C]]
+    store.unmark(A, C)
+    store.unmark(B, D)
+    store.mark(A, B, same=False)
+    assert clusters(store, 1, linkage) == [[C, D]]
+
+
+def test_copies_that_differ_are_in_two_clusters(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 0), (C, 0), (D, FAR)]))
+    store.mark(A, B, same=False)
+    store.mark(B, D, same=True)
+    assert clusters(store) == [[A, C], [B, D]]
+
+
+def test_marks_can_be_made_in_sql(store: Store, dsn: str) -> None:
+    list(store.add_many([(A, 0), (B, 1)]))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT pgsimhash.mark('default', %s, %s, false)", [B, A])
+        assert [mark.same for mark in store.marks()] == [False]
+        rows = connection.execute("SELECT pgsimhash.unmark('default', %s, %s)", [A, B]).fetchall()
+        assert rows == [(True,)]
+        with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+            connection.execute("SELECT pgsimhash.mark('nothing', %s, %s, false)", [A, B])
