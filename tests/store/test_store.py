@@ -38,7 +38,7 @@ def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
     first = store.ingest("https://a.example/wells", page(*ARTICLE))
     assert (first.verdict, first.distance, first.duplicate_of) == ("new", None, None)
     copy = store.ingest("https://b.example/wells?utm=1", page(*ARTICLE))
-    assert (copy.verdict, copy.reason) == ("identical", "same_simhash")
+    assert (copy.verdict, copy.reason) == ("identical", "same_bytes")
     assert (copy.distance, copy.duplicate_of) == (0, "https://a.example/wells")
     assert copy.simhash == first.simhash
 
@@ -67,7 +67,7 @@ def test_verdicts_come_in_the_order_of_the_pages_whatever_becomes_of_them(store:
         ("too_short", "too_short"),
         ("failed", "not_html"),
         ("failed", "invalid_url"),
-        ("identical", "same_simhash"),
+        ("identical", "same_bytes"),
     ]
     assert all(verdict.detail for verdict in verdicts[1:4])
 
