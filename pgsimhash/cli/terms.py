@@ -56,4 +56,10 @@ _OPTIONS = (
         callback=as_age,
         help="An original counts only if it was fetched at most so long before: 90d, 12h.",
     ),
+    click.option(
+        "--canonical/--no-canonical",
+        default=False,
+        show_default=True,
+        help="Whether the page that rel=canonical names, on the same host, is the original.",
+    ),
 )

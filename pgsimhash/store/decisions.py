@@ -91,7 +91,8 @@ def decide(
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
-        present: the present version of each known URL, of those that marks join to it as well.
+        present: the present version of each known URL, of those that marks join to it or that
+            its ``rel=canonical`` names as well.
         nearest: what :func:`look_for` asks, to the nearest match in the store.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
         terms: what makes a duplicate.
@@ -107,7 +108,11 @@ def decide(
             decisions.append(unchanged(record, version.page_id))
             continue
         look = look_for(record, terms, now, marks)
-        match = _marked_same(record, versions, marks) or kept.nearer(look, terms, nearest.get(look))
+        match = (
+            _marked_same(record, versions, marks)
+            or _canonical(record, versions, marks, terms)
+            or kept.nearer(look, terms, nearest.get(look))
+        )
         first = page_id if version is None else version.first_id
         versions[record.url] = KnownVersion(page_id, record.simhash, first)
         kept.add(
@@ -157,17 +162,37 @@ def _marked_same(
     record: PageRecord, versions: Mapping[str, KnownVersion], marks: Mapping[str, MarksOf]
 ) -> KnownMatch | None:
     """Return the page known first of those marked the same, if it was known before this one."""
-    own = versions.get(record.url)
-    known = [
-        (versions[url].first_id, url)
-        for url in marks.get(record.url, UNMARKED).same
-        if url in versions and (own is None or versions[url].first_id < own.first_id)
-    ]
-    if not known:
+    same = marks.get(record.url, UNMARKED).same
+    known = [(versions[url].first_id, url) for url in same if _is_earlier(url, record, versions)]
+    return _original(min(known)[1], record, versions, "marked_same") if known else None
+
+
+def _canonical(
+    record: PageRecord,
+    versions: Mapping[str, KnownVersion],
+    marks: Mapping[str, MarksOf],
+    terms: Terms,
+) -> KnownMatch | None:
+    """Return the page that a record names as the canonical one, if it is to be believed."""
+    url = record.canonical_url
+    if not terms.canonical or url is None or host_of(url) != host_of(record.url):
         return None
-    url = min(known)[1]
+    if url in marks.get(record.url, UNMARKED).different or not _is_earlier(url, record, versions):
+        return None
+    return _original(url, record, versions, "canonical_link")
+
+
+def _is_earlier(url: str, record: PageRecord, versions: Mapping[str, KnownVersion]) -> bool:
+    """Return whether ``url`` was known before the record's own URL was."""
+    own = versions.get(record.url)
+    return url in versions and (own is None or versions[url].first_id < own.first_id)
+
+
+def _original(
+    url: str, record: PageRecord, versions: Mapping[str, KnownVersion], reason: str
+) -> KnownMatch:
     bits = hamming_distance(record.simhash, versions[url].simhash)
-    return KnownMatch(bits, versions[url].page_id, url, marked=True)
+    return KnownMatch(bits, versions[url].page_id, url, reason=reason)
 
 
 def _counts(page: ArrivedPage, bits: int, look: Look, terms: Terms) -> bool:

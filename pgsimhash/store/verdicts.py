@@ -13,14 +13,15 @@ from pgsimhash.records import PageRecord, Verdict
 class KnownMatch:
     """The nearest simhash in the store and the page that brought it first, if any.
 
-    ``page_id`` is None for a page of another collection too.
+    ``page_id`` is None for a page of another collection too; ``reason`` is why it is the original
+    where the distance is not.
     """
 
     distance: int
     page_id: int | None
     url: str | None
     html_digest: bytes | None = None
-    marked: bool = False
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decisi
 
 
 def _reason(record: PageRecord, match: KnownMatch) -> str:
-    if match.marked:
-        return "marked_same"
+    if match.reason is not None:
+        return match.reason
     if match.distance:
         return "within_distance"
     same = record.html_digest is not None and record.html_digest == match.html_digest

@@ -65,7 +65,7 @@ def write_batch(
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
-    present = present_versions(connection, reach, _urls(records, marks))
+    present = present_versions(connection, reach, _urls(records, marks, terms))
     decisions = decide(records, page_ids, present, nearest, arrived, terms, now, marks)
     _insert(
         connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
@@ -92,16 +92,17 @@ def judge_batch(
     reach = reach_of(connection, collection, terms)
     marks = marks_of(connection, collection, (record.url for record in records))
     nearest = nearest_matches(connection, reach, records, terms, now, marks)
-    present = present_versions(connection, reach, _urls(records, marks))
+    present = present_versions(connection, reach, _urls(records, marks, terms))
     page_ids = range(_BEYOND, _BEYOND + len(records))
     decisions = decide(records, page_ids, present, nearest, [], terms, now, marks)
     return [made.verdict for made in decisions]
 
 
-def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf]) -> list[str]:
-    """The URLs whose present versions matter: the batch's, and what they are marked the same as."""
+def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf], terms: Terms) -> list[str]:
+    """The URLs whose present versions matter: the batch's, and those of possible originals."""
     said = [url for marked in marks.values() for url in marked.same]
-    return [record.url for record in records] + said
+    named = [record.canonical_url for record in records if terms.canonical]
+    return [record.url for record in records] + said + [url for url in named if url is not None]
 
 
 def add_simhashes(
