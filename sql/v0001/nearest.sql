@@ -1,6 +1,7 @@
 -- For each query simhash the nearest known one in some collections; among equals the one whose
 -- page came first. The page has to be on the query's host, as young and as new as asked for, and
--- neither marked as different nor found to duplicate one that is. A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- neither marked as different nor found to duplicate one that is. A match beyond trusted_distance
+-- must have a sketch like the query's, where both have one.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash.nearest(
