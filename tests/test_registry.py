@@ -10,6 +10,7 @@ import pytest
 from pgsimhash import (
     Scheme,
     SchemeError,
+    TooLargeError,
     TooShortError,
     fingerprint,
     get_scheme,
@@ -25,9 +26,9 @@ from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
+    ArticleReader,
     CategoryWords,
     Emphasis,
-    HintedReader,
     ImageWeights,
     Mixture,
     ShingleWeights,
@@ -184,7 +185,7 @@ def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
 
 def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
     hints = SiteHints({"bay.example": "div.story"})
-    scheme = Scheme("mine-with-hints-1", HintedReader(hints), ShingleWeights())
+    scheme = Scheme("mine-with-hints-1", ArticleReader(hints), ShingleWeights())
     again = pickle.loads(pickle.dumps(scheme.check_portable()))
     html = "<div class=top><p>{}</p></div><div class=story><p>{}</p></div>".format(
         " ".join(f"menu{n}" for n in range(300)), " ".join(f"word{n}" for n in range(30))
@@ -193,3 +194,11 @@ def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
     assert made.words == 30
     assert again == scheme
     assert hints == SiteHints({"bay.example": "div.story"}) != SiteHints({})
+
+
+def test_a_scheme_can_have_a_limit_of_its_own() -> None:
+    scheme = Scheme("mine-limited-1", ArticleReader(max_elements=50), ShingleWeights())
+    few = "".join(f"<p>word{n} and word{n + 1} again" for n in range(40))
+    assert fingerprint(few, scheme=scheme).words > 100
+    with pytest.raises(TooLargeError, match="more than 50 elements"):
+        fingerprint(few * 2, scheme=scheme)

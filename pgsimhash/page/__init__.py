@@ -13,7 +13,7 @@ from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.hints import SiteHints
 from pgsimhash.page.links import absolute, base_url, restore_images
 from pgsimhash.page.markdown import render
-from pgsimhash.page.parse import parse
+from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
 from pgsimhash.page.structure import structure_simhash
 
@@ -27,6 +27,7 @@ def read_article(
     url: str | None = None,
     charset: str | None = None,
     hints: SiteHints | None = None,
+    max_elements: int = ELEMENTS_MAX,
 ) -> Article:
     """Return the main content of a page.
 
@@ -35,14 +36,15 @@ def read_article(
         url: where it was found; relative URLs in it are resolved against this.
         charset: the label in the HTTP header, if there was one.
         hints: where on the pages of some hosts the content is; ``url`` says which host it is.
+        max_elements: a page of more elements is refused.
 
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooLargeError: the page has more than 500,000 elements.
+        TooLargeError: the page has more than ``max_elements`` elements.
         ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
-    root = parse(text)
+    root = parse(text, max_elements)
     if root is None:
         return Article("", "", None, None, None)
     base = base_url(root, url)

@@ -35,7 +35,7 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
-def parse(text: str) -> HtmlElement | None:
+def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     """Return the root element of ``text``, None where there is no element and no text.
 
     Nothing is loaded from the network or from other files: libxml2's HTML parser knows neither
@@ -45,11 +45,11 @@ def parse(text: str) -> HtmlElement | None:
     attributes of an element (here the first :data:`ATTRIBUTES_MAX` count).
 
     Raises:
-        TooLargeError: there are more than :data:`ELEMENTS_MAX` elements.
+        TooLargeError: there are more than ``max_elements`` elements.
     """
     source = text.encode("utf-8", "replace")
     if _crowds_attributes(source):
-        root = _parse_events(source)
+        root = _parse_events(source, max_elements)
     else:
         parser = etree.HTMLParser(
             encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
@@ -60,11 +60,11 @@ def parse(text: str) -> HtmlElement | None:
         except etree.XMLSyntaxError:
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
-            root = _parse_events(source)
+            root = _parse_events(source, max_elements)
     # A tag opens two elements at most, itself and one that it implies.
-    many = source.count(b"<") > ELEMENTS_MAX // 2
-    if many and root is not None and root.xpath(f"count(//*) > {ELEMENTS_MAX}"):
-        raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
+    many = source.count(b"<") > max_elements // 2
+    if many and root is not None and root.xpath("count(//*) > $most", most=max_elements):
+        raise TooLargeError(f"the page has more than {max_elements:,} elements")
     return root
 
 
@@ -99,8 +99,8 @@ class _Survey:
         pass
 
 
-def _parse_events(source: bytes) -> HtmlElement | None:
-    parser = etree.HTMLParser(target=_FlatBuilder(), encoding="utf-8", huge_tree=True)
+def _parse_events(source: bytes, max_elements: int) -> HtmlElement | None:
+    parser = etree.HTMLParser(target=_FlatBuilder(max_elements), encoding="utf-8", huge_tree=True)
     root: HtmlElement | None = etree.fromstring(source, parser)
     return root
 
@@ -113,7 +113,8 @@ def _storable(text: _Text) -> str:
 class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_elements: int) -> None:
+        self._max_elements = max_elements
         self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
         self._depth = 0
         self._elements = 0
@@ -123,8 +124,8 @@ class _FlatBuilder:
         if self._depth > DEPTH_MAX:
             return
         self._elements += 1
-        if self._elements > ELEMENTS_MAX:
-            raise TooLargeError(f"the page has more than {ELEMENTS_MAX:,} elements")
+        if self._elements > self._max_elements:
+            raise TooLargeError(f"the page has more than {self._max_elements:,} elements")
         kept: dict[_Text, _Text] = {
             name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)

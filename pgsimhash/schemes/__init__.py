@@ -12,7 +12,7 @@ from pgsimhash.schemes.shipped import (
     INTEROP_SCHEME,
     TEXT_SCHEME,
 )
-from pgsimhash.schemes.texts import CategoryWords, HintedReader, read_text
+from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
 from pgsimhash.schemes.weights import Emphasis, ImageWeights, Mixture, ShingleWeights, SpotWeights
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
     "INTEROP_SCHEME",
     "MAX_BYTES",
     "TEXT_SCHEME",
+    "ArticleReader",
     "CategoryWords",
     "Emphasis",
     "Fingerprint",
-    "HintedReader",
     "ImageWeights",
     "Mixture",
     "Scheme",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgsimhash.page import Article, SiteHints, read_article
+from pgsimhash.page.parse import ELEMENTS_MAX
 
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
@@ -17,14 +18,20 @@ _WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class HintedReader:
-    """``read_article`` with hints of where on the pages of some hosts the content is."""
+class ArticleReader:
+    """``read_article`` with hints for sites, or with another limit.
 
-    hints: SiteHints
+    Attributes:
+        hints: where on the pages of some hosts the content is.
+        max_elements: a page of more elements is refused (``TooLargeError``).
+    """
+
+    hints: SiteHints | None = None
+    max_elements: int = ELEMENTS_MAX
 
     def __call__(self, html: bytes | str, url: str | None, charset: str | None) -> Article:
         """Return the main content of a page."""
-        return read_article(html, url, charset, self.hints)
+        return read_article(html, url, charset, self.hints, self.max_elements)
 
 
 def read_text(text: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
