@@ -97,6 +97,15 @@ def without_boilerplate(boilerplate: Boilerplate, scheme: Scheme | str = DEFAULT
     )
 
 
+def read_with(extract: Extraction) -> tuple[Extraction, tuple[Boilerplate, ...]]:
+    """Return the reader that makes the Markdown, and the boilerplate left out of its text."""
+    left_out: list[Boilerplate] = []
+    while isinstance(extract, BoilerplateReader):
+        left_out.append(extract.boilerplate)
+        extract = extract.extract
+    return extract, tuple(reversed(left_out))
+
+
 def learn(
     pages: Iterable[tuple[str, str]], *, share: float = SHARE, pages_min: int = PAGES_MIN
 ) -> Boilerplate:

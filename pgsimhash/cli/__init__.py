@@ -21,6 +21,7 @@ from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
 from pgsimhash.cli.report import report
+from pgsimhash.cli.reruns import refingerprint, rename
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -75,6 +76,8 @@ for command in (
     create,
     plan,
     relayout,
+    refingerprint,
+    rename,
     learn_boilerplate,
     runs,
     undo,

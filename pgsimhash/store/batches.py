@@ -68,14 +68,17 @@ def write_in_batches(
     for item in items:
         batch.append(item)
         if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
-            yield from _verdicts(batch, write)
+            yield from verdicts_of(batch, write)
             batch, started = [], time.monotonic()
-    yield from _verdicts(batch, write)
+    yield from verdicts_of(batch, write)
 
 
-def _verdicts(
-    batch: list[PageRecord | PageFailure], write: Callable[[list[PageRecord]], list[Verdict]]
+def verdicts_of(
+    batch: Iterable[PageRecord | PageFailure],
+    write: Callable[[list[PageRecord]], Iterable[Verdict]],
 ) -> Iterator[Verdict]:
+    """Hand the records of one batch to ``write`` and yield a verdict for each item, in order."""
+    batch = list(batch)
     verdicts = iter(write([item for item in batch if isinstance(item, PageRecord)]))
     for item in batch:
         yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)

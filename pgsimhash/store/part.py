@@ -18,17 +18,24 @@ class Part:
     _collection: Collection
 
     def _distance(self, distance: int | None) -> int:
-        largest = get_layout(self._collection.layout).distances[-1]
-        wanted = self._collection.default_distance if distance is None else distance
-        return check_distance(wanted, largest)
+        return _checked(self._collection, distance)
 
     def _terms(self, options: Options) -> Terms:
-        """Return the terms that ``options`` ask for, with the collection's own where they do not.
+        return terms_of(self._collection, options)
 
-        Raises:
-            InvalidDistanceError: the layout does not answer the distance.
-            UnknownRuleError: there is no such scope, or the window is none.
-            InvalidTimeError: the age is none.
-        """
-        given: dict[str, Any] = dict(options)
-        return Terms(**{**given, "distance": self._distance(options.get("distance"))})
+
+def terms_of(collection: Collection, options: Options) -> Terms:
+    """Return the terms that ``options`` ask for, with the collection's own where they do not.
+
+    Raises:
+        InvalidDistanceError: the layout does not answer the distance.
+        UnknownRuleError: there is no such scope, or the window is none.
+        InvalidTimeError: the age is none.
+    """
+    given: dict[str, Any] = dict(options)
+    return Terms(**{**given, "distance": _checked(collection, options.get("distance"))})
+
+
+def _checked(collection: Collection, distance: int | None) -> int:
+    largest = get_layout(collection.layout).distances[-1]
+    return check_distance(collection.default_distance if distance is None else distance, largest)

@@ -197,6 +197,7 @@ class Writes(Part):
             with self._session.transaction() as connection:
                 if self._run is None:
                     self._run = draw_run(connection, "a store")
-                return write_batch(connection, self._collection, records, terms, self._run)
+                made = write_batch(connection, self._collection, records, terms, self._run)
+            return [decision.verdict for decision in made]
 
         return write

@@ -7,13 +7,19 @@ DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
 DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
 
+DROP FUNCTION pgsimhash.copy_marks(text, text);
+
 DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
+
+DROP FUNCTION pgsimhash.put_mark(text, text, text, boolean, timestamptz);
 
 DROP FUNCTION pgsimhash.unmark(text, text, text);
 
 DROP FUNCTION pgsimhash.marked_same(text, text);
 
 DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz);
+
+DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
@@ -36,6 +42,8 @@ DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 DROP FUNCTION pgsimhash.bit_count(bigint);
 
 DROP TABLE pgsimhash.marks;
+
+DROP TABLE pgsimhash.tasks;
 
 DROP TABLE pgsimhash.runs;
 

@@ -1,0 +1,96 @@
+"""What a collection would be by another recipe or on other terms, without reading a page again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Unpack
+
+from pgsimhash.records import Verdict
+from pgsimhash.rereading import rereading
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.store import refingerprinting
+from pgsimhash.store.collection import rename_collection
+from pgsimhash.store.part import Part, terms_of
+from pgsimhash.store.tasks import Progress, unheard
+from pgsimhash.terms import Options
+
+
+class Reruns(Part):
+    """Going through a collection again; interrupted, the same call goes on where it stopped."""
+
+    def refingerprint(
+        self,
+        into: str,
+        scheme: str | Scheme,
+        *,
+        layout: str | None = None,
+        keep_markdown: bool = True,
+        approximate: bool = False,
+        progress: Progress = unheard,
+        **options: Unpack[Options],
+    ) -> Iterator[Verdict]:
+        """Add every version to the collection ``into`` by another scheme, from kept Markdown.
+
+        Lazy: versions are voted on, decided and stored in batches as the verdicts are consumed,
+        in the order in which they came, each batch in a transaction. Times, runs aside, go
+        along: when a version was fetched and last seen, and so do marks. A version without
+        Markdown fails (``no_markdown``), and one can be too short for the new scheme.
+        Interrupted, the same call goes on where it stopped; called again later, it takes what
+        came since. :meth:`rename` then gives the collection the name of this one.
+
+        Args:
+            into: the other collection, created where it is missing, else one that an earlier
+                call made.
+            scheme: the recipe, or the name of a registered one. It has to read pages as this
+                collection's does, for example ``pgsimhash-blog-words-1`` after the default, or
+                the same scheme without boilerplate.
+            layout: the layout of a collection that is created; by default the database's.
+            keep_markdown: whether a collection that is created keeps the Markdown too.
+            approximate: whether to go on where the scheme reads pages in another way, with
+                simhashes of the text that this collection's made of them.
+            progress: told how many versions are done of how many.
+            options: on what terms; ``distance`` becomes the default of a collection that is
+                created.
+
+        Raises:
+            SchemeError: there is no such scheme, it reads pages in another way, or this
+                collection's is not registered.
+            CollectionError: this collection keeps no Markdown; or ``into`` is this one, has
+                another scheme or layout, or holds pages from elsewhere or on other terms.
+            UnknownLayoutError: there is no such layout.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            MarkError: marks in ``into`` say the contrary of this collection's.
+            StoreError: the database does not answer; the batches before stay.
+        """
+        recipe = rereading(self._collection.scheme, get_scheme(scheme), approximate=approximate)
+        with self._session.transaction() as connection:
+            target = refingerprinting.open_target(
+                connection,
+                self._collection,
+                into,
+                recipe,
+                layout=layout,
+                distance=options.get("distance"),
+                keep_markdown=keep_markdown,
+            )
+            terms = terms_of(target, options)
+            task = refingerprinting.begin(connection, self._collection, target, terms)
+        return refingerprinting.refingerprint(
+            self._session, self._collection, task, recipe, terms, progress
+        )
+
+    def rename(self, name: str, *, swap: bool = False) -> None:
+        """Give the collection another name; with ``swap`` the one of that name gets the old one.
+
+        Waits for writers to finish their batches. Stores that have it open by the old name can
+        write no more and say so; lookups of theirs go to the collection that has the name now.
+
+        Raises:
+            CollectionError: another collection has the name and ``swap`` is false, or none has
+                and it is true; or the name is empty.
+            StoreError: the database does not answer.
+        """
+        with self._session.transaction() as connection:
+            rename_collection(connection, self._collection.name, name, swap=swap)
+        self._collection = dataclasses.replace(self._collection, name=name)
