@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     scope: Scope
     newest: int | None
     max_age: timedelta | None
-    canonical: bool
+    canonical_link: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Terms:
         newest: only so many pages of the scope count, the ones stored last. The window moves
             with each batch: the pages of a batch count beside it.
         max_age: an original counts only if it was fetched at most so long before the page.
-        canonical: whether a page is a duplicate of the page that its ``rel=canonical`` names, at
-            any distance, if that was known before it and is on the same host. Off unless asked
+        canonical_link: whether a page is a duplicate of the page that its ``rel=canonical`` names,
+            at any distance, if that was known before it and is on the same host. Off unless asked
             for: many sites name their front page everywhere.
     """
 
@@ -48,7 +48,7 @@ class Terms:
     scope: Scope = "collection"
     newest: int | None = None
     max_age: timedelta | None = None
-    canonical: bool = False
+    canonical_link: bool = False
 
     def __post_init__(self) -> None:
         """Check the values, all but the distance, which is for the layout to check.

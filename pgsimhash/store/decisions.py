@@ -175,7 +175,7 @@ def _canonical(
 ) -> KnownMatch | None:
     """Return the page that a record names as the canonical one, if it is to be believed."""
     url = record.canonical_url
-    if not terms.canonical or url is None or host_of(url) != host_of(record.url):
+    if not terms.canonical_link or url is None or host_of(url) != host_of(record.url):
         return None
     if url in marks.get(record.url, UNMARKED).different or not _is_earlier(url, record, versions):
         return None

@@ -101,7 +101,7 @@ def judge_batch(
 def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf], terms: Terms) -> list[str]:
     """The URLs whose present versions matter: the batch's, and those of possible originals."""
     said = [url for marked in marks.values() for url in marked.same]
-    named = [record.canonical_url for record in records if terms.canonical]
+    named = [record.canonical_url for record in records if terms.canonical_link]
     return [record.url for record in records] + said + [url for url in named if url is not None]
 
 

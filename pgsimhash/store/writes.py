@@ -34,7 +34,7 @@ class Writes(Part):
     """Deciding about pages and remembering them.
 
     The options of all of these are those of :class:`pgsimhash.terms.Terms`: ``distance``,
-    ``verify``, ``scope``, ``newest``, ``max_age`` and ``canonical``.
+    ``verify``, ``scope``, ``newest``, ``max_age`` and ``canonical_link``.
     """
 
     _run: Run | None = None
