@@ -22,7 +22,7 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         collection = find_collection(connection, "default")
         assert collection is not None
         run = draw_run(connection, "test")
-        return write_batch(connection, collection, records, Terms(12, verify), run)
+        return write_batch(connection, collection, records, [Terms(12, verify)] * len(records), run)
 
 
 def page(name: str, bits: int, sketch: int | None) -> PageRecord:
