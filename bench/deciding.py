@@ -80,7 +80,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
 
         def judge(record: PageRecord) -> None:
             with store._session.read() as connection:
-                judge_batch(connection, store._collection, [record], Terms(DISTANCE))
+                judge_batch(connection, store._collection, [record], [Terms(DISTANCE)])
 
         records = [extract(page) for page in pages]
 

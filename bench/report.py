@@ -118,7 +118,7 @@ def load(dsn: str, name: str, pages: int) -> None:
         run = draw_run(store._session.connection, "bench")
         while batch := list(islice(found, 1000)):
             with store._session.transaction() as connection:
-                write_batch(connection, store._collection, batch, Terms(8), run)
+                write_batch(connection, store._collection, batch, [Terms(8)] * len(batch), run)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,9 @@ class Verdict:
     and it may be any number of bits away. ``unchanged``: this URL is known with
     this very simhash; it is ``identical`` to itself and adds nothing. A page that was not stored
     has its ``PageError.reason``.
+
+    ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
+    where more than one is to be kept (see :class:`pgsimhash.terms.Terms`).
     """
 
     url: str
@@ -67,11 +70,7 @@ class Verdict:
     duplicate_of: str | None = None
     detail: str | None = None
     html_bytes: int | None = None
-
-    @property
-    def keep(self) -> bool:
-        """Whether the page says something that no known page says."""
-        return self.verdict == "new"
+    keep: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
@@ -83,6 +82,7 @@ class Verdict:
             "duplicate_of": self.duplicate_of,
             "reason": self.reason,
             "detail": self.detail,
+            "keep": self.keep,
         }
 
 

@@ -22,7 +22,8 @@ class Options(TypedDict, total=False):
     scope: Scope
     newest: int | None
     max_age: timedelta | None
-    canonical: bool
+    canonical_link: bool
+    keep_first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,11 @@ class Terms:
         newest: only so many pages of the scope count, the ones stored last. The window moves
             with each batch: the pages of a batch count beside it.
         max_age: an original counts only if it was fetched at most so long before the page.
-        canonical: whether a page is a duplicate of the page that its ``rel=canonical`` names, at
-            any distance, if that was known before it and is on the same host. Off unless asked
+        canonical_link: whether a page is a duplicate of the page that its ``rel=canonical`` names,
+            at any distance, if that was known before it and is on the same host. Off unless asked
             for: many sites name their front page everywhere.
+        keep_first: how many pages of a kind are worth keeping: a duplicate is, as long as fewer
+            known pages count as its originals.
     """
 
     distance: int
@@ -48,18 +51,20 @@ class Terms:
     scope: Scope = "collection"
     newest: int | None = None
     max_age: timedelta | None = None
-    canonical: bool = False
+    canonical_link: bool = False
+    keep_first: int = 1
 
     def __post_init__(self) -> None:
         """Check the values, all but the distance, which is for the layout to check.
 
         Raises:
-            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            UnknownRuleError: there is no such scope, or a number of pages is below 1.
             InvalidTimeError: ``max_age`` is not more than nothing.
         """
         if self.scope not in SCOPES:
             raise UnknownRuleError(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
-        if self.newest is not None and self.newest < 1:
-            raise UnknownRuleError(f"newest is a number of pages, 1 or more, not {self.newest}")
+        for name, pages in (("newest", self.newest), ("keep_first", self.keep_first)):
+            if pages is not None and pages < 1:
+                raise UnknownRuleError(f"{name} is a number of pages, 1 or more, not {pages}")
         if self.max_age is not None:
             check_age(self.max_age)

@@ -57,7 +57,7 @@ _OPTIONS = (
         help="An original counts only if it was fetched at most so long before: 90d, 12h.",
     ),
     click.option(
-        "--canonical/--no-canonical",
+        "--canonical-link/--no-canonical-link",
         default=False,
         show_default=True,
         help="Whether the page that rel=canonical names, on the same host, is the original.",

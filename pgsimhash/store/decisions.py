@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from pgsimhash.urls import host_of
 
 
 class Look(NamedTuple):
-    """What the store is asked: a simhash, and what else the original must meet.
+    """What is asked about a page: a simhash, and what else the original must meet.
 
     ``apart`` are the URLs that ``url`` was marked different from.
     """
@@ -29,8 +29,8 @@ class Look(NamedTuple):
     sketch: int | None = None
     host: str | None = None
     since: datetime | None = None
-    apart: tuple[str, ...] = ()
     url: str | None = None
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,18 @@ class KnownVersion:
     page_id: int
     simhash: int
     first_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known about the URLs that matter to a batch.
+
+    ``versions`` has those of its pages, of the ones that marks join to them, and of the ones that
+    their ``rel=canonical`` names; ``marks`` what people said about the pages.
+    """
+
+    versions: Mapping[str, KnownVersion] = field(default_factory=dict)
+    marks: Mapping[str, MarksOf] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +72,26 @@ class ArrivedPage:
     original: str | None = None
 
 
-def look_for(record: PageRecord, terms: Terms, now: datetime, marks: Mapping[str, MarksOf]) -> Look:
+def look_for(record: PageRecord, terms: Terms, now: datetime) -> Look:
     """Return what to ask the store about a record; ``now`` is when it came, if it says nothing."""
     age = terms.max_age
-    apart = marks.get(record.url, UNMARKED).different
     return Look(
         record.simhash,
         record.sketch if terms.verify else None,
         host_of(record.url) if terms.scope == "host" else None,
         None if age is None else (record.fetched_at or now) - age,
-        apart,
-        record.url if apart else None,
+        record.url,
     )
 
 
 def decide(
     records: Sequence[PageRecord],
     page_ids: Sequence[int],
-    present: Mapping[str, KnownVersion],
-    nearest: Mapping[Look, KnownMatch],
+    terms: Sequence[Terms],
+    nearest: Sequence[KnownMatch | None],
+    known: Known,
     arrived: Sequence[ArrivedPage],
-    terms: Terms,
     now: datetime,
-    marks: Mapping[str, MarksOf],
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
 
@@ -91,28 +100,29 @@ def decide(
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
-        present: the present version of each known URL, of those that marks join to it or that
-            its ``rel=canonical`` names as well.
-        nearest: what :func:`look_for` asks, to the nearest match in the store.
+        terms: what makes each a duplicate.
+        nearest: for each what :func:`look_for` asks: the nearest match in the store, if any.
+        known: what is known about their URLs.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
-        terms: what makes a duplicate.
         now: when the pages were fetched that do not say when.
-        marks: what people said about the pages.
     """
-    versions = dict(present)
+    versions = dict(known.versions)
     kept = _Kept(arrived, len(records))
     decisions = []
-    for record, page_id in zip(records, page_ids, strict=True):
+    for record, page_id, wanted, found in zip(records, page_ids, terms, nearest, strict=True):
         version = versions.get(record.url)
         if version is not None and version.simhash == record.simhash:
             decisions.append(unchanged(record, version.page_id))
             continue
-        look = look_for(record, terms, now, marks)
-        match = (
-            _marked_same(record, versions, marks)
-            or _canonical(record, versions, marks, terms)
-            or kept.nearer(look, terms, nearest.get(look))
+        look = look_for(record, wanted, now)._replace(
+            apart=known.marks.get(record.url, UNMARKED).different
         )
+        match = kept.nearer(look, wanted, found)
+        said = _marked_same(record, versions, known.marks) or _canonical(
+            record, versions, known.marks, wanted
+        )
+        if said is not None:
+            match = replace(said, copies=1 if match is None else match.copies)
         first = page_id if version is None else version.first_id
         versions[record.url] = KnownVersion(page_id, record.simhash, first)
         kept.add(
@@ -126,7 +136,7 @@ def decide(
                 original=None if match is None else match.url,
             )
         )
-        decisions.append(stored(record, page_id, match))
+        decisions.append(stored(record, page_id, match, wanted.keep_first))
     return decisions
 
 
@@ -143,19 +153,28 @@ class _Kept:
         self._pages.append(page)
 
     def nearer(self, look: Look, terms: Terms, known: KnownMatch | None) -> KnownMatch | None:
-        """Return the first of the nearest pages that is nearer than ``known``, else ``known``."""
-        limit = terms.distance if known is None else known.distance - 1
+        """Return the first of the nearest pages that is nearer than ``known``, else ``known``.
+
+        Its ``copies`` are those of ``known`` and the pages here, as far as they matter.
+        """
+        more = terms.keep_first - (0 if known is None else known.copies)
+        limit = terms.distance if known is None or more > 0 else known.distance - 1
         distances = hamming_distances(look.simhash, self._simhashes[: len(self._pages)])
         if not len(distances) or int(distances.min()) > limit:
             return known
         near = np.flatnonzero(distances <= limit)
+        nearest, copies = known, 0 if known is None else known.copies
         for at in near[np.argsort(distances[near], kind="stable")].tolist():
             page, bits = self._pages[at], int(distances[at])
-            if _counts(page, bits, look, terms):
-                return KnownMatch(
-                    bits, page.page_id if page.own else None, page.url, page.html_digest
-                )
-        return known
+            if not _counts(page, bits, look, terms):
+                continue
+            copies += 1
+            if nearest is None or bits < nearest.distance:
+                own = page.page_id if page.own else None
+                nearest = KnownMatch(bits, own, page.url, page.html_digest)
+            if copies >= terms.keep_first:
+                break
+        return nearest and replace(nearest, copies=copies)
 
 
 def _marked_same(
@@ -175,7 +194,7 @@ def _canonical(
 ) -> KnownMatch | None:
     """Return the page that a record names as the canonical one, if it is to be believed."""
     url = record.canonical_url
-    if not terms.canonical or url is None or host_of(url) != host_of(record.url):
+    if not terms.canonical_link or url is None or host_of(url) != host_of(record.url):
         return None
     if url in marks.get(record.url, UNMARKED).different or not _is_earlier(url, record, versions):
         return None

@@ -29,7 +29,7 @@ from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.judging import Reach, present_versions
+from pgsimhash.store.judging import known_pages
 from pgsimhash.store.marking import all_marks
 from pgsimhash.store.reader import simhash_slices
 
@@ -93,7 +93,7 @@ def _joined(
     """Return the present simhashes of the pages that marks join."""
     said = [mark for mark in marks if mark.same]
     urls = [url for mark in said for url in (mark.a, mark.b)]
-    present = present_versions(connection, Reach(collection, (collection,)), urls)
+    present = known_pages(connection, collection, urls).versions
     ends = [
         (present[mark.a].simhash, present[mark.b].simhash)
         for mark in said

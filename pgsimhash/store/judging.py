@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
-from psycopg.types.json import Jsonb
 
 from pgsimhash.bits import check_distance, from_bigint, to_bigint
 from pgsimhash.layout import get_layout
@@ -18,9 +17,12 @@ from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_halves, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, sibling_collections
-from pgsimhash.store.decisions import ArrivedPage, KnownVersion, Look, look_for
+from pgsimhash.store.decisions import ArrivedPage, Known, KnownVersion, Look, look_for
 from pgsimhash.store.verdicts import KnownMatch
 from pgsimhash.terms import Terms
+
+ALL_PAGES: Final = 2**63 - 1
+"""Above the ids of all pages: what counts are the pages before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +32,46 @@ class Reach:
     collection: Collection
     compared: tuple[Collection, ...]
 
-    @property
-    def scope(self) -> dict[str, Any]:
-        """The parameters of statements over these collections."""
+    def scope(self, *, everywhere: bool = True) -> dict[str, Any]:
+        """Return the parameters of statements over these collections, or over the own one."""
+        compared = self.compared if everywhere else (self.collection,)
         return {
             "collection_id": self.collection.collection_id,
-            "collection_ids": [one.collection_id for one in self.compared],
-            "collections": [one.name for one in self.compared],
+            "collection_ids": [one.collection_id for one in compared],
+            "collections": [one.name for one in compared],
         }
 
 
-def reach_of(connection: psycopg.Connection[Any], collection: Collection, terms: Terms) -> Reach:
-    """Return what the terms compare with.
+class Question(NamedTuple):
+    """What the records that one statement asks about have in common."""
+
+    distance: int
+    everywhere: bool
+    newest: int | None
+
+
+def reach_of(
+    connection: psycopg.Connection[Any], collection: Collection, terms: Sequence[Terms]
+) -> Reach:
+    """Return what the terms of a batch compare with.
 
     Raises:
         InvalidDistanceError: one of the collections has a layout that does not answer the
             distance.
     """
-    if terms.scope != "global":
+    distances = [one.distance for one in terms if one.scope == "global"]
+    if not distances:
         return Reach(collection, (collection,))
     compared = sibling_collections(connection, collection.scheme)
     for one in compared:
-        check_distance(terms.distance, get_layout(one.layout).distances[-1])
+        check_distance(max(distances), get_layout(one.layout).distances[-1])
     return Reach(collection, tuple(compared))
 
 
 def newest_pages(connection: psycopg.Connection[Any], reach: Reach) -> list[int]:
     """Return the newest page of each collection compared with."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("newest_pages"), reach.scope).fetchall()
+        return cursor.execute(query("newest_pages"), reach.scope()).fetchall()
 
 
 def arrived_since(
@@ -89,48 +102,112 @@ def _arrived(
     ]
 
 
-def present_versions(
-    connection: psycopg.Connection[Any], reach: Reach, urls: Iterable[str]
-) -> dict[str, KnownVersion]:
-    """Return the present version of each URL that is known."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(
-            query("present_versions"), {**reach.scope, "urls": list(set(urls))}
-        ).fetchall()
-    return {
-        url: KnownVersion(page_id, from_bigint(simhash), first)
-        for url, page_id, simhash, first in rows
-    }
-
-
-def nearest_matches(
+def ask(
     connection: psycopg.Connection[Any],
     reach: Reach,
     records: Sequence[PageRecord],
-    terms: Terms,
+    terms: Sequence[Terms],
     now: datetime,
-    marks: Mapping[str, MarksOf],
-) -> dict[Look, KnownMatch]:
-    """Return the nearest match in the store for each thing to ask about the records."""
-    looks = list(dict.fromkeys(look_for(record, terms, now, marks) for record in records))
-    high, low = split_sketches(look.sketch for look in looks)
+    before_page: int = ALL_PAGES,
+) -> tuple[list[KnownMatch | None], Known]:
+    """Return the nearest match in the store for each record, and what is known of their URLs.
+
+    Pages from ``before_page`` on do not count. One round trip for all records whose terms ask for
+    the same distance, collections and window.
+    """
+    nearest: list[KnownMatch | None] = [None] * len(records)
+    versions: dict[str, KnownVersion] = {}
+    marks: dict[str, MarksOf] = {}
+    questions: dict[Question, list[int]] = {}
+    for at, wanted in enumerate(terms):
+        question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
+        questions.setdefault(question, []).append(at)
+    for question, places in questions.items():
+        asked = [(records[at], terms[at]) for at in places]
+        parameters = _parameters(connection, reach, asked, question, now, before_page)
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            for number, *row in cursor.execute(query("ask"), parameters):
+                page_id, url, distance, html_digest, copies, *about = row
+                if number is None:
+                    _note(versions, marks, url, page_id, *about)
+                else:
+                    nearest[places[number - 1]] = KnownMatch(
+                        distance, page_id, url, html_digest, copies=copies
+                    )
+    return nearest, Known(versions, marks)
+
+
+def known_pages(
+    connection: psycopg.Connection[Any], collection: Collection, urls: Iterable[str]
+) -> Known:
+    """Return what is known about URLs, and about those that marks join to them."""
     parameters = {
-        **reach.scope,
+        "collection_id": collection.collection_id,
+        "before_page": ALL_PAGES,
+        "urls": list(urls),
+    }
+    versions: dict[str, KnownVersion] = {}
+    marks: dict[str, MarksOf] = {}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        for row in cursor.execute(query("known_pages"), parameters):
+            _note(versions, marks, *row)
+    return Known(versions, marks)
+
+
+def urls_of(records: Sequence[PageRecord], terms: Sequence[Terms]) -> list[str]:
+    """Return the URLs whose versions matter: those of the records, and the ones they name."""
+    named = [
+        record.canonical_url
+        for record, wanted in zip(records, terms, strict=True)
+        if wanted.canonical_link and record.canonical_url is not None
+    ]
+    return [record.url for record in records] + named
+
+
+def _note(
+    versions: dict[str, KnownVersion],
+    marks: dict[str, MarksOf],
+    url: str,
+    page_id: int | None,
+    simhash: int | None,
+    first_id: int,
+    same: list[str] | None,
+    different: list[str] | None,
+) -> None:
+    """Take down what one row says about a URL."""
+    if page_id is not None and simhash is not None:
+        versions[url] = KnownVersion(page_id, from_bigint(simhash), first_id)
+    if same or different:
+        marks[url] = MarksOf(tuple(same or ()), tuple(different or ()))
+
+
+def _parameters(
+    connection: psycopg.Connection[Any],
+    reach: Reach,
+    asked: Sequence[tuple[PageRecord, Terms]],
+    question: Question,
+    now: datetime,
+    before_page: int,
+) -> dict[str, Any]:
+    looks = [look_for(record, wanted, now) for record, wanted in asked]
+    records, terms = zip(*asked, strict=True)
+    high, low = split_sketches(look.sketch for look in looks)
+    scope = {**reach.scope(everywhere=question.everywhere), "before_page": before_page}
+    return {
+        **scope,
         "simhashes": [to_bigint(look.simhash) for look in looks],
         "sketch_high": high,
         "sketch_low": low,
         "hosts": [look.host for look in looks],
         "since": [look.since for look in looks],
-        "oldest": _oldest(connection, reach, looks, terms.newest),
-        "urls": [look.url for look in looks],
-        "apart": [Jsonb(list(look.apart)) if look.apart else None for look in looks],
-        "distance": terms.distance,
+        "oldest": _oldest(connection, scope, looks, question.newest),
+        "keep_first": [wanted.keep_first for wanted in terms],
+        "own_urls": [look.url for look in looks],
+        "urls": urls_of(records, terms),
+        "distance": question.distance,
         "trusted_distance": TRUSTED_DISTANCE,
         "sketch_distance": SAME_BITS_MAX,
     }
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("nearest"), parameters).fetchall()
-    return {looks[number - 1]: KnownMatch(*match) for number, *match in rows}
 
 
 def split_sketches(
@@ -142,14 +219,17 @@ def split_sketches(
 
 
 def _oldest(
-    connection: psycopg.Connection[Any], reach: Reach, looks: Sequence[Look], newest: int | None
+    connection: psycopg.Connection[Any],
+    scope: dict[str, Any],
+    looks: Sequence[Look],
+    newest: int | None,
 ) -> list[int]:
     """Return for each look the oldest page that counts."""
     if newest is None:
         return [0] * len(looks)
     hosts = list(dict.fromkeys(look.host for look in looks))
     with connection.cursor(row_factory=scalar_row) as cursor:
-        parameters = {**reach.scope, "hosts": hosts, "newest": newest}
+        parameters = {**scope, "hosts": hosts, "newest": newest}
         found = cursor.execute(query("window"), parameters).fetchall()
     oldest = dict(zip(hosts, found, strict=True))
     return [oldest[look.host] for look in looks]

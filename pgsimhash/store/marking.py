@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row, scalar_row, tuple_row
+from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.errors import MarkError, UnknownPageError
-from pgsimhash.marks import Mark, MarksOf
+from pgsimhash.marks import Mark
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, said
 from pgsimhash.store.part import Part
@@ -68,21 +67,3 @@ def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> li
     with connection.cursor(row_factory=class_row(Mark)) as cursor:
         scope = {"collection_id": collection.collection_id}
         return cursor.execute(query("marks"), scope).fetchall()
-
-
-def marks_of(
-    connection: psycopg.Connection[Any], collection: Collection, urls: Iterable[str]
-) -> dict[str, MarksOf]:
-    """Return what was said about each of some URLs; those without a mark are left out."""
-    parameters = {"collection_id": collection.collection_id, "urls": list(set(urls))}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("marks_of"), parameters).fetchall()
-    found: dict[str, MarksOf] = {}
-    for url, other, same in rows:
-        before = found.get(url, MarksOf())
-        found[url] = (
-            MarksOf((*before.same, other), before.different)
-            if same
-            else MarksOf(before.same, (*before.different, other))
-        )
-    return found

@@ -159,7 +159,7 @@ def _take(
     ]
 
     def write(records: list[PageRecord]) -> list[Verdict]:
-        decisions = write_batch(connection, target, records, terms, run)
+        decisions = write_batch(connection, target, records, [terms] * len(records), run)
         seen = [
             (_row_of(made), time)
             for made, time in zip(decisions, seen_at, strict=True)

@@ -14,7 +14,8 @@ class KnownMatch:
     """The nearest simhash in the store and the page that brought it first, if any.
 
     ``page_id`` is None for a page of another collection too; ``reason`` is why it is the original
-    where the distance is not.
+    where the distance is not; ``copies`` is how many known pages would do, counted as far as it
+    matters.
     """
 
     distance: int
@@ -22,6 +23,7 @@ class KnownMatch:
     url: str | None
     html_digest: bytes | None = None
     reason: str | None = None
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,9 @@ def unchanged(record: PageRecord, seen: int) -> Decision:
     return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
 
 
-def stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decision:
+def stored(
+    record: PageRecord, page_id: int, match: KnownMatch | None, keep_first: int = 1
+) -> Decision:
     """Return the decision about a page that becomes a row, the duplicate of ``match`` if any."""
     if match is None:
         verdict = Verdict(
@@ -70,6 +74,7 @@ def stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decisi
             "first_seen",
             simhash=record.simhash,
             html_bytes=record.html_bytes,
+            keep=True,
         )
         return Decision(record, verdict, page_id, duplicate_of=None)
     verdict = Verdict(
@@ -80,6 +85,7 @@ def stored(record: PageRecord, page_id: int, match: KnownMatch | None) -> Decisi
         distance=match.distance,
         duplicate_of=match.url,
         html_bytes=record.html_bytes,
+        keep=match.copies < keep_first,
     )
     return Decision(record, verdict, page_id, match.page_id)
 

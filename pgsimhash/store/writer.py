@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,35 +12,32 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
-from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import (
+    ALL_PAGES,
     arrived_since,
-    nearest_matches,
+    ask,
+    known_pages,
     newest_pages,
-    present_versions,
     reach_of,
     split_sketches,
+    urls_of,
 )
-from pgsimhash.store.marking import marks_of
 from pgsimhash.store.runs import Run
 from pgsimhash.store.verdicts import Decision, count_verdicts
 from pgsimhash.terms import Terms
 
 _BATCH: Final = 10_000
 
-_BEYOND: Final = 1 << 63
-"""Above all ids of pages: the ids that a dry run gives out."""
-
 
 def write_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    terms: Terms,
+    terms: Sequence[Terms],
     run: Run,
 ) -> list[Decision]:
     """Decide and store ``records`` in the connection's present transaction.
@@ -59,14 +56,14 @@ def write_batch(
     now = datetime.now(UTC)
     reach = reach_of(connection, collection, terms)
     newest = newest_pages(connection, reach)
-    marks = marks_of(connection, collection, (record.url for record in records))
-    nearest = nearest_matches(connection, reach, records, terms, now, marks)
+    nearest, _ = ask(connection, reach, records, terms, now)
     lock_collections(connection, reach.compared)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
-    present = present_versions(connection, reach, _urls(records, marks, terms))
-    decisions = decide(records, page_ids, present, nearest, arrived, terms, now, marks)
+    # Known before the lock already, but versions may have come or gone since.
+    known = known_pages(connection, collection, urls_of(records, terms))
+    decisions = decide(records, page_ids, terms, nearest, known, arrived, now)
     _insert(
         connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
     )
@@ -80,7 +77,7 @@ def judge_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    terms: Terms,
+    terms: Sequence[Terms],
 ) -> list[Verdict]:
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
@@ -91,19 +88,10 @@ def judge_batch(
         return []
     now = datetime.now(UTC)
     reach = reach_of(connection, collection, terms)
-    marks = marks_of(connection, collection, (record.url for record in records))
-    nearest = nearest_matches(connection, reach, records, terms, now, marks)
-    present = present_versions(connection, reach, _urls(records, marks, terms))
-    page_ids = range(_BEYOND, _BEYOND + len(records))
-    decisions = decide(records, page_ids, present, nearest, [], terms, now, marks)
+    nearest, known = ask(connection, reach, records, terms, now)
+    page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
+    decisions = decide(records, page_ids, terms, nearest, known, [], now)
     return [made.verdict for made in decisions]
-
-
-def _urls(records: Sequence[PageRecord], marks: Mapping[str, MarksOf], terms: Terms) -> list[str]:
-    """The URLs whose present versions matter: the batch's, and those of possible originals."""
-    said = [url for marked in marks.values() for url in marked.same]
-    named = [record.canonical_url for record in records if terms.canonical]
-    return [record.url for record in records] + said + [url for url in named if url is not None]
 
 
 def add_simhashes(

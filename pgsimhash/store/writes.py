@@ -34,7 +34,7 @@ class Writes(Part):
     """Deciding about pages and remembering them.
 
     The options of all of these are those of :class:`pgsimhash.terms.Terms`: ``distance``,
-    ``verify``, ``scope``, ``newest``, ``max_age`` and ``canonical``.
+    ``verify``, ``scope``, ``newest``, ``max_age`` and ``canonical_link``.
     """
 
     _run: Run | None = None
@@ -106,7 +106,7 @@ class Writes(Part):
 
         def judge(records: list[PageRecord]) -> list[Verdict]:
             with self._session.read() as connection:
-                return judge_batch(connection, self._collection, records, terms)
+                return judge_batch(connection, self._collection, records, [terms] * len(records))
 
         records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
         return write_in_batches(map(with_checked_time, records), judge, BATCH_PAGES)
@@ -197,7 +197,8 @@ class Writes(Part):
             with self._session.transaction() as connection:
                 if self._run is None:
                     self._run = draw_run(connection, "a store")
-                made = write_batch(connection, self._collection, records, terms, self._run)
+                every = [terms] * len(records)
+                made = write_batch(connection, self._collection, records, every, self._run)
             return [decision.verdict for decision in made]
 
         return write

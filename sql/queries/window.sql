@@ -7,7 +7,9 @@ SELECT coalesce(
         CROSS JOIN LATERAL (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id AND p.host = h.host
+            WHERE p.collection_id = c.collection_id
+                AND p.host = h.host
+                AND p.page_id < %(before_page)s
             ORDER BY p.page_id DESC
             LIMIT %(newest)s
         ) AS n
@@ -21,7 +23,9 @@ SELECT coalesce(
         CROSS JOIN LATERAL (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id AND h.host IS NULL
+            WHERE p.collection_id = c.collection_id
+                AND h.host IS NULL
+                AND p.page_id < %(before_page)s
             ORDER BY p.page_id DESC
             LIMIT %(newest)s
         ) AS n

@@ -1,6 +1,8 @@
+DROP FUNCTION pgsimhash.known_pages(integer, bigint, text[]);
+
 DROP FUNCTION pgsimhash.nearest(
-    integer, integer[], text[], bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    jsonb[], text[], integer, integer, integer
+    integer, integer[], text[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[],
+    bigint[], integer[], text[], integer, integer, integer
 );
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
@@ -14,6 +16,8 @@ DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
 DROP FUNCTION pgsimhash.put_mark(text, text, text, boolean, timestamptz);
 
 DROP FUNCTION pgsimhash.unmark(text, text, text);
+
+DROP FUNCTION pgsimhash.marks_of(integer, text);
 
 DROP FUNCTION pgsimhash.marked_same(text, text);
 

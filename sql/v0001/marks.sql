@@ -35,6 +35,22 @@ CREATE FUNCTION pgsimhash.marked_same(collection text, url text) RETURNS SETOF t
 COMMENT ON FUNCTION pgsimhash.marked_same(text, text) IS
     'A URL, and all that marks join it to, over any number of them.';
 
+CREATE FUNCTION pgsimhash.marks_of(own_id integer, about text)
+RETURNS TABLE (mark_id bigint, url text, same boolean)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+        SELECT m.mark_id, m.url_b, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_a = about
+        UNION ALL
+        SELECT m.mark_id, m.url_a, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_b = about
+    $$;
+
+COMMENT ON FUNCTION pgsimhash.marks_of(integer, text) IS
+    'What was said about a URL, and about which other.';
+
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE sql
     BEGIN ATOMIC

@@ -1,45 +1,64 @@
 -- For each query simhash the nearest known one in some collections; among equals the one whose
--- page came first. The page has to be on the query's host, as young and as new as asked for, and
--- neither marked as different nor found to duplicate one that is. A match beyond trusted_distance
--- must have a sketch like the query's, where both have one.
+-- page came first, with how many pages of them count, up to keep_first for each simhash. The page
+-- has to be on the query's host, as young and as new as asked for, to have come before another, and
+-- neither marked as different from the page at the query's URL nor found to duplicate one that is.
+-- A match beyond trusted_distance must have a sketch like the query's, where both have one.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash.nearest(
-    own_id integer, compared_ids integer[], compared text[], queries bigint[],
+    own_id integer, compared_ids integer[], compared text[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
-    oldest_pages bigint[], aparts jsonb[], urls text[], max_distance integer,
+    oldest_pages bigint[], keep_firsts integer[], urls text[], max_distance integer,
     trusted_distance integer, largest_sketch_distance integer
 ) RETURNS TABLE (
-    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea
+    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
+    copies integer
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
     SET plan_cache_mode = force_generic_plan
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
     AS $$
 #variable_conflict use_column
+DECLARE
+    distinct_queries constant bigint[] := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
+    aparts jsonb[];
 BEGIN
+    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
+        aparts := ARRAY(
+            SELECT (
+                SELECT jsonb_agg(o.url)
+                FROM pgsimhash.marks_of(own_id, u.url) AS o
+                WHERE NOT o.same
+            )
+            FROM unnest(urls) WITH ORDINALITY AS u (url, query_number)
+            ORDER BY u.query_number
+        );
+    END IF;
     RETURN QUERY
-    SELECT DISTINCT ON (m.query_number)
-        m.query_number, m.distance,
+    SELECT DISTINCT ON (q.query_number)
+        q.query_number, m.distance,
         CASE WHEN c.collection_id = own_id THEN p.page_id END,
-        p.url, p.html_digest
+        p.url, p.html_digest,
+        count(*) OVER (PARTITION BY q.query_number)::integer
     FROM unnest(compared_ids, compared) AS c (collection_id, name)
     CROSS JOIN LATERAL pgsimhash.near_duplicates(
-        queries, max_distance, c.name
+        distinct_queries, max_distance, c.name
     ) AS m
     JOIN unnest(
-        sketches_high, sketches_low, hosts,
-        sinces, oldest_pages, aparts, urls
-    ) WITH ORDINALITY AS q (sketch_high, sketch_low, host, since, oldest, apart, url, query_number)
-        USING (query_number)
+        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls
+    ) WITH ORDINALITY AS q (
+        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url, query_number
+    )
+        ON q.query = distinct_queries[m.query_number]
     LEFT JOIN LATERAL (
         SELECT k.page_id, k.url, k.html_digest, k.sketch_high, k.sketch_low
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = c.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
             AND k.page_id >= q.oldest
+            AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
             AND (q.since IS NULL OR k.fetched_at >= q.since)
             AND (
@@ -53,22 +72,85 @@ BEGIN
                 )
             )
         ORDER BY k.simhash, k.page_id
-        LIMIT 1
+        LIMIT q.keep_first
     ) AS p ON true
     WHERE (
             p.page_id IS NOT NULL
-            OR (q.host IS NULL AND q.since IS NULL AND q.oldest = 0 AND q.apart IS NULL)
+            OR q.host IS NULL AND q.since IS NULL AND q.oldest = 0 AND q.apart IS NULL
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS k
+                WHERE k.collection_id = c.collection_id
+                    AND k.simhash BETWEEN m.simhash AND m.simhash
+            )
         )
         AND (
             m.distance <= trusted_distance
             OR pgsimhash.sketch_distance(p.sketch_high, p.sketch_low, q.sketch_high, q.sketch_low)
                 > largest_sketch_distance IS NOT TRUE
         )
-    ORDER BY m.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
+    ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.nearest(
-    integer, integer[], text[], bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    jsonb[], text[], integer, integer, integer
+    integer, integer[], text[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[],
+    bigint[], integer[], text[], integer, integer, integer
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
+
+-- Of each URL, and of those marked the same: its newest version before a page, the first one, and
+-- which URLs it was marked the same as, or different from. URLs of which nothing is known are left
+-- out.
+CREATE FUNCTION pgsimhash.known_pages(own_id integer, before_page bigint, urls text[])
+RETURNS TABLE (
+    url text, page_id bigint, simhash bigint, first_page bigint, same text[], different text[]
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    marked constant boolean := EXISTS (
+        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
+    );
+BEGIN
+    RETURN QUERY
+    SELECT w.url, p.page_id, p.simhash, p.first_page, o.same, o.different
+    FROM (
+        SELECT u.url FROM unnest(urls) AS u (url)
+        UNION
+        SELECT m.url
+        FROM unnest(urls) AS u (url)
+        CROSS JOIN LATERAL pgsimhash.marks_of(own_id, u.url) AS m
+        WHERE marked AND m.same
+    ) AS w
+    LEFT JOIN LATERAL (
+        SELECT
+            n.page_id, n.simhash,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = n.url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            ) AS first_page
+        FROM pgsimhash.pages AS n
+        WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
+        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        LIMIT 1
+    ) AS p ON true
+    CROSS JOIN LATERAL (
+        SELECT
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE m.same) AS same,
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE NOT m.same) AS different
+        FROM pgsimhash.marks_of(own_id, w.url) AS m
+        WHERE marked
+    ) AS o
+    WHERE p.page_id IS NOT NULL OR o.same IS NOT NULL OR o.different IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.known_pages(integer, bigint, text[]) IS
+    'The newest and first versions of URLs before a page, and what was said about them.';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
     assert keeps("--newest", "1")
     assert not keeps("--newest", "2")
     assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
+
+
+def test_the_page_that_rel_canonical_names_counts_when_asked_for(run: Run, folder: Path) -> None:
+    wells = {"url": "https://a.example/wells", "html": (folder / "wells.html").read_text()}
+    run("ingest", "-", stdin=json.dumps(wells))
+    looms = "<link rel=canonical href=/wells>" + (folder / "looms.html").read_text()
+    (folder / "linked.html").write_text(looms)
+    command = ("decide", folder / "linked.html", "--url", "https://a.example/looms")
+    assert run(*command).lines[0]["reason"] == "first_seen"
+    (line,) = run(*command, "--canonical-link").lines
+    assert (line["reason"], line["duplicate_of"]) == ("canonical_link", "https://a.example/wells")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("wells-copy.html", "identical"),
     ]
     assert all(
-        set(line) == {"url", "verdict", "simhash", "distance", "duplicate_of", "reason", "detail"}
+        set(line)
+        == {"url", "verdict", "simhash", "distance", "duplicate_of", "reason", "detail", "keep"}
         for line in done.lines
     )
     copy = done.lines[-1]

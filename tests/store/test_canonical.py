@@ -15,8 +15,8 @@ def linked(canonical: str, *paragraphs: str) -> str:
 def test_the_page_it_names_is_the_original_at_any_distance(store: Store) -> None:
     store.ingest(FRONT, page(*ARTICLE))
     other = linked(FRONT, paragraph(3), paragraph(4))
-    dry = store.decide("https://a.example/2", other, canonical=True)
-    verdict = store.ingest("https://a.example/2", other, canonical=True)
+    dry = store.decide("https://a.example/2", other, canonical_link=True)
+    verdict = store.ingest("https://a.example/2", other, canonical_link=True)
     assert dry == verdict
     assert (verdict.verdict, verdict.reason, verdict.duplicate_of) == (
         "near",
@@ -41,7 +41,7 @@ def test_another_host_an_unknown_page_and_itself_are_not_believed(store: Store) 
         "https://a.example/3": linked("https://a.example/3", paragraph(7), paragraph(8)),
     }
     for url, html in pages.items():
-        assert store.ingest(url, html, canonical=True).verdict == "new"
+        assert store.ingest(url, html, canonical_link=True).verdict == "new"
 
 
 def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
@@ -53,7 +53,7 @@ def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
         (second, linked(first, paragraph(3), paragraph(4))),
         (first, linked(second, paragraph(5), paragraph(6))),
     ]
-    verdicts = list(store.ingest_many(pages, canonical=True))
+    verdicts = list(store.ingest_many(pages, canonical_link=True))
     assert [(verdict.verdict, verdict.duplicate_of) for verdict in verdicts] == [
         ("new", None),
         ("near", first),
@@ -66,4 +66,4 @@ def test_a_mark_says_otherwise(store: Store) -> None:
     store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
     store.mark(FRONT, "https://a.example/2", same=False)
     later = linked(FRONT, paragraph(5), paragraph(6))
-    assert store.ingest("https://a.example/2", later, canonical=True).verdict == "new"
+    assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "new"

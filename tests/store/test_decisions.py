@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store import decisions
-from pgsimhash.store.decisions import ArrivedPage, KnownVersion, Look
+from pgsimhash.store.decisions import ArrivedPage, Known, KnownVersion
 from pgsimhash.store.verdicts import Decision, KnownMatch
 from pgsimhash.terms import Terms
 
@@ -18,23 +18,21 @@ def decide(
     records: Sequence[PageRecord],
     page_ids: Sequence[int],
     present: Mapping[str, KnownVersion],
-    nearest: Mapping[Look, KnownMatch],
+    nearest: Mapping[int, KnownMatch],
     arrived: Sequence[ArrivedPage],
     distance: int,
     *,
     verify: bool = True,
+    keep_first: int = 1,
 ) -> list[Decision]:
-    terms = Terms(distance, verify)
-    return decisions.decide(records, page_ids, present, nearest, arrived, terms, NOW, {})
+    """Decide on the same terms for all; ``nearest`` is what the store has for each simhash."""
+    terms = [Terms(distance, verify, keep_first=keep_first)] * len(records)
+    found = [nearest.get(record.simhash) for record in records]
+    return decisions.decide(records, page_ids, terms, found, Known(present), arrived, NOW)
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:
     return [PageRecord(url, simhash) for url, simhash in pages]
-
-
-def known_near(matches: dict[int, KnownMatch]) -> dict[Look, KnownMatch]:
-    """What the store found for simhashes that have no sketch."""
-    return {Look(simhash): match for simhash, match in matches.items()}
 
 
 def verdicts(decisions: list[Decision]) -> list[tuple[str, str, int | None, str | None]]:
@@ -73,7 +71,7 @@ def test_beyond_the_distance_a_page_is_new() -> None:
 
 
 def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
-    nearest = known_near({0b111: KnownMatch(2, 40, "known"), 0b110: KnownMatch(3, 40, "known")})
+    nearest = {0b111: KnownMatch(2, 40, "known"), 0b110: KnownMatch(3, 40, "known")}
     made = decide(batch(("a", 0b111), ("b", 0b110)), [50, 51], {}, nearest, [], 8)
     assert verdicts(made) == [
         ("identical", "within_distance", 2, "known"),
@@ -82,7 +80,7 @@ def test_the_nearest_wins_whether_from_the_store_or_from_the_batch() -> None:
 
 
 def test_at_equal_distance_what_was_known_first_wins() -> None:
-    nearest = known_near({0: KnownMatch(1, 40, "known"), 1: KnownMatch(1, 41, "known too")})
+    nearest = {0: KnownMatch(1, 40, "known"), 1: KnownMatch(1, 41, "known too")}
     made = decide(batch(("a", 0), ("b", 1), ("c", 0)), [50, 51, 52], {}, nearest, [], 8)
     assert [decision.verdict.duplicate_of for decision in made] == ["known", "known too", "a"]
 
@@ -97,7 +95,7 @@ def test_what_another_writer_stored_meanwhile_counts() -> None:
 
 
 def test_a_match_with_a_simhash_that_has_no_page_names_no_original() -> None:
-    made = decide(batch(("a", 0)), [50], {}, known_near({0: KnownMatch(0, None, None)}), [], 3)
+    made = decide(batch(("a", 0)), [50], {}, {0: KnownMatch(0, None, None)}, [], 3)
     assert verdicts(made) == [("identical", "same_simhash", 0, None)]
     assert made[0].page_id == 50
     assert made[0].duplicate_of is None
@@ -108,7 +106,7 @@ def test_an_unchanged_page_is_not_stored_again() -> None:
         batch(("a", 7)),
         [50],
         {"a": KnownVersion(3, 7, 3)},
-        known_near({7: KnownMatch(0, 3, "earlier")}),
+        {7: KnownMatch(0, 3, "earlier")},
         [],
         3,
     )
@@ -122,7 +120,7 @@ def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -
         batch(("a", 8), ("a", 8)),
         [50, 51],
         {"a": KnownVersion(3, 7, 3)},
-        known_near({8: KnownMatch(4, 3, "a")}),
+        {8: KnownMatch(4, 3, "a")},
         [],
         8,
     )
@@ -163,3 +161,18 @@ def test_a_page_without_a_sketch_is_not_checked() -> None:
     pages = [PageRecord("a", 0), PageRecord("b", 2**10 - 1, sketch=5)]
     made = decide(pages, [1, 2], {}, {}, [], 10)
     assert verdicts(made)[1] == ("near", "within_distance", 10, "a")
+
+
+def test_the_first_pages_of_a_kind_are_worth_keeping() -> None:
+    pages = batch(("a", 0), ("b", 0b1), ("c", 0b11), ("d", 0b1), ("other", 2**64 - 1))
+    made = decide(pages, [1, 2, 3, 4, 5], {}, {}, [], 3, keep_first=3)
+    assert [decision.verdict.keep for decision in made] == [True, True, True, False, True]
+    assert [decision.verdict.verdict for decision in made][:2] == ["new", "identical"]
+
+
+def test_what_is_kept_counts_the_store_and_other_writers_too() -> None:
+    known = {0: KnownMatch(1, 40, "known", copies=1)}
+    arrived = [ArrivedPage(45, "arrived", 0b11), ArrivedPage(46, "far", 0b1111)]
+    made = decide(batch(("a", 0), ("b", 0)), [50, 51], {}, known, arrived, 3, keep_first=3)
+    assert [decision.verdict.keep for decision in made] == [True, False]
+    assert [decision.verdict.duplicate_of for decision in made] == ["known", "a"]

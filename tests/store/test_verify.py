@@ -22,7 +22,8 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         collection = find_collection(connection, "default")
         assert collection is not None
         run = draw_run(connection, "test")
-        made = write_batch(connection, collection, records, Terms(12, verify), run)
+        every = [Terms(12, verify)] * len(records)
+        made = write_batch(connection, collection, records, every, run)
     return [decision.verdict for decision in made]
 
 
