@@ -21,7 +21,7 @@ from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
 from pgsimhash.cli.report import report
-from pgsimhash.cli.reruns import refingerprint, rename
+from pgsimhash.cli.reruns import refingerprint, rejudge, rename
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -77,6 +77,7 @@ for command in (
     plan,
     relayout,
     refingerprint,
+    rejudge,
     rename,
     learn_boilerplate,
     runs,

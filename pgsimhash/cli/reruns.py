@@ -1,4 +1,4 @@
-"""Commands that go through a collection again, by another scheme, and the one that renames it."""
+"""Commands that go through a collection again, and the one that renames it."""
 
 from __future__ import annotations
 
@@ -73,6 +73,42 @@ def refingerprint(
             **terms,
         )
         code = print_verdicts(verdicts, console, summary)
+    context.exit(code)
+
+
+@click.command()
+@click.option("--save", is_flag=True, help="Store the verdicts in place of the ones there are.")
+@terms_options
+@summary_option
+@collection_option
+@dsn_option
+@click.pass_context
+def rejudge(
+    context: click.Context,
+    save: bool,
+    summary: bool | None,
+    collection: str,
+    dsn: str | None,
+    **terms: Unpack[Options],
+) -> None:
+    """Give every stored version a verdict anew, on other terms.
+
+    As if all came again in the same order; no page is read. Prints a JSON line for each version.
+    With --save reports follow the new verdicts, and after Ctrl-C the same command goes on.
+    """
+    console = people()
+    with (
+        connect(dsn, collection=collection, create=False) as store,
+        progress_bar(console, "rejudge") as progress,
+    ):
+        code = print_verdicts(
+            store.rejudge(save=save, progress=progress, **terms),
+            console,
+            summary,
+            stopped="Stopped. What was printed is stored; run again to continue."
+            if save
+            else "Stopped. Nothing was stored.",
+        )
     context.exit(code)
 
 

@@ -126,13 +126,13 @@ def refingerprint(
     target = task.collection
     with session.transaction() as connection:
         run = draw_run(connection, f"refingerprint of {source.name}")
-        total = count_pages_after(connection, source, task.lock(connection))
+        total = count_pages_after(connection, source, task.lock(connection) or 0)
     done = 0
     progress(done, total)
     while True:
         with session.transaction() as connection:
             # Voted on under the task's lock only: other writers to the target go on meanwhile.
-            last_page = task.lock(connection)
+            last_page = task.lock(connection) or 0
             kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
             if not kept:
                 break

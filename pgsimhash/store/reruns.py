@@ -9,7 +9,7 @@ from typing import Unpack
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.store import refingerprinting
+from pgsimhash.store import refingerprinting, rejudging
 from pgsimhash.store.collection import rename_collection
 from pgsimhash.store.part import Part, terms_of
 from pgsimhash.store.tasks import Progress, unheard
@@ -79,6 +79,41 @@ class Reruns(Part):
         return refingerprinting.refingerprint(
             self._session, self._collection, task, recipe, terms, progress
         )
+
+    def rejudge(
+        self, *, save: bool = False, progress: Progress = unheard, **options: Unpack[Options]
+    ) -> Iterator[Verdict]:
+        """Give every stored version a verdict anew, as if all came again in the same order.
+
+        Lazy. Each is compared with those before it only, by what is stored of them, and nothing
+        is read or voted on again. On the terms on which the pages came the verdicts are those of
+        that time, but for what was forgotten or marked since. A window of the newest pages moves
+        with each batch of 256. Simhashes without a page count as if they had been there first.
+
+        With ``save`` the verdicts replace the stored ones, in a transaction for each batch:
+        reports and what a page was found to duplicate follow them. Interrupted, the same call
+        goes on where it stopped, and one on other terms starts over. Without it, a page marked
+        different from another is kept apart from what the stored verdicts, not the new ones, say
+        to duplicate that one.
+
+        Args:
+            save: whether to store the verdicts.
+            progress: told how many versions are done of how many.
+            options: on what terms; by default the collection's.
+
+        Raises:
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number of pages is below 1.
+            InvalidTimeError: ``max_age`` is none.
+            StoreError: the database does not answer, so that the batches before stay; or someone
+                else began to save verdicts on other terms.
+        """
+        terms = self._terms(options)
+        if not save:
+            return rejudging.rejudge(self._session, self._collection, terms, progress)
+        with self._session.transaction() as connection:
+            task = rejudging.begin(connection, self._collection, terms)
+        return rejudging.rejudge_and_save(self._session, task, terms, progress)
 
     def rename(self, name: str, *, swap: bool = False) -> None:
         """Give the collection another name; with ``swap`` the one of that name gets the old one.

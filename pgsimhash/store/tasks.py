@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import tuple_row
 from psycopg.types.json import Jsonb
 
 from pgsimhash.errors import StoreError
@@ -50,15 +50,20 @@ class Task:
         # None: someone else began it at this very moment.
         return row or (self.terms, 0, False)
 
-    def lock(self, connection: psycopg.Connection[Any]) -> int:
-        """Return the last page that is done; others wait with the next until the commit.
+    def lock(self, connection: psycopg.Connection[Any]) -> int | None:
+        """Return the last page that is done, None where the task was ended.
+
+        Others wait with the next one until the commit.
 
         Raises:
             StoreError: the task is on other terms by now.
         """
-        with connection.cursor(row_factory=scalar_row) as cursor:
-            last_page = cursor.execute(query("lock_task"), self._scope).fetchone()
-        if last_page is None:
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            row = cursor.execute(query("lock_task"), self._scope).fetchone()
+        if row is None:
+            return None
+        last_page, same_terms = row
+        if not same_terms:
             raise StoreError(
                 f"someone else began to {self.what} collection {self.collection.name!r} on other "
                 "terms; let that finish, then run this again"
@@ -68,6 +73,10 @@ class Task:
     def move(self, connection: psycopg.Connection[Any], last_page: int) -> None:
         """Say that all is done up to ``last_page``, on these terms."""
         connection.execute(query("move_task"), {**self._scope, "last_page": last_page})
+
+    def end(self, connection: psycopg.Connection[Any]) -> None:
+        """Say that all is done: the next time it begins anew."""
+        connection.execute(query("end_task"), self._scope)
 
 
 def as_json(terms: Terms) -> dict[str, Any]:
