@@ -111,11 +111,13 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
     shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
     shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
-    assert len(shown) == 27
+    shown += commands("pgsimhash rejudge")
+    assert len(shown) == 28
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
     assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
+    assert (clone / "strict.jsonl").read_text().count("\n") > 15
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
     assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
     assert (clone / "report.html").read_text().startswith("<!doctype html>")

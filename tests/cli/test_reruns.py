@@ -1,4 +1,4 @@
-"""``refingerprint`` and ``rename-collection``."""
+"""``refingerprint``, ``rejudge`` and ``rename-collection``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import Store
+from pgsimhash import connect
 from pgsimhash.cli import summary
 from tests.cli.harness import Run
 
@@ -34,10 +34,10 @@ def test_a_collection_of_another_scheme_takes_the_name(run: Run, kept: None) -> 
     assert schemes["kept"] == "pgsimhash-blog-words-1"
 
 
-def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None, store: Store) -> None:
+def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None) -> None:
     # A page that came as a simhash has no Markdown.
-    with store.__class__(store._session.connection, "kept") as bare:
-        bare.add("https://a.example/", 1)
+    with connect(collection="kept") as store:
+        store.add("https://a.example/", 1)
     done = run(*AGAIN, *WORDS)
     assert done.code == 1
     assert [line["reason"] for line in done.lines if line["verdict"] == "failed"] == ["no_markdown"]
@@ -81,3 +81,36 @@ def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
     unknown = run("rename-collection", "nowhere", "here")
     assert unknown.code == 3
     assert "does not exist" in unknown.stderr
+
+
+def test_verdicts_on_other_terms_are_shown_and_saved(run: Run) -> None:
+    def duplicates() -> list[int]:
+        return [line["duplicates"] for line in run("status").lines]
+
+    with connect(collection="default") as store:
+        list(store.add_many([("https://a.example/", 0), ("https://b.example/", 7)]))
+    assert duplicates() == [1]
+    strict = run("rejudge", "--distance", "2", "--summary")
+    assert strict.code == 0
+    assert [line["verdict"] for line in strict.lines] == ["new", "new"]
+    assert "pages a second" in strict.stderr
+    assert duplicates() == [1]
+    assert run("rejudge", "--distance", "2", "--save").lines == strict.lines
+    assert duplicates() == [0]
+    by_host = run("rejudge", "--scope", "host")
+    assert [line["verdict"] for line in by_host.lines] == ["new", "new"]
+    assert run("rejudge", "--collection", "nowhere").code == 3
+
+
+def test_ctrl_c_says_whether_anything_was_stored(
+    run: Run, kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(summary, "print_json", interrupt)
+    dry = run("rejudge", "--collection", "kept")
+    assert (dry.code, dry.stderr) == (130, "Stopped. Nothing was stored.\n")
+    saved = run("rejudge", "--collection", "kept", "--save")
+    assert saved.code == 130
+    assert "run again to continue" in saved.stderr
