@@ -77,6 +77,15 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
     missed: list[int] = []
     written: set[int] = set(known())
     failures: list[BaseException] = []
+    rounds = {"read": threading.Event(), "write": threading.Event()}
+    met: list[bool] = []
+
+    def in_between(step: str, done: int, total: int) -> None:
+        """Half a copy is made: go on when the reader and the writer have done a round."""
+        if step == "copy" and done == total // 2:
+            for event in rounds.values():
+                event.clear()
+            met.extend(event.wait(60) for event in rounds.values())
 
     def read() -> None:
         rng = random.Random(1)
@@ -88,6 +97,7 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
                 one = int(some[0])
                 if not any(match.simhash == one for match in store.find(one ^ 5, 3)):
                     missed.append(one)
+                rounds["read"].set()
 
     def write() -> None:
         rng = random.Random(2)
@@ -99,6 +109,7 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
                 gone = rng.choice(sorted(written - set(known()[:1000])))
                 store.delete(url(gone))
                 written.discard(gone)
+                rounds["write"].set()
 
     def safely(work: Callable[[], None]) -> None:
         try:
@@ -110,11 +121,12 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
     for thread in threads:
         thread.start()
     for layout in ("16+16+16+16", "32+32", "22+21+21"):
-        full.relayout(layout, distance=7)
+        full.relayout(layout, distance=7, progress=in_between)
     stop.set()
     for thread in threads:
         thread.join()
     assert failures == []
+    assert met == [True] * 6
     assert missed == []
     assert set(full.simhashes().tolist()) == written
 
