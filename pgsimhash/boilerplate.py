@@ -16,7 +16,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from pgsimhash.errors import BoilerplateError
 from pgsimhash.hashes import murmur3_64
@@ -24,6 +23,7 @@ from pgsimhash.page import Article
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.recipe import Extraction
 from pgsimhash.tokens import tokenize
+from pgsimhash.urls import host_of
 
 SHARE: Final = 0.5
 """A paragraph on more than this share of a host's pages is boilerplate."""
@@ -55,7 +55,7 @@ class Boilerplate:
 
     def remove(self, text: str, url: str | None) -> str:
         """Return ``text`` without the boilerplate of the host of ``url``, line by line."""
-        known = self.hosts.get(_host(url))
+        known = None if url is None else self.hosts.get(host_of(url) or "")
         if not known:
             return text
         lines = text.split("\n")
@@ -114,8 +114,8 @@ def learn(
         raise BoilerplateError(f"a share is above {2 * _ERROR:g} and below 1, not {share:g}")
     counters: dict[str, _Counter] = {}
     for url, text in pages:
-        host = _host(url)
-        if host:
+        host = host_of(url)
+        if host is not None:
             counters.setdefault(host, _Counter()).add(text)
     found = {
         host: counter.above(share)
@@ -191,12 +191,3 @@ def _paragraph(line: str) -> int | None:
     """Return what stands for a line: its words, whatever their case and the marks between."""
     words = tokenize(line)
     return int(murmur3_64([" ".join(words)])[0]) if words else None
-
-
-def _host(url: str | None) -> str:
-    if url is None:
-        return ""
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
