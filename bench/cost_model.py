@@ -9,11 +9,8 @@ condition of a permutation on those before it, per probe, per candidate.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,16 +19,15 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash import migrate, server
 from pgsimhash.connection import open_connection
 from pgsimhash.layout import LAYOUTS, Layout
 from pgsimhash.planner import expected_candidates
 from pgsimhash.store import Store
 
 if TYPE_CHECKING:
-    from bench.workload import load, near_copies, percentiles, random_simhashes
+    from bench.workload import database, load, near_copies, percentiles, random_simhashes
 else:
-    from workload import load, near_copies, percentiles, random_simhashes
+    from workload import database, load, near_copies, percentiles, random_simhashes
 
 QUERIES = 100
 PROBES_MAX = 7_000
@@ -63,11 +59,7 @@ def main(rows: int, dsn: str | None) -> None:
     )
     measured, parts, labels = [], [], []
     with ExitStack() as stack:
-        if dsn is None:
-            folder = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            dsn = server.start(folder)
-        migrate.upgrade(dsn)
+        dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
         connection.execute("SET maintenance_work_mem = '1GB'")
         for layout in LAYOUTS.values():

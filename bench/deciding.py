@@ -9,25 +9,29 @@ simhashes besides the pages.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
-from pgsimhash import connect, fingerprint, migrate, server
+from pgsimhash import connect, fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store.writer import judge_batch
 from pgsimhash.terms import Terms
+
+if TYPE_CHECKING:
+    from bench.workload import database
+else:  # A script finds its neighbours under their own names.
+    from workload import database
 
 DISTANCE = 8
 
@@ -56,11 +60,7 @@ def in_turn(
 def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
     """Measure decide() against fingerprint() and find()."""
     with ExitStack() as stack:
-        if dsn is None:
-            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            dsn = server.start(home)
-        migrate.upgrade(dsn)
+        dsn = stack.enter_context(database(dsn))
         store = stack.enter_context(connect(dsn, collection=f"bench-{time.time_ns()}"))
         rng = np.random.default_rng(0)
         store.add_simhashes(rng.integers(0, 2**64, rows, dtype=np.uint64))

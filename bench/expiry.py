@@ -6,19 +6,22 @@ python bench/expiry.py [--rows N] [--writers N] [--dsn DSN]
 from __future__ import annotations
 
 import multiprocessing
-import shutil
-import tempfile
 import time
 from contextlib import ExitStack
 from datetime import timedelta
 from multiprocessing.synchronize import Event
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import psycopg
 
-from pgsimhash import connect, migrate, server
+from pgsimhash import connect
+
+if TYPE_CHECKING:
+    from bench.workload import database
+else:  # A script finds its neighbours under their own names.
+    from workload import database
 
 FILL = """
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
@@ -67,11 +70,7 @@ def main(rows: int, writers: int, dsn: str | None) -> None:
     """Expire ROWS pages beside WRITERS processes that add pages."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
-        if dsn is None:
-            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            dsn = server.start(home)
-        migrate.upgrade(dsn)
+        dsn = stack.enter_context(database(dsn))
         store = stack.enter_context(connect(dsn))
         connection = stack.enter_context(psycopg.connect(dsn, autocommit=True))
         connection.execute(FILL, {"rows": rows})

@@ -9,20 +9,24 @@ under other URLs, to show that memory does not grow with the number of pages.
 from __future__ import annotations
 
 import resource
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import psycopg
 
-from pgsimhash import Store, migrate, server
+from pgsimhash import Store
 from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+
+if TYPE_CHECKING:
+    from bench.workload import database
+else:  # A script finds its neighbours under their own names.
+    from workload import database
 
 
 class TimedConnection(psycopg.Connection):
@@ -60,11 +64,7 @@ def peak_megabytes() -> float:
 def main(folder: Path, dsn: str | None, jobs: int, times: int) -> None:
     """Ingest the .html files under FOLDER."""
     with ExitStack() as stack:
-        if dsn is None:
-            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            dsn = server.start(home)
-        migrate.upgrade(dsn)
+        dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(TimedConnection.connect(dsn, autocommit=True))
         store = Store(connection, f"bench-{time.time_ns()}")
         verdicts: Counter[str] = Counter()

@@ -13,25 +13,28 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from pgsimhash import connect, migrate, server
+from pgsimhash import connect
 from pgsimhash.records import PageRecord
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 from pgsimhash.terms import Terms
+
+if TYPE_CHECKING:
+    from bench.workload import database
+else:  # A script finds its neighbours under their own names.
+    from workload import database
 
 _WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -75,21 +78,16 @@ def records(pages: int, rng: random.Random) -> Iterator[PageRecord]:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True)
 def main(dsn: str | None, pages: int, output: Path) -> None:
     """Measure a report over many pages."""
-    with ExitStack() as stack:
-        if dsn is None:
-            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            dsn = server.start(home)
-        migrate.upgrade(dsn)
+    with database(dsn) as where:
         name = f"bench-{time.time_ns()}"
         # In a process of its own, whose memory is not taken for the report's.
-        loader = get_context("spawn").Process(target=load, args=(dsn, name, pages))
+        loader = get_context("spawn").Process(target=load, args=(where, name, pages))
         started = time.perf_counter()
         loader.start()
         loader.join()
         print(f"{pages:,} pages generated and stored in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
-        command = ["-m", "pgsimhash", "report", "--dsn", dsn, "--collection", name]
+        command = ["-m", "pgsimhash", "report", "--dsn", where, "--collection", name]
         with subprocess.Popen(
             [sys.executable, *command, "-o", str(output)], stdout=subprocess.PIPE
         ) as done:

@@ -10,19 +10,23 @@ is printed too.
 from __future__ import annotations
 
 import resource
-import shutil
-import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
 from multiprocessing import get_context
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import psycopg
-from report import load
 
-from pgsimhash import connect, migrate, server
+from pgsimhash import connect
 from pgsimhash.terms import Options
+
+if TYPE_CHECKING:
+    from bench.report import load
+    from bench.workload import database
+else:  # A script finds its neighbours under their own names.
+    from report import load
+    from workload import database
 
 SCHEME = "pgsimhash-blog-words-1"
 
@@ -47,7 +51,17 @@ def rerun(dsn: str, name: str, what: str, options: Options) -> None:
         pages = sum(1 for _ in verdicts)
         seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"{what} {options or ''}: {pages:,} pages, {pages / seconds:,.0f} a second, {peak} MB")
+    asked = "".join(f", {name} {value}" for name, value in options.items())
+    print(f"{what}{asked}: {pages:,} pages, {pages / seconds:,.0f} a second, {peak} MB")
+
+
+def in_a_process(dsn: str, work: Callable[..., None], *arguments: object) -> None:
+    """Do some work in a process of its own, and tidy up after it."""
+    process = get_context("spawn").Process(target=work, args=(dsn, *arguments))
+    process.start()
+    process.join()
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("VACUUM (ANALYZE)")
 
 
 @click.command()
@@ -55,22 +69,11 @@ def rerun(dsn: str, name: str, what: str, options: Options) -> None:
 @click.option("--pages", default=100_000, show_default=True)
 def main(dsn: str | None, pages: int) -> None:
     """Measure rejudge and refingerprint over many pages."""
-    with ExitStack() as stack:
-        if dsn is None:
-            home = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-            stack.callback(shutil.rmtree, home, ignore_errors=True)
-            dsn = server.start(home)
-        migrate.upgrade(dsn)
+    with database(dsn) as where:
         name = f"bench-{time.time_ns()}"
-        processes = get_context("spawn")
-        work = [(load, (dsn, name, pages))]
-        work += [(rerun, (dsn, name, what, options)) for what, options in WORK]
-        for target, arguments in work:
-            process = processes.Process(target=target, args=arguments)
-            process.start()
-            process.join()
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                connection.execute("VACUUM (ANALYZE)")
+        in_a_process(where, load, name, pages)
+        for what, options in WORK:
+            in_a_process(where, rerun, name, what, options)
 
 
 if __name__ == "__main__":

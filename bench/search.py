@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,16 +26,16 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash import Store, find_pairs, migrate, server
+from pgsimhash import Store, find_pairs
 from pgsimhash.connection import open_connection
 from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import read_pages
 
 if TYPE_CHECKING:
-    from bench.workload import Simhashes, load, near_copies, percentiles, random_simhashes
+    from bench.workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
 else:
-    from workload import Simhashes, load, near_copies, percentiles, random_simhashes
+    from workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
 
 COLLECTION = "default"
 BATCH = 1000
@@ -170,11 +169,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
     values = random_simhashes(rows, rng)
     table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="pgsimhash-bench-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        if dsn is None:
-            dsn = server.start(folder)
-        migrate.upgrade(dsn)
+        dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
         store = Store(connection, COLLECTION)
         started = time.perf_counter()
@@ -234,6 +229,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
         ours = time.process_time() - started
         table.add_row("find_pairs, distance 3", f"{ours:.2f} s", f"{len(pairs.low):,} pairs")
         if peers:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             path = folder / "values.npy"
             np.save(path, values)
             for peer in PEERS:

@@ -1,17 +1,31 @@
-"""What the benchmarks of the search share: simhashes, loading them, and timing a call."""
+"""What the benchmarks share: a database, simhashes, loading them, and timing a call."""
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from pgsimhash import migrate, server
 from pgsimhash.copying import copy_binary
 
 Simhashes = NDArray[np.uint64]
+
+
+@contextmanager
+def database(dsn: str | None) -> Iterator[str]:
+    """The DSN of a database with the schema: of an embedded server that goes away, if None."""
+    # The server runs on until the process ends, and may be writing when its folder goes.
+    with tempfile.TemporaryDirectory(prefix="pgsimhash-bench-", ignore_cleanup_errors=True) as home:
+        where = server.start(Path(home)) if dsn is None else dsn
+        migrate.upgrade(where)
+        yield where
 
 
 def random_simhashes(rows: int, rng: np.random.Generator) -> Simhashes:

@@ -3,9 +3,6 @@
 A paragraph that is on more than half of a host's pages (a slogan, an invitation to subscribe, a
 legal note) is left out of their fingerprints, by a scheme whose name carries the version of what
 was left out: simhashes with and without it never meet in one collection.
-
-Paragraphs are counted by lossy counting (Manku, Motwani, "Approximate Frequency Counts over Data
-Streams", VLDB 2002), so that memory is bounded however many pages a host has.
 """
 
 from __future__ import annotations
@@ -13,17 +10,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from pgsimhash.errors import BoilerplateError
-from pgsimhash.hashes import murmur3_64
+import numpy as np
+
+from pgsimhash.errors import BoilerplateError, InvalidUrlError
 from pgsimhash.page import Article
+from pgsimhash.paragraphs import COUNT_ERROR, ParagraphCounter, without_paragraphs
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.recipe import Extraction
-from pgsimhash.tokens import tokenize
+from pgsimhash.urls import check_url, host_of
 
 SHARE: Final = 0.5
 """A paragraph on more than this share of a host's pages is boilerplate."""
@@ -31,43 +31,53 @@ SHARE: Final = 0.5
 PAGES_MIN: Final = 5
 """Of fewer pages nothing is learnt."""
 
-_ERROR: Final = 0.01
-"""Counts are too low by at most this share of the pages."""
-
 _FORMAT: Final = "pgsimhash-boilerplate-1"
+
+_VERSION: Final = re.compile(r"(.+)\+([0-9a-f]{8})")
 
 
 @dataclass(frozen=True, slots=True)
 class Boilerplate:
-    """The boilerplate of some hosts: from host to the hashes of paragraphs."""
+    """The boilerplate of some hosts.
+
+    Attributes:
+        hosts: host to the hashes of its paragraphs, 0 <= hash < 2**64.
+        pages: how many pages it was learnt from, 0 where nobody knows; not part of the content.
+        digest: the SHA-256 of the content.
+    """
 
     hosts: Mapping[str, frozenset[int]]
+    pages: int = field(default=0, compare=False)
+    digest: bytes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", _digest(self.hosts))
 
     @property
     def version(self) -> str:
         """Eight hex digits that change with the content."""
-        content = json.dumps(self._sorted(), sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:8]
+        return self.digest.hex()[:8]
+
+    @property
+    def paragraphs(self) -> int:
+        """How many paragraphs there are, of all hosts."""
+        return sum(map(len, self.hosts.values()))
 
     def as_json(self) -> str:
-        """Return it as JSON, the same text for the same content."""
-        return json.dumps({"format": _FORMAT, "hosts": self._sorted()}, indent=1, sort_keys=True)
-
-    def remove(self, text: str, url: str | None) -> str:
-        """Return ``text`` without the boilerplate of the host of ``url``, line by line."""
-        known = self.hosts.get(_host(url))
-        if not known:
-            return text
-        lines = text.split("\n")
-        return "\n".join(line for line in lines if _paragraph(line) not in known)
-
-    def _sorted(self) -> dict[str, list[str]]:
-        return {
+        """Return it as JSON, the same text for the same content and number of pages."""
+        hosts = {
             host: sorted(f"{value:016x}" for value in values) for host, values in self.hosts.items()
         }
+        found = {"format": _FORMAT, "pages": self.pages, "hosts": hosts}
+        return json.dumps(found, indent=1, sort_keys=True)
+
+    def remove(self, text: str, url: str | None) -> str:
+        """Return ``text`` without the boilerplate of the host of ``url``, by whole lines."""
+        known = self.hosts.get(host_of(url) or "") if url is not None else None
+        return without_paragraphs(text, known) if known else text
 
     def __hash__(self) -> int:
-        return hash(self.version)
+        return hash(self.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +116,46 @@ def read_with(extract: Extraction) -> tuple[Extraction, tuple[Boilerplate, ...]]
     return extract, tuple(reversed(left_out))
 
 
+def split_name(scheme: str) -> tuple[str, str | None]:
+    """Return the name of the scheme below, and the version of what this one leaves out of it.
+
+    The version is None where the name carries none.
+    """
+    found = _VERSION.fullmatch(scheme)
+    return (scheme, None) if found is None else (found[1], found[2])
+
+
 def learn(
-    pages: Iterable[tuple[str, str]], *, share: float = SHARE, pages_min: int = PAGES_MIN
+    pages: Iterable[tuple[str, str]],
+    *,
+    share: float = SHARE,
+    pages_min: int = PAGES_MIN,
+    by_host: bool = False,
 ) -> Boilerplate:
     """Return the paragraphs that stand on more than ``share`` of the pages of their host.
 
     Args:
-        pages: URL and main text (``Article.text``) of each page; a URL counts each time.
+        pages: URL and main text (``Article.text``) of each page; a URL counts each time. Pages
+            without a host, and those whose URL is none, teach nothing.
         share: above 0.02 and below 1.
         pages_min: hosts with fewer pages are left out.
+        by_host: whether the pages of a host come one after the other. Then the paragraphs of
+            one host at a time are held, else those of all.
 
     Raises:
         BoilerplateError: ``share`` is outside its range.
     """
-    if not 2 * _ERROR < share < 1:
-        raise BoilerplateError(f"a share is above {2 * _ERROR:g} and below 1, not {share:g}")
-    counters: dict[str, _Counter] = {}
-    for url, text in pages:
-        host = _host(url)
-        if host:
-            counters.setdefault(host, _Counter()).add(text)
-    found = {
-        host: counter.above(share)
-        for host, counter in counters.items()
-        if counter.pages >= pages_min
-    }
-    return Boilerplate({host: values for host, values in found.items() if values})
+    if not 2 * COUNT_ERROR < share < 1:
+        raise BoilerplateError(f"a share is above {2 * COUNT_ERROR:g} and below 1, not {share:g}")
+    texts = _with_hosts(pages)
+    hosts: dict[str, frozenset[int]] = {}
+    read = 0
+    for host, counter in _one_by_one(texts) if by_host else _together(texts):
+        read += counter.pages
+        values = counter.above(share)
+        if values and counter.pages >= pages_min:
+            hosts[host] = values | hosts.get(host, frozenset())
+    return Boilerplate(hosts, read)
 
 
 def read_boilerplate(text: str) -> Boilerplate:
@@ -144,13 +168,14 @@ def read_boilerplate(text: str) -> Boilerplate:
         found: Any = json.loads(text)
         if found["format"] != _FORMAT:
             raise BoilerplateError(f"the format is {found['format']!r}, not {_FORMAT!r}")
-        return Boilerplate(
-            {
-                str(host): frozenset(int(value, 16) for value in values)
-                for host, values in found["hosts"].items()
-            }
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        hosts = {
+            host: frozenset(int(value, 16) for value in values)
+            for host, values in found["hosts"].items()
+        }
+        if not all(map(str.isprintable, hosts)):
+            raise BoilerplateError("a host in it has characters that no URL has; correct it")
+        return Boilerplate(hosts, int(found.get("pages", 0)))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         if isinstance(error, BoilerplateError):
             raise
         raise BoilerplateError(
@@ -158,54 +183,37 @@ def read_boilerplate(text: str) -> Boilerplate:
         ) from error
 
 
-class _Counter:
-    """On how many pages each paragraph stands, at most ``_ERROR`` of the pages too low."""
-
-    def __init__(self) -> None:
-        self.pages = 0
-        self._counts: dict[int, int] = {}
-        self._missed: dict[int, int] = {}
-
-    def add(self, text: str) -> None:
-        window = round(1 / _ERROR)
-        before = self.pages // window
-        self.pages += 1
-        for value in set(_paragraphs(text)):
-            if value not in self._counts:
-                self._missed[value] = before
-            self._counts[value] = self._counts.get(value, 0) + 1
-        if self.pages % window == 0:
-            rare = [
-                value
-                for value, count in self._counts.items()
-                if count + self._missed[value] <= self.pages // window
-            ]
-            for value in rare:
-                del self._counts[value], self._missed[value]
-
-    def above(self, share: float) -> frozenset[int]:
-        """Return the paragraphs on more than ``share`` of the pages, less the error."""
-        least = share * self.pages if self.pages < 1 / _ERROR else (share - _ERROR) * self.pages
-        return frozenset(value for value, count in self._counts.items() if count > least)
+def _digest(hosts: Mapping[str, frozenset[int]]) -> bytes:
+    found = hashlib.sha256()
+    for host in sorted(hosts):
+        name = host.encode("utf-8", "surrogatepass")
+        values = np.sort(np.fromiter(hosts[host], dtype=np.uint64, count=len(hosts[host])))
+        # With both lengths no two contents give the same bytes.
+        found.update(np.array([len(name), len(values)], dtype=">u8").tobytes())
+        found.update(name + values.astype(">u8").tobytes())
+    return found.digest()
 
 
-def _paragraphs(text: str) -> Iterator[int]:
-    for line in text.split("\n"):
-        value = _paragraph(line)
-        if value is not None:
-            yield value
+def _with_hosts(pages: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for url, text in pages:
+        try:
+            host = host_of(check_url(url))
+        except InvalidUrlError:
+            continue
+        if host is not None:
+            yield host, text
 
 
-def _paragraph(line: str) -> int | None:
-    """Return what stands for a line: its words, whatever their case and the marks between."""
-    words = tokenize(line)
-    return int(murmur3_64([" ".join(words)])[0]) if words else None
+def _together(texts: Iterable[tuple[str, str]]) -> Iterable[tuple[str, ParagraphCounter]]:
+    counters: dict[str, ParagraphCounter] = {}
+    for host, text in texts:
+        counters.setdefault(host, ParagraphCounter()).add(text)
+    return counters.items()
 
 
-def _host(url: str | None) -> str:
-    if url is None:
-        return ""
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
+def _one_by_one(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, ParagraphCounter]]:
+    for host, group in groupby(texts, key=lambda found: found[0]):
+        counter = ParagraphCounter()
+        for _, text in group:
+            counter.add(text)
+        yield host, counter

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.jit import compiled
+from pgsimhash.jit import compiled, load_eight
 from pgsimhash.sketch import SALT
 from pgsimhash.tokens import COMPLEX
 
@@ -51,18 +51,7 @@ def _mixed(value: np.uint64) -> np.uint64:
 @compiled
 def _word(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Up to eight bytes as a little-endian number; missing ones are zero."""
-    # Unsigned indexes and no loop: this becomes one load of eight bytes.
-    at = np.uint64(start)
-    value = (
-        np.uint64(data[at])
-        | np.uint64(data[at + np.uint64(1)]) << np.uint64(8)
-        | np.uint64(data[at + np.uint64(2)]) << np.uint64(16)
-        | np.uint64(data[at + np.uint64(3)]) << np.uint64(24)
-        | np.uint64(data[at + np.uint64(4)]) << np.uint64(32)
-        | np.uint64(data[at + np.uint64(5)]) << np.uint64(40)
-        | np.uint64(data[at + np.uint64(6)]) << np.uint64(48)
-        | np.uint64(data[at + np.uint64(7)]) << np.uint64(56)
-    )
+    value = load_eight(data, start)
     if end - start >= 8:
         return value
     return value & ((_ONE << np.uint64(8 * (end - start))) - _ONE)

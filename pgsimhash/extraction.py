@@ -19,6 +19,9 @@ from pgsimhash.urls import URL_BYTES_MAX
 
 _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 
+_recipes: list[Scheme] = []
+"""In a process of a pool, the scheme that it works by."""
+
 _TITLE_MAX = 1000
 
 _IN_FLIGHT = 8
@@ -91,15 +94,15 @@ def _extract_in_processes(
     pages: Iterable[SourcePage | SourceFailure], jobs: int, scheme: Scheme
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
-    pool = _new_pool(jobs)
+    pool = _new_pool(jobs, scheme)
     try:
         for page in pages:
             try:
-                future = pool.submit(extract, page, scheme)
+                future = pool.submit(_extract_here, page)
             except BrokenProcessPool:
                 pool.shutdown()
-                pool = _new_pool(jobs)
-                future = pool.submit(extract, page, scheme)
+                pool = _new_pool(jobs, scheme)
+                future = pool.submit(_extract_here, page)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
                 yield _result(*waiting.popleft(), scheme)
@@ -109,17 +112,24 @@ def _extract_in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-def _new_pool(jobs: int) -> ProcessPoolExecutor:
+def _new_pool(jobs: int, scheme: Scheme) -> ProcessPoolExecutor:
     # A forked child would share the parent's database connection; these start clean.
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    # A scheme can be large (the boilerplate of thousands of hosts), so it is sent once to each.
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(scheme,))
 
 
-def _ignore_interrupts() -> None:
+def _start(scheme: Scheme) -> None:
     # Ctrl-C reaches every process of the terminal; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _recipes[:] = [scheme]
+
+
+def _extract_here(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
+    (scheme,) = _recipes
+    return extract(page, scheme)
 
 
 def _result(
@@ -129,8 +139,8 @@ def _result(
         return future.result()
     except BrokenProcessPool:
         # One page killed its process and took the others' results along: each goes alone now.
-        with _new_pool(1) as pool:
+        with _new_pool(1, scheme) as pool:
             try:
-                return pool.submit(extract, page, scheme).result()
+                return pool.submit(_extract_here, page).result()
             except BrokenProcessPool:
                 return PageFailure(page.url, "crashed", "the page ended the process reading it")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from pgsimhash.boilerplate import Boilerplate, read_with
+from pgsimhash.boilerplate import Boilerplate, read_with, split_name
 from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
 from pgsimhash.page.plain import plain_text
@@ -98,11 +98,11 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
 
 
 def _read_by(name: str) -> Scheme:
-    base, _, version = name.rpartition("+")
     try:
         return get_scheme(name)
     except SchemeError:
-        # The file with the boilerplate of a scheme need not be at hand.
-        if not base or len(version) != 8:
+        below, version = split_name(name)
+        # What a scheme leaves out need not be at hand: its Markdown has it.
+        if version is None:
             raise
-        return get_scheme(base)
+        return get_scheme(below)

@@ -26,7 +26,7 @@ _SHOWN = 50
 @click.option(
     "--seen-at",
     type=click.DateTime(),
-    help="When it was last fetched and found unchanged, in UTC: the collection does not know.",
+    help="When it was found unchanged later than the collection knows, in UTC.",
 )
 @output_option
 @summary_option
@@ -47,8 +47,8 @@ def drift(
     page is not known.
 
     same: the content moved by 0 to 3 bits; edited: 4 to 8; rewritten: 9 or more; redesign: by 8 at
-    most, in another template. A page that is seen again unchanged adds no version, so what
-    happened after the newest one is not known, unless --seen-at says so.
+    most, in another template. A page that is seen again unchanged adds no version; "seen_at" says
+    when a version last came, and the interval grows with that.
     """
     with connect(dsn, collection=collection, create=False) as store:
         versions = store.versions(url, markdown=output is not None)

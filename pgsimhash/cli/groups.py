@@ -5,8 +5,15 @@ from __future__ import annotations
 import click
 
 from pgsimhash.bits import format_simhash
-from pgsimhash.cli.options import collection_option, distance_option, dsn_option, people, print_json
-from pgsimhash.clusters import LINKAGES, RULES, Linkage
+from pgsimhash.cli.options import (
+    cluster_options,
+    collection_option,
+    distance_option,
+    dsn_option,
+    people,
+    print_json,
+)
+from pgsimhash.clusters import Linkage
 from pgsimhash.store import connect
 
 _table_option = click.option(
@@ -34,21 +41,7 @@ def pairs(distance: int, table: str | None, collection: str, dsn: str | None) ->
 
 @click.command()
 @distance_option(3, "3")
-@click.option(
-    "--linkage",
-    type=click.Choice(LINKAGES),
-    default="single",
-    show_default=True,
-    help="single follows chains of pairs; with complete all members are within the distance.",
-)
-@click.option(
-    "--canonical",
-    type=click.Choice(list(RULES)),
-    multiple=True,
-    default=["earliest"],
-    show_default=True,
-    help="How the page that stands for a cluster is chosen; again to break ties.",
-)
+@cluster_options
 @_table_option
 @collection_option
 @dsn_option

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from pgsimhash.bits import parse_simhash
+from pgsimhash.clusters import LINKAGES, RULES
 from pgsimhash.errors import InvalidSimhashError, UnreadableError
 from pgsimhash.layout import DEFAULT_LAYOUT
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
@@ -47,6 +48,26 @@ def distance_option(default: int | None, shown: str) -> Callable[[Command], Comm
         show_default=shown,
         help="The largest number of differing bits that makes a duplicate.",
     )
+
+
+def cluster_options(command: Command) -> Command:
+    """Add ``--linkage`` and ``--canonical``."""
+    linkage = click.option(
+        "--linkage",
+        type=click.Choice(LINKAGES),
+        default="single",
+        show_default=True,
+        help="single follows chains of pairs; with complete all members are within the distance.",
+    )
+    canonical = click.option(
+        "--canonical",
+        type=click.Choice(list(RULES)),
+        multiple=True,
+        default=["earliest"],
+        show_default=True,
+        help="How the page that stands for a cluster is chosen; again to break ties.",
+    )
+    return linkage(canonical(command))
 
 
 def scheme_option(command: Command) -> Command:

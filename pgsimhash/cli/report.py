@@ -10,10 +10,16 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
+from pgsimhash.cli.options import (
+    cluster_options,
+    collection_option,
+    dsn_option,
+    people,
+    print_json,
+)
 from pgsimhash.cli.output import output_option, printable, write_text
 from pgsimhash.cli.work import summary_option
-from pgsimhash.clusters import LINKAGES, RULES, Linkage
+from pgsimhash.clusters import Linkage
 from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pictures import report_page
@@ -45,21 +51,7 @@ def _limit(name: str, told: str) -> click.Option:
     type=click.IntRange(0, DISTANCE_MAX),
     help="Of the clusters; by default the collection's.",
 )
-@click.option(
-    "--linkage",
-    type=click.Choice(LINKAGES),
-    default="single",
-    show_default=True,
-    help="single follows chains of pairs; with complete all members are within the distance.",
-)
-@click.option(
-    "--canonical",
-    type=click.Choice(list(RULES)),
-    multiple=True,
-    default=["earliest"],
-    show_default=True,
-    help="How the page that stands for a cluster is chosen; again to break ties.",
-)
+@cluster_options
 @output_option
 @summary_option
 @collection_option

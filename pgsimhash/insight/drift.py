@@ -28,11 +28,12 @@ _OF_BAND: Final[dict[Band, Change]] = {
 
 
 class Snapshot(NamedTuple):
-    """One version of a page, by itself."""
+    """One version of a page, by itself; ``seen_at`` is None if it was never met again."""
 
     url: str
     simhash: int
     fetched_at: datetime
+    seen_at: datetime | None = None
     title: str | None = None
     structure: int | None = None
     html_bytes: int | None = None
@@ -43,7 +44,8 @@ class Snapshot(NamedTuple):
 class Version:
     """One version of a page, beside those before it.
 
-    ``number`` counts from 1, the oldest. ``distance`` and ``structure_distance`` are bits to the
+    ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last met,
+    ``fetched_at`` if it never came again. ``distance`` and ``structure_distance`` are bits to the
     previous version, ``distance_to_first`` to the oldest; ``change`` is their judgement. The
     oldest has none of these but 0 to itself.
     """
@@ -52,6 +54,7 @@ class Version:
     url: str
     simhash: int
     fetched_at: datetime
+    seen_at: datetime
     title: str | None
     structure: int | None
     html_bytes: int | None
@@ -72,6 +75,7 @@ class Version:
             "url": self.url,
             "version": self.number,
             "fetched_at": self.fetched_at.isoformat(),
+            "seen_at": self.seen_at.isoformat(),
             "title": self.title,
             "simhash": format_simhash(self.simhash),
             "distance": self.distance,
@@ -112,6 +116,7 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
                 made.url,
                 made.simhash,
                 made.fetched_at,
+                made.seen_at or made.fetched_at,
                 made.title,
                 made.structure,
                 made.html_bytes,

@@ -6,12 +6,13 @@ visit that finds the page unchanged makes the interval 1.4 times as long, one th
 0.8 times, between a minute and a year. (Nutch's ``sync_delta``, which moves visits towards the
 times of changes, is left out: it takes the time of modification, which nobody knows here.)
 
-A collection has no record of visits, though: a page that is seen again unchanged adds no version.
-So the rule is played back against what is known, the times of the versions: a visitor begins at
-the first version with the interval to the first change, comes again whenever the rule says, and
-finds the page changed where a version came between. What happened after the newest version is
-not known. It may be that nothing changed, or that nobody looked; the hint counts that time only
-if the caller says until when the page was seen unchanged.
+A fetch that finds the page unchanged counts with Nutch, so it has to count here. A collection has
+no record of every visit, though: a page that comes again unchanged adds no version, only the time
+when its version was last met is kept (``Version.seen_at``). So the rule is played back against the
+times of the versions, until one of them was last met: a visitor begins at the first version with
+the interval to the first change, comes again whenever the rule says, and finds the page changed
+where a version came between. Later than that nobody looked, as far as the collection knows, and
+nothing is counted.
 """
 
 from __future__ import annotations
@@ -73,14 +74,15 @@ def recrawl_hint(
     shortest: timedelta = SHORTEST,
     longest: timedelta = LONGEST,
 ) -> RecrawlHint:
-    """Return when to fetch a page again; the module says by which rule, and what it cannot know.
+    """Return when to fetch a page again; the module says by which rule.
 
     A version counts as a change if its content moved by more than 3 bits; another template around
     the same content does not.
 
     Args:
         versions: the versions of one page, as ``Store.versions`` returns them.
-        seen_at: when it was last fetched and found unchanged; without a time zone, in UTC.
+        seen_at: a later time than theirs at which it was fetched and found unchanged, if there
+            was one; without a time zone, in UTC.
         first: the interval where no change is known.
         shortest: no interval is shorter.
         longest: no interval is longer.
@@ -93,7 +95,7 @@ def recrawl_hint(
     if not timedelta(0) < shortest <= longest:
         raise ValueError("the shortest interval is above 0 and not above the longest")
     begin = min(version.fetched_at for version in versions)
-    until = max(version.fetched_at for version in versions)
+    until = max(version.seen_at for version in versions)
     if seen_at is not None:
         until = max(until, seen_at if seen_at.tzinfo else seen_at.replace(tzinfo=UTC))
     changes = sorted({version.fetched_at for version in versions if version.moved} - {begin})

@@ -82,6 +82,7 @@ def create_collection(
     Raises:
         UnknownLayoutError: there is no such layout.
         InvalidDistanceError: the layout does not answer ``distance``.
+        CollectionError: the layout has no indexes yet: another collection is moving to it.
     """
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]

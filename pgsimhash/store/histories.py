@@ -74,12 +74,13 @@ def _as_versions(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
             url,
             from_bigint(simhash),
             fetched_at,
+            seen_at,
             title,
             None if structure is None else from_bigint(structure),
             html_bytes,
             markdown,
         )
-        for url, simhash, fetched_at, title, structure, html_bytes, markdown in rows
+        for url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown in rows
     )
 
 

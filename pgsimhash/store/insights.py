@@ -57,8 +57,8 @@ class Insights(Part):
 
         Each has its distance to the previous and to the first, and what became of the page:
         ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
-        same simhash added no version. :func:`pgsimhash.recrawl_hint` makes of them when to come
-        again.
+        same simhash added no version; ``seen_at`` of its version says when it last was.
+        :func:`pgsimhash.recrawl_hint` makes of them when to come again.
 
         Args:
             url: the page.

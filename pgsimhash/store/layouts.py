@@ -9,6 +9,7 @@ from psycopg import sql
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.connection import REVISION
+from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.statements import query, schema_statements
 from pgsimhash.tables import SCHEMA
@@ -21,11 +22,20 @@ def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | N
 
 
 def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Create what ``layout`` needs, in one transaction, where it is not there yet."""
-    if is_deployed(connection, layout) is None:
+    """Create what ``layout`` needs, in one transaction, where it is not there yet.
+
+    Raises:
+        CollectionError: it has no indexes yet, because a collection is still moving to it.
+    """
+    indexed = is_deployed(connection, layout)
+    if indexed is None:
         with connection.transaction():
             _create(connection, layout, indexed=True)
             _execute(connection, "indexes", layout)
+    elif not indexed:
+        with connection.transaction():
+            _check_unclaimed(connection, layout)
+            build_indexes(connection, layout, concurrently=False)
 
 
 def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
@@ -35,10 +45,15 @@ def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
             _create(connection, layout, indexed=False)
 
 
-def build_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Build the indexes that are missing, beside writers; ``connection`` is in autocommit.
+def build_indexes(
+    connection: psycopg.Connection[Any], layout: Layout, *, concurrently: bool = True
+) -> None:
+    """Build the indexes that are missing; what an interrupted run left half built, anew.
 
-    What an interrupted run left half built is built anew.
+    Args:
+        connection: where to build them; if concurrently, in autocommit.
+        layout: whose table they are on.
+        concurrently: whether writers to the table may go on meanwhile.
     """
     if is_deployed(connection, layout):
         return
@@ -47,12 +62,12 @@ def build_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
         valid: dict[str, bool] = dict(cursor.execute(query("indexes"), table).fetchall())
     for permutation, statement in zip(
         layout.permutations[1:],
-        schema_statements(f"v{REVISION}/indexes.sql", layout, concurrently=True),
+        schema_statements(f"v{REVISION}/indexes.sql", layout, concurrently=concurrently),
         strict=True,
     ):
         name = f"{layout.table}_{permutation.column}_idx"
         if valid.get(name) is False:
-            drop = sql.SQL("DROP INDEX CONCURRENTLY {}")
+            drop = sql.SQL("DROP INDEX CONCURRENTLY {}" if concurrently else "DROP INDEX {}")
             connection.execute(drop.format(sql.Identifier(SCHEMA, name)))
         if not valid.get(name):
             connection.execute(statement)
@@ -67,10 +82,29 @@ def default_layout(connection: psycopg.Connection[Any]) -> Layout:
 
 
 def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Deploy ``layout`` and let new collections have it."""
+    """Deploy ``layout`` and let new collections have it.
+
+    Raises:
+        CollectionError: it has no indexes yet, because a collection is still moving to it.
+    """
     deploy_layout(connection, layout)
     statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
     connection.execute(statement.format(sql.Identifier(SCHEMA, "collections"), layout.name))
+
+
+def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Let no collection set out for a layout until the transaction ends, if none has."""
+    scope = {"layout": layout.name}
+    connection.execute(query("lock_layout"), scope)
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        moving = cursor.execute(query("moving_collections"), scope).fetchone()
+    if moving is not None:
+        name, present = moving
+        raise CollectionError(
+            f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still on "
+            f"its way to it; finish that: pgsimhash relayout {name} '{layout.name}', or cancel "
+            f"it: pgsimhash relayout {name} '{present}'"
+        )
 
 
 def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:

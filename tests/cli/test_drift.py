@@ -10,8 +10,8 @@ from tests.cli.harness import Run
 URL = "https://a.example/page"
 
 
-def ingest(run: Run, page: Path) -> None:
-    line = {"url": URL, "html": page.read_text()}
+def ingest(run: Run, page: Path, fetched_at: str | None = None) -> None:
+    line = {"url": URL, "html": page.read_text(), "fetched_at": fetched_at}
     assert run("ingest", "-", stdin=json.dumps(line)).code == 0
 
 
@@ -25,6 +25,19 @@ def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -
     assert versions[2]["distance_to_first"] == 0
     assert last["recrawl"]["changes"] == 2
     assert done.stderr == ""
+
+
+def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, folder: Path) -> None:
+    def interval() -> int:
+        version, last = run("drift", URL).lines
+        assert version["fetched_at"].startswith("2026-01-01")
+        return int(last["recrawl"]["interval_seconds"])
+
+    ingest(run, folder / "wells.html", "2026-01-01T00:00:00Z")
+    before = interval()
+    ingest(run, folder / "wells.html", "2026-03-02T00:00:00Z")
+    assert (before, interval()) == (30 * 86_400, 42 * 86_400)
+    assert "2026-03-02T00:00" in run("drift", URL, "--summary").stderr
 
 
 def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) -> None:

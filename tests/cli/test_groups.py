@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 
 import psycopg
+import pytest
 
+from pgsimhash import from_bigint
 from tests.cli.harness import Run
+from tests.conftest import ROOT
+
+PAGES = ROOT / "examples" / "pages"
 
 
 def simhash_of(run: Run, page: Path) -> str:
@@ -26,23 +33,47 @@ def test_clusters_prints_a_line_for_each(run: Run, folder: Path) -> None:
     assert run("clusters", "--canonical", "best").code == 2
 
 
-def test_pairs_prints_a_line_for_each(run: Run, folder: Path) -> None:
-    lines = [
-        json.dumps({"url": f"https://a.example/{n}", "html": page.read_text()})
-        for n, page in enumerate(sorted(folder.glob("*.html")))
-    ]
-    run("ingest", "-", stdin="\n".join(lines))
-    found = run("pairs", "--distance", "12")
+def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], int]]:
+    """Every two different simhashes at most so many bits apart, by comparing all with all."""
+    return {
+        (frozenset((a, b)), bits)
+        for a, b in combinations(sorted(set(simhashes)), 2)
+        if (bits := (int(a, 16) ^ int(b, 16)).bit_count()) <= distance
+    }
+
+
+def ingested(run: Run) -> list[str]:
+    """The simhashes of the sample pages, which are ingested."""
+    return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
+
+
+@pytest.mark.parametrize("distance", [3, 8, 12])
+def test_pairs_prints_a_line_for_each(run: Run, distance: int) -> None:
+    expected = near(ingested(run), distance)
+    found = run("pairs", "--distance", str(distance))
     assert found.code == 0
-    assert found.lines == []
+    pairs = [(frozenset((line["a"], line["b"])), line["distance"]) for line in found.lines]
+    assert len(pairs) == len(expected) > 3
+    assert set(pairs) == expected
 
 
-def test_pairs_and_clusters_go_into_tables(run: Run, folder: Path, dsn: str) -> None:
-    run("ingest", folder)
-    assert "0 pairs in near" in run("pairs", "--table", "near").stderr
-    assert "1 clusters in groups" in run("clusters", "--table", "groups").stderr
+def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
+    expected = near(ingested(run), 8)
+    made = run("pairs", "--table", "near", "--distance", "8")
+    assert f"{len(expected)} pairs in near" in made.stderr
+    clusters = run("clusters", "--distance", "8").lines
+    made = run("clusters", "--table", "groups", "--distance", "8")
+    assert f"{len(clusters)} clusters in groups" in made.stderr
     with psycopg.connect(dsn) as connection:
-        assert connection.execute("SELECT count(*) FROM groups").fetchone() == (2,)
+        pairs = connection.execute("SELECT low, high, distance FROM near").fetchall()
+        pages = connection.execute("SELECT url FROM groups").fetchall()
+    assert {
+        (frozenset((f"{from_bigint(low):016x}", f"{from_bigint(high):016x}")), bits)
+        for low, high, bits in pairs
+    } == expected
+    assert sorted(url for (url,) in pages) == sorted(
+        page["url"] for cluster in clusters for page in cluster["pages"]
+    )
     again = run("clusters", "--table", "groups")
     assert again.code == 3
     assert "drop it, or choose another name" in again.stderr

@@ -95,6 +95,20 @@ def test_time_after_the_newest_version_counts_only_if_someone_looked() -> None:
     assert recrawl_hint(known, naive).interval == seen.interval
 
 
+def test_a_version_knows_itself_when_it_was_last_met() -> None:
+    page = Snapshot("https://a.example/", 0, BEGIN)
+    (never_again,) = as_versions([page])
+    assert never_again.seen_at == BEGIN
+    (met,) = as_versions([page._replace(seen_at=BEGIN + 60 * DAY)])
+    assert met.as_json()["seen_at"] == "2026-03-02T00:00:00+00:00"
+    # A visit at 30 that found nothing new; the next would be 42 days later.
+    hint = recrawl_hint([met])
+    assert hint == recrawl_hint([never_again], BEGIN + 60 * DAY)
+    assert hint.interval / DAY == pytest.approx(42)
+    assert recrawl_hint([met], BEGIN + 9 * DAY) == hint
+    assert recrawl_hint([met], BEGIN + 90 * DAY).interval > hint.interval
+
+
 def test_the_interval_stays_between_its_bounds() -> None:
     often = versions(*(n / 100_000 for n in range(500)))
     assert recrawl_hint(often).interval >= SHORTEST

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsimhash import InvalidDistanceError, Store, UnknownPageError, connect
+from pgsimhash import InvalidDistanceError, Store, UnknownPageError, connect, recrawl_hint
 from pgsimhash.insight.sides import Side, read_side
 from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
 
 PAGES = ROOT / "examples" / "pages"
@@ -109,3 +110,21 @@ def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     store.add(url("x"), 0, fetched_at=newer)
     store.add(url("x"), 255, fetched_at=older)
     assert [version.fetched_at for version in store.versions(url("x"))] == [newer, older]
+
+
+def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
+    keeping: Store,
+) -> None:
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    once, again = "https://a.example/once", "https://a.example/again"
+    for address, time in ((once, begin), (again, begin), (again, begin + 60 * day)):
+        html = page("tide-pools" if address == once else "night-train")
+        (verdict,) = keeping.ingest_many([SourcePage(address, html, fetched_at=time)])
+        assert verdict.verdict == "identical"
+    (never_again,), (met,) = keeping.versions(once), keeping.versions(again)
+    assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
+    assert recrawl_hint([never_again]).interval == 30 * day
+    assert recrawl_hint([met]).interval / day == pytest.approx(42)
+    keeping.ingest(again, page("tide-pools"))
+    (history,) = keeping.report().histories
+    assert history.versions[0].seen_at == begin + 60 * day

@@ -13,6 +13,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.store.layouts import set_default_layout
 
 ROWS = 3_000
 
@@ -77,6 +78,15 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
     missed: list[int] = []
     written: set[int] = set(known())
     failures: list[BaseException] = []
+    rounds = {"read": threading.Event(), "write": threading.Event()}
+    met: list[bool] = []
+
+    def in_between(step: str, done: int, total: int) -> None:
+        """Half a copy is made: go on when the reader and the writer have done a round."""
+        if step == "copy" and done == total // 2:
+            for event in rounds.values():
+                event.clear()
+            met.extend(event.wait(60) for event in rounds.values())
 
     def read() -> None:
         rng = random.Random(1)
@@ -88,6 +98,7 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
                 one = int(some[0])
                 if not any(match.simhash == one for match in store.find(one ^ 5, 3)):
                     missed.append(one)
+                rounds["read"].set()
 
     def write() -> None:
         rng = random.Random(2)
@@ -99,6 +110,7 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
                 gone = rng.choice(sorted(written - set(known()[:1000])))
                 store.delete(url(gone))
                 written.discard(gone)
+                rounds["write"].set()
 
     def safely(work: Callable[[], None]) -> None:
         try:
@@ -110,11 +122,12 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
     for thread in threads:
         thread.start()
     for layout in ("16+16+16+16", "32+32", "22+21+21"):
-        full.relayout(layout, distance=7)
+        full.relayout(layout, distance=7, progress=in_between)
     stop.set()
     for thread in threads:
         thread.join()
     assert failures == []
+    assert met == [True] * 6
     assert missed == []
     assert set(full.simhashes().tolist()) == written
 
@@ -149,6 +162,26 @@ def interrupted(full: Store, layout: str, at: str) -> None:
         full.relayout(layout, progress=stop)
 
 
+def leave_half_an_index(connection: psycopg.Connection, table: str) -> None:
+    """Leave what CREATE INDEX CONCURRENTLY leaves when it is interrupted."""
+    connection.execute(f"CREATE INDEX {table}_prefix_4_idx ON pgsimhash.{table} (prefix_4)")
+    connection.execute(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
+        [f"pgsimhash.{table}_prefix_4_idx"],
+    )
+
+
+def valid_indexes(connection: psycopg.Connection, table: str) -> int:
+    """How many indexes a table has, all of them valid."""
+    row = connection.execute(
+        "SELECT count(*), bool_and(indisvalid) FROM pg_index WHERE indrelid = %s::regclass",
+        [f"pgsimhash.{table}"],
+    ).fetchone()
+    assert row is not None
+    assert row[1]
+    return int(row[0])
+
+
 @pytest.mark.parametrize("at", ["copy", "index"])
 def test_an_interrupted_move_goes_on_when_asked_again(full: Store, dsn: str, at: str) -> None:
     interrupted(full, "5 choose 2", at)
@@ -172,20 +205,43 @@ def test_an_interrupted_move_can_be_cancelled(full: Store, dsn: str) -> None:
 
 def test_what_an_interrupted_index_build_leaves_is_built_anew(full: Store, dsn: str) -> None:
     interrupted(full, "5 choose 2", "index")
+    table = LAYOUTS["5 choose 2"].table
     with psycopg.connect(dsn, autocommit=True) as connection:
-        table = LAYOUTS["5 choose 2"].table
-        connection.execute(f"CREATE INDEX {table}_prefix_4_idx ON pgsimhash.{table} (prefix_4)")
-        connection.execute(
-            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
-            [f"pgsimhash.{table}_prefix_4_idx"],
-        )
+        leave_half_an_index(connection, table)
+        full.relayout("5 choose 2")
+        assert valid_indexes(connection, table) == 10
+
+
+@pytest.mark.parametrize("at", ["copy", "index"])
+def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
+    full: Store, dsn: str, at: str
+) -> None:
+    interrupted(full, "5 choose 2", at)
+    advice = r"relayout default '5 choose 2', or cancel it: pgsimhash relayout default '22\+21\+21'"
+    with pytest.raises(pgsimhash.CollectionError, match=advice):
+        connect(dsn, collection="other", layout="5 choose 2")
+    with psycopg.connect(dsn) as connection, pytest.raises(pgsimhash.CollectionError, match=advice):
+        set_default_layout(connection, LAYOUTS["5 choose 2"])
+    assert [status.collection for status in full.status()] == ["default"]
     full.relayout("5 choose 2")
-    with psycopg.connect(dsn) as connection:
-        row = connection.execute(
-            "SELECT count(*), bool_and(indisvalid) FROM pg_index WHERE indrelid = %s::regclass",
-            [f"pgsimhash.{table}"],
-        ).fetchone()
-    assert row == (10, True)
+    with connect(dsn, collection="other", layout="5 choose 2") as other:
+        assert other.layout == "5 choose 2"
+
+
+def test_what_a_cancelled_move_left_without_indexes_gets_them_for_a_new_collection(
+    full: Store, dsn: str
+) -> None:
+    interrupted(full, "5 choose 2", "index")
+    table = LAYOUTS["5 choose 2"].table
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        leave_half_an_index(connection, table)
+        full.relayout("22+21+21")
+        with connect(dsn, collection="other", layout="5 choose 2") as other:
+            assert valid_indexes(connection, table) == 10
+            list(other.add_many([(url(simhash), simhash) for simhash in known(100)]))
+            assert all(other.exists(simhash ^ 0b1011, 3) for simhash in known(100))
+    full.relayout("5 choose 2")
+    assert rows_in(dsn, "5 choose 2") == ROWS + 100
 
 
 def test_a_layout_that_does_not_answer_the_default_distance_is_refused(full: Store) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.jit import compiled
+from pgsimhash.jit import compiled, load_eight
 
 Octets = NDArray[np.uint8]
 Keys = NDArray[np.uint64]
@@ -41,17 +41,7 @@ def find(data: Octets, at: int, byte: int) -> int:
     # Eight at a time, while none of them is that byte or NUL.
     pattern = _ONES * np.uint64(byte)
     while True:
-        start = np.uint64(at)
-        eight = (
-            np.uint64(data[start])
-            | np.uint64(data[start + np.uint64(1)]) << np.uint64(8)
-            | np.uint64(data[start + np.uint64(2)]) << np.uint64(16)
-            | np.uint64(data[start + np.uint64(3)]) << np.uint64(24)
-            | np.uint64(data[start + np.uint64(4)]) << np.uint64(32)
-            | np.uint64(data[start + np.uint64(5)]) << np.uint64(40)
-            | np.uint64(data[start + np.uint64(6)]) << np.uint64(48)
-            | np.uint64(data[start + np.uint64(7)]) << np.uint64(56)
-        )
+        eight = load_eight(data, at)
         other = eight ^ pattern
         if (((eight - _ONES) & ~eight) | ((other - _ONES) & ~other)) & _HIGHS:
             break
