@@ -1,9 +1,9 @@
 """From kept Markdown to what another scheme makes of a page, without the page.
 
 Schemes are readers, tokenizers and weightings. Tokenizers and weightings see an article only, and
-Markdown gives that back; what a reader makes of a page, only the page can tell. So simhashes are
-those of the pages where the new scheme reads them as the old one did, and are approximate
-elsewhere.
+Markdown gives that back (see :func:`pgsimhash.page.plain.plain_text` for how exactly); what a
+reader makes of a page, only the page can tell. So simhashes are those of the pages where the new
+scheme reads them as the old one did, and are approximate elsewhere.
 """
 
 from __future__ import annotations

@@ -132,7 +132,9 @@ def refingerprint(
     while True:
         with session.transaction() as connection:
             # Voted on under the task's lock only: other writers to the target go on meanwhile.
-            last_page = task.lock(connection) or 0
+            last_page = task.lock(connection)
+            if last_page is None:
+                return
             kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
             if not kept:
                 break

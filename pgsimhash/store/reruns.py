@@ -33,11 +33,12 @@ class Reruns(Part):
         """Add every version to the collection ``into`` by another scheme, from kept Markdown.
 
         Lazy: versions are voted on, decided and stored in batches as the verdicts are consumed,
-        in the order in which they came, each batch in a transaction. Times, runs aside, go
-        along: when a version was fetched and last seen, and so do marks. A version without
+        in the order in which they came, each batch in a transaction. What else is known of a
+        version goes along, such as when it was fetched and last seen, and marks. A version without
         Markdown fails (``no_markdown``), and one can be too short for the new scheme.
         Interrupted, the same call goes on where it stopped; called again later, it takes what
-        came since. :meth:`rename` then gives the collection the name of this one.
+        came since, sightings and marks too. What is stored is not told again. :meth:`rename`
+        then gives the collection the name of this one.
 
         Args:
             into: the other collection, created where it is missing, else one that an earlier
