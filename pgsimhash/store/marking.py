@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
+from pgsimhash.connection import said
 from pgsimhash.errors import MarkError, UnknownPageError
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
@@ -32,12 +33,12 @@ class Marking(Part):
             with self._session.transaction() as connection:
                 connection.execute(query("mark"), parameters)
         except psycopg.errors.NoDataFound as error:
-            raise UnknownPageError(_said(error)) from error
+            raise UnknownPageError(said(error)) from error
         except (
             psycopg.errors.IntegrityConstraintViolation,
             psycopg.errors.InvalidParameterValue,
         ) as error:
-            raise MarkError(_said(error)) from error
+            raise MarkError(said(error)) from error
 
     def unmark(self, a: str, b: str) -> bool:
         """Take back what was said about two URLs; return whether anything was.
@@ -67,8 +68,3 @@ def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> li
     with connection.cursor(row_factory=class_row(Mark)) as cursor:
         scope = {"collection_id": collection.collection_id}
         return cursor.execute(query("marks"), scope).fetchall()
-
-
-def _said(error: psycopg.Error) -> str:
-    said = error.diag
-    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}"

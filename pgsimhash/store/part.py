@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import get_layout
+from pgsimhash.policies import Policies, Rules
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
-from pgsimhash.terms import Options, Terms
+from pgsimhash.terms import Options
 
 
 class Part:
@@ -16,19 +15,21 @@ class Part:
 
     _session: Session
     _collection: Collection
+    _policies: Policies
 
     def _distance(self, distance: int | None) -> int:
         largest = get_layout(self._collection.layout).distances[-1]
         wanted = self._collection.default_distance if distance is None else distance
         return check_distance(wanted, largest)
 
-    def _terms(self, options: Options) -> Terms:
-        """Return the terms that ``options`` ask for, with the collection's own where they do not.
+    def _rules(self, options: Options) -> Rules:
+        """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
 
         Raises:
             InvalidDistanceError: the layout does not answer the distance.
-            UnknownRuleError: there is no such scope, or the window is none.
+            UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: the age is none.
         """
-        given: dict[str, Any] = dict(options)
-        return Terms(**{**given, "distance": self._distance(options.get("distance"))})
+        rules = Rules(lambda: self._policies, options, self._collection.default_distance)
+        self._distance(options.get("distance"))
+        return rules

@@ -63,6 +63,18 @@ def unchanged(record: PageRecord, seen: int) -> Decision:
     return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
 
 
+def refused(record: PageRecord, min_words: int) -> Verdict:
+    """Return the verdict about a page of fewer words than were asked for."""
+    return Verdict(
+        record.url,
+        "too_short",
+        "policy",
+        simhash=record.simhash,
+        detail=f"it has {record.words} words, and {min_words} are asked for",
+        html_bytes=record.html_bytes,
+    )
+
+
 def stored(
     record: PageRecord, page_id: int, match: KnownMatch | None, keep_first: int = 1
 ) -> Decision:
