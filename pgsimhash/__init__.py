@@ -29,6 +29,7 @@ from pgsimhash.errors import (
     NotHtmlError,
     PageError,
     PgsimhashError,
+    PolicyError,
     SchemaError,
     SchemeError,
     ScriptPageError,
@@ -43,6 +44,7 @@ from pgsimhash.errors import (
 )
 from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
+from pgsimhash.policies import Policy, Settings
 from pgsimhash.records import CollectionStatus, Match, Matches, RunRecord, StoredPage, Verdict
 from pgsimhash.schemes import (
     Fingerprint,
@@ -80,11 +82,14 @@ __all__ = [
     "PageError",
     "Pairs",
     "PgsimhashError",
+    "Policy",
+    "PolicyError",
     "RunRecord",
     "SchemaError",
     "Scheme",
     "SchemeError",
     "ScriptPageError",
+    "Settings",
     "Store",
     "StoreError",
     "StoredPage",

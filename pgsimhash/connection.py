@@ -120,6 +120,12 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         ) from error
 
 
+def said(error: psycopg.Error) -> str:
+    """Return what the server said is wrong, and what it said would help."""
+    told = error.diag
+    return f"{told.message_primary}; {(told.message_hint or '').rstrip('.')}".rstrip("; ")
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 

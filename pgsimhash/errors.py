@@ -146,3 +146,7 @@ class UnknownRunError(StoreError, LookupError):
 
 class MarkError(PgsimhashError, ValueError):
     """A mark is about one URL only, or contradicts other marks."""
+
+
+class PolicyError(PgsimhashError, ValueError):
+    """A policy's pattern or settings are none, or contradict the layout or the scheme."""

@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -19,6 +19,9 @@ from pgsimhash.urls import URL_BYTES_MAX
 
 _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 
+SchemeFor = Callable[[str], Scheme | None]
+"""From a page's URL to the scheme that reads it, None for the usual one."""
+
 _recipes: list[Scheme] = []
 """In a process of a pool, the scheme that it works by."""
 
@@ -26,6 +29,10 @@ _TITLE_MAX = 1000
 
 _IN_FLIGHT = 8
 """How many pages wait for each process: enough to keep it busy, few enough to stay small."""
+
+
+def _no_other(url: str) -> None:
+    return None
 
 
 def extract(
@@ -54,6 +61,7 @@ def extract(
         structure=made.structure,
         sketch=made.sketch,
         markdown=made.markdown,
+        scheme=scheme.name,
     )
 
 
@@ -71,12 +79,14 @@ def extract_many(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
+    scheme_for: SchemeFor = _no_other,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     At most a few pages for each process are held at a time. A page that kills its process (out
     of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
-    get the scheme pickled, so it need not be registered there.
+    get the scheme pickled, so it need not be registered there. ``scheme_for`` may name another
+    scheme for a page's URL.
 
     Raises:
         ValueError: ``jobs`` is below 1.
@@ -86,28 +96,32 @@ def extract_many(
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
     if jobs == 1:
-        return (extract(page, recipe) for page in pages)
-    return _extract_in_processes(pages, jobs, recipe.check_portable())
+        return (extract(page, scheme_for(page.url) or recipe) for page in pages)
+    return _extract_in_processes(pages, jobs, recipe.check_portable(), scheme_for)
 
 
 def _extract_in_processes(
-    pages: Iterable[SourcePage | SourceFailure], jobs: int, scheme: Scheme
+    pages: Iterable[SourcePage | SourceFailure],
+    jobs: int,
+    scheme: Scheme,
+    scheme_for: SchemeFor,
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
     pool = _new_pool(jobs, scheme)
     try:
         for page in pages:
+            other = scheme_for(page.url)
             try:
-                future = pool.submit(_extract_here, page)
+                future = pool.submit(_extract_here, page, other)
             except BrokenProcessPool:
                 pool.shutdown()
                 pool = _new_pool(jobs, scheme)
-                future = pool.submit(_extract_here, page)
+                future = pool.submit(_extract_here, page, other)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), scheme)
+                yield _result(*waiting.popleft(), scheme, scheme_for)
         while waiting:
-            yield _result(*waiting.popleft(), scheme)
+            yield _result(*waiting.popleft(), scheme, scheme_for)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -127,13 +141,18 @@ def _start(scheme: Scheme) -> None:
     _recipes[:] = [scheme]
 
 
-def _extract_here(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
+def _extract_here(
+    page: SourcePage | SourceFailure, other: Scheme | None
+) -> PageRecord | PageFailure:
     (scheme,) = _recipes
-    return extract(page, scheme)
+    return extract(page, other or scheme)
 
 
 def _result(
-    page: SourcePage | SourceFailure, future: Future[PageRecord | PageFailure], scheme: Scheme
+    page: SourcePage | SourceFailure,
+    future: Future[PageRecord | PageFailure],
+    scheme: Scheme,
+    scheme_for: SchemeFor,
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
@@ -141,6 +160,6 @@ def _result(
         # One page killed its process and took the others' results along: each goes alone now.
         with _new_pool(1, scheme) as pool:
             try:
-                return pool.submit(_extract_here, page).result()
+                return pool.submit(_extract_here, page, scheme_for(page.url)).result()
             except BrokenProcessPool:
                 return PageFailure(page.url, "crashed", "the page ended the process reading it")

@@ -16,7 +16,10 @@ VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
-    """One page on its way into the store: its simhash and what is kept beside it."""
+    """One page on its way into the store: its simhash and what is kept beside it.
+
+    ``scheme`` names the scheme of the simhash where it is not the collection's.
+    """
 
     url: str
     simhash: int
@@ -31,6 +34,7 @@ class PageRecord:
     markdown: str | None = None
     words: int | None = None
     html_digest: bytes | None = None
+    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ class Verdict:
     for. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
     same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so,
     and it may be any number of bits away. ``unchanged``: this URL is known with
-    this very simhash; it is ``identical`` to itself and adds nothing. A page that was not stored
-    has its ``PageError.reason``.
+    this very simhash; it is ``identical`` to itself and adds nothing. ``policy``: it has
+    fewer words than asked for. Any other page that was not stored has its ``PageError.reason``.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
     where more than one is to be kept (see :class:`pgsimhash.terms.Terms`).

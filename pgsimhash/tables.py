@@ -18,6 +18,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    Interval,
     LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
@@ -72,8 +73,11 @@ collections = Table(
         server_default=str(NEAR_MAX),
     ),
     Column("keep_markdown", Boolean, nullable=False, server_default=text("false")),
+    Column("policies_of", Integer, ForeignKey("pgsimhash.collections.collection_id")),
+    Column("policies_version", BigInteger, nullable=False, server_default=text("0")),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("name", name="collections_name_key"),
+    UniqueConstraint("policies_of", "scheme", name="collections_policies_of_key"),
     CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
     comment="A set of pages compared with one another: one scheme, one layout.",
 )
@@ -114,10 +118,7 @@ pages = Table(
     Column(
         "host",
         Text,
-        Computed(
-            "lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)'))",
-            persisted=True,
-        ),
+        Computed("pgsimhash.host_of(url)", persisted=True),
     ),
     Column("simhash", BigInteger, nullable=False),
     Column("fetched_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
@@ -206,4 +207,27 @@ marks = Table(
     Index("marks_url_a_idx", "collection_id", "url_a"),
     Index("marks_url_b_idx", "collection_id", "url_b"),
     comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("policy_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("path", Text, nullable=False, server_default="*"),
+    Column("distance", SmallInteger),
+    Column("verify", Boolean),
+    Column("scope", Text),
+    Column("newest", Integer),
+    Column("max_age", Interval),
+    Column("canonical_link", Boolean),
+    Column("keep_first", Integer),
+    Column("min_words", Integer),
+    Column("expire_after", Interval),
+    Column("scheme", Text),
+    Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
+    comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "
+    "in it.",
 )

@@ -15,15 +15,16 @@ SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
 
 
 class Options(TypedDict, total=False):
-    """The terms as keyword arguments; what is left out is the collection's."""
+    """The terms as keyword arguments; what is None or left out is for policies to say."""
 
     distance: int | None
-    verify: bool
-    scope: Scope
+    verify: bool | None
+    scope: Scope | None
     newest: int | None
     max_age: timedelta | None
-    canonical_link: bool
-    keep_first: int
+    canonical_link: bool | None
+    keep_first: int | None
+    min_words: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Terms:
             for: many sites name their front page everywhere.
         keep_first: how many pages of a kind are worth keeping: a duplicate is, as long as fewer
             known pages count as its originals.
+        min_words: a page of fewer words is not remembered.
     """
 
     distance: int
@@ -53,18 +55,20 @@ class Terms:
     max_age: timedelta | None = None
     canonical_link: bool = False
     keep_first: int = 1
+    min_words: int = 1
 
     def __post_init__(self) -> None:
         """Check the values, all but the distance, which is for the layout to check.
 
         Raises:
-            UnknownRuleError: there is no such scope, or a number of pages is below 1.
+            UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is not more than nothing.
         """
         if self.scope not in SCOPES:
             raise UnknownRuleError(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
-        for name, pages in (("newest", self.newest), ("keep_first", self.keep_first)):
-            if pages is not None and pages < 1:
-                raise UnknownRuleError(f"{name} is a number of pages, 1 or more, not {pages}")
+        for name in ("newest", "keep_first", "min_words"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise UnknownRuleError(f"{name} is a number, 1 or more, not {number}")
         if self.max_age is not None:
             check_age(self.max_age)

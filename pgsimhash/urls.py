@@ -15,11 +15,20 @@ _SCHEMES: Final = frozenset({"http", "https", "file"})
 
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
 
+_PATH: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
+
 
 def host_of(url: str) -> str | None:
     """Return the host of an absolute URL in lower case, as the column ``pages.host`` has it."""
     found = _HOST.match(url)
     return None if found is None else found[1].lower()
+
+
+def path_of(url: str) -> str:
+    """Return what follows the host in an absolute URL, from its first slash on."""
+    found = _PATH.match(url)
+    path = "" if found is None else found[1]
+    return path if path.startswith("/") else f"/{path}"
 
 
 def check_url(url: str) -> str:

@@ -25,6 +25,7 @@ COMMON = (
     "pages",
     "tasks",
     "functions",
+    "policies",
     "forgetting",
     "marks",
     "nearest",

@@ -20,6 +20,7 @@ from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
+from pgsimhash.cli.policies import policy
 from pgsimhash.cli.report import report
 from pgsimhash.cli.reruns import refingerprint, rejudge, rename
 from pgsimhash.errors import PageError, PgsimhashError
@@ -74,6 +75,7 @@ for command in (
     status,
     migrate,
     create,
+    policy,
     plan,
     relayout,
     refingerprint,

@@ -76,14 +76,17 @@ def delete(
 
 @click.command()
 @click.option(
-    "--older-than", metavar="AGE", callback=as_age, required=True, help="Such as 90d or 12h."
+    "--older-than",
+    metavar="AGE",
+    callback=as_age,
+    help="Such as 90d or 12h; by default as policies say, for pages that have one.",
 )
 @click.option(
     "--rebuild", is_flag=True, help="Build the indexes anew as well, so that the disk gets space."
 )
 @collection_option
 @dsn_option
-def expire(older_than: timedelta, rebuild: bool, collection: str, dsn: str | None) -> None:
+def expire(older_than: timedelta | None, rebuild: bool, collection: str, dsn: str | None) -> None:
     """Forget every version that was not seen for so long.
 
     A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in

@@ -23,7 +23,7 @@ def as_age(
 
 
 def terms_options(command: Command) -> Command:
-    """Add the options that become :class:`pgsimhash.terms.Options`."""
+    """Add the options that become :class:`pgsimhash.terms.Options`; None says nothing."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -33,15 +33,14 @@ _OPTIONS = (
     distance_option(None, "the collection's, 8"),
     click.option(
         "--verify/--no-verify",
-        default=True,
-        show_default=True,
+        default=None,
+        show_default="verify",
         help="Whether matches beyond 8 bits need a second, independent look.",
     ),
     click.option(
         "--scope",
         type=click.Choice(SCOPES),
-        default="collection",
-        show_default=True,
+        show_default="collection",
         help="Compare with the page's host, the collection, or all collections of its scheme.",
     ),
     click.option(
@@ -58,8 +57,22 @@ _OPTIONS = (
     ),
     click.option(
         "--canonical-link/--no-canonical-link",
-        default=False,
-        show_default=True,
+        default=None,
+        show_default="no-canonical-link",
         help="Whether the page that rel=canonical names, on the same host, is the original.",
+    ),
+    click.option(
+        "--keep-first",
+        type=click.IntRange(min=1),
+        metavar="N",
+        show_default="1",
+        help="How many pages of a kind are worth keeping.",
+    ),
+    click.option(
+        "--min-words",
+        type=click.IntRange(min=1),
+        metavar="N",
+        show_default="the scheme's, 20",
+        help="A page of fewer words is too short.",
     ),
 )

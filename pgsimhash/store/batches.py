@@ -30,7 +30,13 @@ BATCH_SIMHASHES: Final = 1000
 BATCH_SECONDS: Final = 2.0
 
 _TOO_SHORT: Final = frozenset(
-    kind.reason for kind in (TooShortError, ErrorPageError, BlockedPageError, ScriptPageError)
+    {
+        "policy",
+        TooShortError.reason,
+        ErrorPageError.reason,
+        BlockedPageError.reason,
+        ScriptPageError.reason,
+    }
 )
 """The reasons of pages that are what they should be, but say too little."""
 

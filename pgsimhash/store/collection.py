@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import class_row, scalar_row, tuple_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
+from pgsimhash.connection import said
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import LAYOUTS, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME
@@ -28,6 +29,7 @@ class Collection:
     next_layout: str | None
     default_distance: int
     keep_markdown: bool
+    policies_of: int | None = None
 
 
 def open_collection(
@@ -68,6 +70,7 @@ def create_collection(
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool = False,
+    policies_of: int | None = None,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -78,6 +81,7 @@ def create_collection(
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
+        policies_of: the number of the collection whose policies hold, if not its own.
 
     Raises:
         UnknownLayoutError: there is no such layout.
@@ -96,6 +100,7 @@ def create_collection(
             "layout": chosen.name,
             "distance": wanted,
             "keep_markdown": keep_markdown,
+            "policies_of": policies_of,
         },
     )
     made = find_collection(connection, name)
@@ -114,6 +119,54 @@ def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> lis
     """Return all collections of a scheme, by their numbers."""
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
+
+
+def branches(connection: psycopg.Connection[Any], collection: Collection) -> list[Collection]:
+    """Return the collections that policies opened beside one, for other schemes."""
+    with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        scope = {"collection_id": collection.collection_id}
+        return cursor.execute(query("branches"), scope).fetchall()
+
+
+def find_branch(
+    connection: psycopg.Connection[Any], collection: Collection, scheme: str
+) -> Collection | None:
+    """Return where pages of a scheme belong: ``collection``, or the one beside it, if there is."""
+    if scheme == collection.scheme:
+        return collection
+    found = (one for one in branches(connection, collection) if one.scheme == scheme)
+    return next(found, None)
+
+
+def open_branch(
+    connection: psycopg.Connection[Any], collection: Collection, scheme: str
+) -> Collection:
+    """Return where pages of a scheme belong, created where it is missing.
+
+    It has the layout of ``collection``, whose policies hold for it.
+
+    Raises:
+        CollectionError: the name it would have is taken.
+    """
+    found = find_branch(connection, collection, scheme)
+    if found is not None:
+        return found
+    name = f"{collection.name}:{scheme}"
+    made = create_collection(
+        connection,
+        name,
+        scheme=scheme,
+        layout=collection.layout,
+        distance=collection.default_distance,
+        keep_markdown=collection.keep_markdown,
+        policies_of=collection.collection_id,
+    )
+    if made.policies_of != collection.collection_id:
+        raise CollectionError(
+            f"policies need a collection {name!r}, and there is another one of that name; give "
+            f"that a new one: pgsimhash rename-collection {name} NAME"
+        )
+    return made
 
 
 def lock_collections(
@@ -172,11 +225,6 @@ def rename_collection(
         psycopg.errors.InvalidParameterValue,
     ) as error:
         raise CollectionError(said(error)) from error
-
-
-def said(error: psycopg.Error) -> str:
-    """Return what one of the schema's functions complained of, with the fix."""
-    return f"{error.diag.message_primary}; {(error.diag.message_hint or '').rstrip('.')}"
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 import psycopg
@@ -11,7 +11,8 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.errors import StoreError
+from pgsimhash.connection import said
+from pgsimhash.errors import PolicyError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
@@ -26,26 +27,44 @@ Forgotten = Callable[[int], None]
 
 
 def expire(
-    session: Session, collection: Collection, older_than: timedelta, progress: Forgotten
+    session: Session,
+    collections: Sequence[Collection],
+    older_than: timedelta | None,
+    progress: Forgotten,
 ) -> int:
-    """Delete the versions not seen for so long; return how many there were."""
-    parameters: dict[str, Any] = {
+    """Delete the versions not seen for so long, or as policies say; return how many there were.
+
+    Raises:
+        PolicyError: no age is given, and no policy gives one.
+    """
+    forgotten = 0
+    for collection in collections:
+        after_page: int | None = 0
+        while after_page is not None:
+            after_page, pages = _expire_batch(session, collection, older_than, after_page)
+            forgotten += pages
+            progress(forgotten)
+    return forgotten
+
+
+def _expire_batch(
+    session: Session, collection: Collection, older_than: timedelta | None, after_page: int
+) -> tuple[int | None, int]:
+    """Return the page to go on after, None at the end, and how many went."""
+    parameters = {
         "collection": collection.name,
-        "seen_before": datetime.now(UTC) - older_than,
-        "after_page": 0,
+        "older_than": older_than,
+        "after_page": after_page,
         "batch": BATCH,
     }
-    forgotten = 0
-    while parameters["after_page"] is not None:
+    try:
         with (
             session.transaction() as connection,
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
-            row = cursor.execute(query("expire_batch"), parameters).fetchone()
-        parameters["after_page"], pages = row or (None, 0)
-        forgotten += pages
-        progress(forgotten)
-    return forgotten
+            return cursor.execute(query("expire_batch"), parameters).fetchone() or (None, 0)
+    except psycopg.errors.InvalidParameterValue as error:
+        raise PolicyError(said(error)) from error
 
 
 def forget(

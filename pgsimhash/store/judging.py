@@ -118,6 +118,7 @@ def ask(
     nearest: list[KnownMatch | None] = [None] * len(records)
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
+    policies = 0
     questions: dict[Question, list[int]] = {}
     for at, wanted in enumerate(terms):
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
@@ -127,14 +128,16 @@ def ask(
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
             for number, *row in cursor.execute(query("ask"), parameters):
-                page_id, url, distance, html_digest, copies, *about = row
-                if number is None:
+                page_id, url, distance, html_digest, copies, *about, version = row
+                if version is not None:
+                    policies = version
+                elif number is None:
                     _note(versions, marks, url, page_id, *about)
                 else:
                     nearest[places[number - 1]] = KnownMatch(
                         distance, page_id, url, html_digest, copies=copies
                     )
-    return nearest, Known(versions, marks)
+    return nearest, Known(versions, marks, policies)
 
 
 def known_pages(

@@ -7,10 +7,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
+from pgsimhash.connection import said
 from pgsimhash.errors import MarkError, UnknownPageError
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, said
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.part import Part
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import get_layout
+from pgsimhash.policies import Policies, Rules
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.session import Session
-from pgsimhash.terms import Options, Terms
+from pgsimhash.terms import Options
 
 
 class Part:
@@ -16,24 +17,26 @@ class Part:
 
     _session: Session
     _collection: Collection
+    _policies: Policies
 
     def _distance(self, distance: int | None) -> int:
         return _checked(self._collection, distance)
 
-    def _terms(self, options: Options) -> Terms:
-        return terms_of(self._collection, options)
+    def _rules(self, options: Options) -> Rules:
+        return rules_of(self._collection, lambda: self._policies, options)
 
 
-def terms_of(collection: Collection, options: Options) -> Terms:
-    """Return the terms that ``options`` ask for, with the collection's own where they do not.
+def rules_of(collection: Collection, policies: Callable[[], Policies], options: Options) -> Rules:
+    """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
 
     Raises:
         InvalidDistanceError: the layout does not answer the distance.
-        UnknownRuleError: there is no such scope, or the window is none.
+        UnknownRuleError: there is no such scope, or a number is below 1.
         InvalidTimeError: the age is none.
     """
-    given: dict[str, Any] = dict(options)
-    return Terms(**{**given, "distance": _checked(collection, options.get("distance"))})
+    rules = Rules(policies, options, collection.default_distance)
+    _checked(collection, options.get("distance"))
+    return rules
 
 
 def _checked(collection: Collection, distance: int | None) -> int:

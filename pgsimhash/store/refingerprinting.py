@@ -8,8 +8,10 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.errors import CollectionError, MarkError
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.connection import said
+from pgsimhash.errors import CollectionError, MarkError, PolicyError
+from pgsimhash.policies import Rules
+from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.rereading import Rereading
 from pgsimhash.statements import query
 from pgsimhash.store.batches import BATCH_PAGES, verdicts_of
@@ -19,16 +21,17 @@ from pgsimhash.store.collection import (
     find_collection,
     lock_collections,
     open_collection,
-    said,
 )
 from pgsimhash.store.judging import Reach, newest_pages
+from pgsimhash.store.part import rules_of
+from pgsimhash.store.policing import StalePoliciesError, read_policies
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.store.tasks import Progress, Task, as_json
-from pgsimhash.store.verdicts import Decision
+from pgsimhash.store.verdicts import Decision, too_few_words
 from pgsimhash.store.writer import see_pages, write_batch
-from pgsimhash.terms import Terms
+from pgsimhash.terms import Options
 
 _SIGHTINGS: Final = 1000
 
@@ -81,15 +84,17 @@ def open_target(
 
 
 def begin(
-    connection: psycopg.Connection[Any], source: Collection, target: Collection, terms: Terms
+    connection: psycopg.Connection[Any], source: Collection, target: Collection, options: Options
 ) -> Task:
-    """Return the task to go on with, with the source's marks in the target.
+    """Return the task to go on with, with the source's marks and policies in the target.
 
     Raises:
         CollectionError: the target has pages from elsewhere, or was filled on other terms.
         MarkError: marks in the target say the contrary.
+        PolicyError: a policy asks for a distance that the target's layout does not answer.
     """
-    asked = {"source": source.collection_id, **as_json(terms)}
+    asked = as_json(options, source=source.collection_id)
+    asked.setdefault("distance", target.default_distance)
     task = Task(target, "refingerprint", asked)
     found, last_page, begun = task.begin(connection)
     has_pages = newest_pages(connection, Reach(target, (target,))) != [0]
@@ -98,7 +103,7 @@ def begin(
             f"collection {target.name!r} has pages already that do not come from "
             f"{source.name!r}; name a new collection with into= (--into)"
         )
-    differing = sorted(key for key in asked if found.get(key) != asked[key])
+    differing = sorted(key for key in {*asked, *found} if found.get(key) != asked.get(key))
     if has_pages and differing:
         raise CollectionError(
             f"collection {target.name!r} was filled with another {' and '.join(differing)}; "
@@ -107,11 +112,26 @@ def begin(
     if not has_pages and (last_page or differing):
         # Nothing was taken yet, or all of it was forgotten.
         task.move(connection, 0)
+    _copy_words(connection, source, target)
+    return task
+
+
+def _copy_words(
+    connection: psycopg.Connection[Any], source: Collection, target: Collection
+) -> None:
+    """Let what people said about the source's pages, and set for them, hold in the target."""
+    policies = {
+        "source_id": source.policies_of or source.collection_id,
+        "collection_id": target.collection_id,
+    }
+    try:
+        connection.execute(query("copy_policies"), policies)
+    except psycopg.errors.CheckViolation as error:
+        raise PolicyError(said(error)) from error
     try:
         connection.execute(query("copy_marks"), {"source": source.name, "collection": target.name})
     except psycopg.errors.IntegrityConstraintViolation as error:
         raise MarkError(said(error)) from error
-    return task
 
 
 def refingerprint(
@@ -119,7 +139,7 @@ def refingerprint(
     source: Collection,
     task: Task,
     rereading: Rereading,
-    terms: Terms,
+    options: Options,
     progress: Progress,
 ) -> Iterator[Verdict]:
     """Yield a verdict for each version that was not taken yet; a transaction each batch."""
@@ -130,16 +150,19 @@ def refingerprint(
     done = 0
     progress(done, total)
     while True:
-        with session.transaction() as connection:
-            # Voted on under the task's lock only: other writers to the target go on meanwhile.
-            last_page = task.lock(connection)
-            if last_page is None:
-                return
-            kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
-            if not kept:
-                break
-            verdicts = _take(connection, target, kept, rereading, terms, run)
-            task.move(connection, kept[-1].page_id)
+        try:
+            with session.transaction() as connection:
+                # Voted on under the task's lock only: other writers to the target go on.
+                last_page = task.lock(connection)
+                if last_page is None:
+                    return
+                kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
+                if not kept:
+                    break
+                verdicts = _take(connection, target, kept, rereading, options, run)
+                task.move(connection, kept[-1].page_id)
+        except StalePoliciesError:
+            continue
         done += len(kept)
         progress(done, max(done, total))
         yield from verdicts
@@ -151,17 +174,23 @@ def _take(
     target: Collection,
     kept: Sequence[StoredRecord],
     rereading: Rereading,
-    terms: Terms,
+    options: Options,
     run: Run,
 ) -> list[Verdict]:
-    """Vote on a batch, store it, and see its pages when they had been seen."""
-    items = [rereading.reread(page.record) for page in kept]
+    """Vote on a batch, store it, and see its pages when they had been seen.
+
+    Raises:
+        StalePoliciesError: policies were changed meanwhile, and nothing was stored.
+    """
+    policies = read_policies(connection, target)
+    rules = rules_of(target, lambda: policies, options)
+    items = [_of_enough_words(rereading.reread(page.record), rules) for page in kept]
     seen_at = [
         page.seen_at for page, item in zip(kept, items, strict=True) if isinstance(item, PageRecord)
     ]
 
     def write(records: list[PageRecord]) -> list[Verdict]:
-        decisions = write_batch(connection, target, records, [terms] * len(records), run)
+        decisions = write_batch(connection, target, records, rules, run)
         seen = [
             (_row_of(made), time)
             for made, time in zip(decisions, seen_at, strict=True)
@@ -171,6 +200,14 @@ def _take(
         return [made.verdict for made in decisions]
 
     return list(verdicts_of(items, write))
+
+
+def _of_enough_words(item: PageRecord | PageFailure, rules: Rules) -> PageRecord | PageFailure:
+    """Return ``item``, or the failure that a policy makes of it."""
+    if isinstance(item, PageFailure) or item.words is None:
+        return item
+    least = rules.terms_for(item.url).min_words
+    return item if item.words >= least else too_few_words(item, least)
 
 
 def _row_of(made: Decision) -> int:

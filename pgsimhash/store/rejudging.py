@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import scalar_row
 
+from pgsimhash.policies import Rules
 from pgsimhash.records import Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.batches import BATCH_PAGES
@@ -23,12 +24,15 @@ from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.store.tasks import Progress, Task, as_json
 from pgsimhash.store.verdicts import Decision
-from pgsimhash.terms import Terms
+from pgsimhash.terms import Options
 
 
-def begin(connection: psycopg.Connection[Any], collection: Collection, terms: Terms) -> Task:
+def begin(
+    connection: psycopg.Connection[Any], collection: Collection, options: Options, rules: Rules
+) -> Task:
     """Return the task to go on with, from the beginning where it was on other terms."""
-    task = Task(collection, "rejudge", as_json(terms))
+    asked = as_json(options, policies=rules.version)
+    task = Task(collection, "rejudge", {"distance": collection.default_distance, **asked})
     found, _, _ = task.begin(connection)
     if found != task.terms:
         task.move(connection, 0)
@@ -36,7 +40,7 @@ def begin(connection: psycopg.Connection[Any], collection: Collection, terms: Te
 
 
 def rejudge(
-    session: Session, collection: Collection, terms: Terms, progress: Progress
+    session: Session, collection: Collection, rules: Rules, progress: Progress
 ) -> Iterator[Verdict]:
     """Yield the verdict of each stored version, in the order in which they came."""
     with session.read() as connection:
@@ -45,8 +49,8 @@ def rejudge(
     last_page = done = 0
     while True:
         with session.read() as connection:
-            pages = _next_batch(connection, collection, last_page, terms)
-            decisions = _judge(connection, collection, pages, terms)
+            pages = _next_batch(connection, collection, last_page, rules)
+            decisions = _judge(connection, collection, pages, rules)
         if not pages:
             return
         last_page = pages[-1].page_id
@@ -56,7 +60,7 @@ def rejudge(
 
 
 def rejudge_and_save(
-    session: Session, task: Task, terms: Terms, progress: Progress
+    session: Session, task: Task, rules: Rules, progress: Progress
 ) -> Iterator[Verdict]:
     """Do the same from where the task was left, and store each batch in a transaction."""
     collection = task.collection
@@ -69,11 +73,11 @@ def rejudge_and_save(
             last_page = task.lock(connection)
             if last_page is None:
                 return
-            pages = _next_batch(connection, collection, last_page, terms)
+            pages = _next_batch(connection, collection, last_page, rules)
             if not pages:
                 task.end(connection)
                 return
-            decisions = _judge(connection, collection, pages, terms)
+            decisions = _judge(connection, collection, pages, rules)
             _save(connection, collection, pages, decisions)
             task.move(connection, pages[-1].page_id)
         done += len(pages)
@@ -82,16 +86,17 @@ def rejudge_and_save(
 
 
 def _next_batch(
-    connection: psycopg.Connection[Any], collection: Collection, last_page: int, terms: Terms
+    connection: psycopg.Connection[Any], collection: Collection, last_page: int, rules: Rules
 ) -> list[StoredRecord]:
     """Return the pages to judge together: no page of another collection came between them."""
     pages = stored_records(connection, collection, last_page, BATCH_PAGES, markdown=False)
+    terms = [rules.terms_for(page.record.url) for page in pages]
     others = [
         one.collection_id
-        for one in reach_of(connection, collection, [terms]).compared
+        for one in reach_of(connection, collection, terms).compared
         if one.collection_id != collection.collection_id
     ]
-    if not pages or not others:
+    if not others:
         return pages
     with connection.cursor(row_factory=scalar_row) as cursor:
         parameters = {"collection_ids": others, "after_page": pages[0].page_id}
@@ -103,17 +108,17 @@ def _judge(
     connection: psycopg.Connection[Any],
     collection: Collection,
     pages: Sequence[StoredRecord],
-    terms: Terms,
+    rules: Rules,
 ) -> list[Decision]:
     if not pages:
         return []
     now = datetime.now(UTC)
     records = [page.record for page in pages]
-    every = [terms] * len(records)
-    reach = reach_of(connection, collection, every)
-    nearest, known = ask(connection, reach, records, every, now, pages[0].page_id)
+    terms = [rules.terms_for(record.url) for record in records]
+    reach = reach_of(connection, collection, terms)
+    nearest, known = ask(connection, reach, records, terms, now, pages[0].page_id)
     page_ids = [page.page_id for page in pages]
-    return decide(records, page_ids, every, nearest, known, [], now)
+    return decide(records, page_ids, terms, nearest, known, [], now)
 
 
 def _save(

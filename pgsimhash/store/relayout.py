@@ -21,6 +21,7 @@ from pgsimhash.layout import COLLECTION_SHIFT, Layout, get_layout
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, find_collection, lock_collections
 from pgsimhash.store.layouts import build_indexes, deploy_table
+from pgsimhash.store.policing import read_policies
 from pgsimhash.tables import SCHEMA
 
 Progress = Callable[[str, int, int], None]
@@ -52,7 +53,7 @@ def relayout(
     Raises:
         StoreError: the connection is in a transaction, or another move is under way.
         CollectionError: there is no such collection, it is on its way to another layout, or the
-            new one does not answer its default distance.
+            new one does not answer its default distance, or that of a policy.
     """
     if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
         raise StoreError(
@@ -64,6 +65,7 @@ def relayout(
         raise CollectionError(f"collection {name!r} does not exist; pgsimhash status lists them")
     wanted = collection.default_distance if distance is None else distance
     _check(collection, layout, wanted)
+    _check_policies(connection, collection, layout)
     scope = {"collection_id": collection.collection_id, "layout": layout.name}
     with connection.cursor(row_factory=scalar_row) as cursor:
         if not cursor.execute(query("relayout_lock"), scope).fetchone():
@@ -107,6 +109,18 @@ def _check(collection: Collection, layout: Layout, distance: int) -> None:
             f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
             f"collection's default is {distance}; give a smaller one with --distance"
         )
+
+
+def _check_policies(
+    connection: psycopg.Connection[Any], collection: Collection, layout: Layout
+) -> None:
+    for policy in read_policies(connection, collection).all:
+        if policy.distance is not None and policy.distance not in layout.distances:
+            raise CollectionError(
+                f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
+                f"policy for {policy.pattern} asks for {policy.distance}; set another: "
+                f"pgsimhash policy set '{policy.pattern}' --distance {layout.distances[-1]}"
+            )
 
 
 def _wait_for_writers(connection: psycopg.Connection[Any], present: Layout) -> None:

@@ -11,6 +11,7 @@ from pgsimhash.errors import UnknownRunError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import forgetting
+from pgsimhash.store.collection import branches
 from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.store.part import Part
 from pgsimhash.times import check_age
@@ -32,7 +33,7 @@ class Removal(Part):
 
     def expire(
         self,
-        older_than: timedelta,
+        older_than: timedelta | None = None,
         *,
         reclaim: Reclaim | None = "vacuum",
         progress: Forgotten = _unheard,
@@ -42,7 +43,9 @@ class Removal(Part):
         A version is seen when it comes in, and whenever its URL comes again unchanged.
 
         Args:
-            older_than: versions last seen longer ago than this go.
+            older_than: versions last seen longer ago than this go; None leaves it to the
+                ``expire_after`` of policies, for pages that have one, those of the collections
+                that policies opened for other schemes too.
             reclaim: what to do for space afterwards, on a connection in ``autocommit`` such as
                 the store's own: ``vacuum`` lets new rows use that of the old ones, ``rebuild``
                 also builds the indexes anew, concurrently, so that the disk gets it back;
@@ -51,11 +54,17 @@ class Removal(Part):
 
         Raises:
             InvalidTimeError: ``older_than`` is not more than nothing.
+            PolicyError: neither an age nor a policy says when pages expire.
             StoreError: the database does not answer, or the space cannot be reclaimed in a
                 transaction.
         """
-        check_age(older_than)
-        forgotten = forgetting.expire(self._session, self._collection, older_than, progress)
+        collections = [self._collection]
+        if older_than is not None:
+            check_age(older_than)
+        else:
+            with self._session.read() as connection:
+                collections += branches(connection, self._collection)
+        forgotten = forgetting.expire(self._session, collections, older_than, progress)
         self._reclaim(reclaim, forgotten)
         return forgotten
 

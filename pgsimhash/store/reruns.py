@@ -6,12 +6,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Unpack
 
+from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import refingerprinting, rejudging
 from pgsimhash.store.collection import rename_collection
-from pgsimhash.store.part import Part, terms_of
+from pgsimhash.store.part import Part, rules_of
+from pgsimhash.store.policing import read_policies
 from pgsimhash.store.tasks import Progress, unheard
 from pgsimhash.terms import Options
 
@@ -34,7 +36,8 @@ class Reruns(Part):
 
         Lazy: versions are voted on, decided and stored in batches as the verdicts are consumed,
         in the order in which they came, each batch in a transaction. What else is known of a
-        version goes along, such as when it was fetched and last seen, and marks. A version without
+        version goes along, such as when it was fetched and last seen; so do marks and policies. A
+        version without
         Markdown fails (``no_markdown``), and one can be too short for the new scheme.
         Interrupted, the same call goes on where it stopped; called again later, it takes what
         came since, sightings and marks too. What is stored is not told again. :meth:`rename`
@@ -75,10 +78,10 @@ class Reruns(Part):
                 distance=options.get("distance"),
                 keep_markdown=keep_markdown,
             )
-            terms = terms_of(target, options)
-            task = refingerprinting.begin(connection, self._collection, target, terms)
+            rules_of(target, Policies, options)
+            task = refingerprinting.begin(connection, self._collection, target, options)
         return refingerprinting.refingerprint(
-            self._session, self._collection, task, recipe, terms, progress
+            self._session, self._collection, task, recipe, options, progress
         )
 
     def rejudge(
@@ -87,9 +90,11 @@ class Reruns(Part):
         """Give every stored version a verdict anew, as if all came again in the same order.
 
         Lazy. Each is compared with those before it only, by what is stored of them, and nothing
-        is read or voted on again. On the terms on which the pages came the verdicts are those of
-        that time, but for what was forgotten or marked since. A window of the newest pages moves
-        with each batch of 256. Simhashes without a page count as if they had been there first.
+        is read or voted on again. Policies hold as they are when this is called, but for
+        ``min_words`` and ``scheme``, which are about pages to come. On the terms on which the
+        pages came the verdicts are those of that time, but for what was forgotten or marked
+        since. A window of the newest pages moves with each batch of 256. Simhashes without a
+        page count as if they had been there first.
 
         With ``save`` the verdicts replace the stored ones, in a transaction for each batch:
         reports and what a page was found to duplicate follow them. Interrupted, the same call
@@ -109,12 +114,13 @@ class Reruns(Part):
             StoreError: the database does not answer, so that the batches before stay; or someone
                 else began to save verdicts on other terms.
         """
-        terms = self._terms(options)
-        if not save:
-            return rejudging.rejudge(self._session, self._collection, terms, progress)
         with self._session.transaction() as connection:
-            task = rejudging.begin(connection, self._collection, terms)
-        return rejudging.rejudge_and_save(self._session, task, terms, progress)
+            policies = read_policies(connection, self._collection)
+            rules = rules_of(self._collection, lambda: policies, options)
+            task = rejudging.begin(connection, self._collection, options, rules) if save else None
+        if task is None:
+            return rejudging.rejudge(self._session, self._collection, rules, progress)
+        return rejudging.rejudge_and_save(self._session, task, rules, progress)
 
     def rename(self, name: str, *, swap: bool = False) -> None:
         """Give the collection another name; with ``swap`` the one of that name gets the old one.

@@ -15,6 +15,7 @@ from pgsimhash.store.grouping import Groups
 from pgsimhash.store.insights import Insights
 from pgsimhash.store.lookups import Lookups
 from pgsimhash.store.marking import Marking
+from pgsimhash.store.policing import read_policies
 from pgsimhash.store.relayout import Progress, relayout
 from pgsimhash.store.removal import Removal
 from pgsimhash.store.reruns import Reruns
@@ -63,6 +64,8 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights):
                 layout=layout,
                 keep_markdown=keep_markdown,
             )
+            self._policies = read_policies(connection, self._collection)
+        self._runs = {}
 
     def __enter__(self) -> Self:
         return self

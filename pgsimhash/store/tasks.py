@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 from pgsimhash.errors import StoreError
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
-from pgsimhash.terms import Terms
+from pgsimhash.terms import Options
 
 Progress = Callable[[int, int], None]
 """Told how many pages are done of how many."""
@@ -79,7 +79,8 @@ class Task:
         connection.execute(query("end_task"), self._scope)
 
 
-def as_json(terms: Terms) -> dict[str, Any]:
-    """Return terms as JSON values, the same for the same terms."""
-    values: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(terms), default=str))
+def as_json(options: Options, **more: object) -> dict[str, Any]:
+    """Return what is asked for as JSON values, the same for the same; None is not asked for."""
+    asked = {name: value for name, value in {**options, **more}.items() if value is not None}
+    values: dict[str, Any] = json.loads(json.dumps(asked, default=str))
     return values

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
+from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names, lock_collections
-from pgsimhash.store.decisions import decide
+from pgsimhash.store.decisions import Known, decide
 from pgsimhash.store.judging import (
     ALL_PAGES,
     arrived_since,
@@ -26,9 +27,9 @@ from pgsimhash.store.judging import (
     split_sketches,
     urls_of,
 )
+from pgsimhash.store.policing import StalePoliciesError
 from pgsimhash.store.runs import Run
-from pgsimhash.store.verdicts import Decision, count_verdicts
-from pgsimhash.terms import Terms
+from pgsimhash.store.verdicts import Decision, KnownMatch, count_verdicts
 
 _BATCH: Final = 10_000
 
@@ -37,7 +38,7 @@ def write_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    terms: Sequence[Terms],
+    rules: Rules,
     run: Run,
 ) -> list[Decision]:
     """Decide and store ``records`` in the connection's present transaction.
@@ -49,14 +50,17 @@ def write_batch(
 
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
+        StalePoliciesError: there are other policies than ``rules`` knows.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
         return []
     now = datetime.now(UTC)
+    terms = [rules.terms_for(record.url) for record in records]
     reach = reach_of(connection, collection, terms)
     newest = newest_pages(connection, reach)
-    nearest, _ = ask(connection, reach, records, terms, now)
+    nearest, asked = ask(connection, reach, records, terms, now)
+    _check_version(rules, asked)
     lock_collections(connection, reach.compared)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
@@ -75,23 +79,36 @@ def write_batch(
 
 def judge_batch(
     connection: psycopg.Connection[Any],
-    collection: Collection,
+    collection: Collection | None,
     records: Sequence[PageRecord],
-    terms: Sequence[Terms],
+    rules: Rules,
 ) -> list[Verdict]:
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
+    Without a collection, which is one that would be created, nothing is known.
+
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
+        StalePoliciesError: there are other policies than ``rules`` knows.
     """
     if not records:
         return []
     now = datetime.now(UTC)
-    reach = reach_of(connection, collection, terms)
-    nearest, known = ask(connection, reach, records, terms, now)
+    terms = [rules.terms_for(record.url) for record in records]
+    nearest: list[KnownMatch | None] = [None] * len(records)
+    known = Known()
+    if collection is not None:
+        reach = reach_of(connection, collection, terms)
+        nearest, known = ask(connection, reach, records, terms, now)
+        _check_version(rules, known)
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
     decisions = decide(records, page_ids, terms, nearest, known, [], now)
     return [made.verdict for made in decisions]
+
+
+def _check_version(rules: Rules, asked: Known) -> None:
+    if asked.policies != rules.version:
+        raise StalePoliciesError
 
 
 def add_simhashes(

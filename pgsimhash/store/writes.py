@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
+from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
@@ -22,34 +25,43 @@ from pgsimhash.store.batches import (
     with_checked_time,
     write_in_batches,
 )
-from pgsimhash.store.part import Part
+from pgsimhash.store.collection import find_branch, open_branch
+from pgsimhash.store.policing import Policing
 from pgsimhash.store.runs import Run, draw_run
+from pgsimhash.store.verdicts import refused
 from pgsimhash.store.writer import add_simhashes, judge_batch, write_batch
 from pgsimhash.terms import Options
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
+_Work = Callable[[str, list[PageRecord], Rules], list[Verdict]]
+"""Decides about records of a scheme by rules."""
 
-class Writes(Part):
+
+class Writes(Policing):
     """Deciding about pages and remembering them.
 
     The options of all of these are those of :class:`pgsimhash.terms.Terms`: ``distance``,
-    ``verify``, ``scope``, ``newest``, ``max_age`` and ``canonical_link``.
+    ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``, ``keep_first`` and
+    ``min_words``. What is not given is as policies say, else as the collection has it.
     """
 
-    _run: Run | None = None
+    _what: str = "a store"
+    _runs: dict[int, Run]
 
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
 
-        Without this, all that one store adds is one run. ``what`` describes it in the list.
+        Without this, all that one store adds is one run. ``what`` describes it in the list. What
+        policies send to the collection of another scheme is a run there.
 
         Raises:
             StoreError: the database does not answer.
         """
         with self._session.transaction() as connection:
-            self._run = draw_run(connection, what)
-        return self._run.run_id
+            run = draw_run(connection, what)
+        self._what, self._runs = what, {self._collection.collection_id: run}
+        return run.run_id
 
     def ingest(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
@@ -102,14 +114,7 @@ class Writes(Part):
         Raises:
             As for :meth:`ingest_many`.
         """
-        terms = self._terms(options)
-
-        def judge(records: list[PageRecord]) -> list[Verdict]:
-            with self._session.read() as connection:
-                return judge_batch(connection, self._collection, records, [terms] * len(records))
-
-        records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
-        return write_in_batches(map(with_checked_time, records), judge, BATCH_PAGES)
+        return self._ingest(pages, jobs, options, self._judge)
 
     def ingest_many(
         self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
@@ -133,9 +138,7 @@ class Writes(Part):
             InvalidTimeError: ``max_age`` is none.
             StoreError: the database does not answer; the batches before stay.
         """
-        write = self._writer(options)
-        records = extract_many(map(as_source, pages), jobs, self._collection.scheme)
-        return write_in_batches(map(with_checked_time, records), write, BATCH_PAGES)
+        return self._ingest(pages, jobs, options, self._write)
 
     def add(
         self,
@@ -157,7 +160,7 @@ class Writes(Part):
         if fetched_at is not None:
             check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), fetched_at)
-        return self._writer(options)([record])[0]
+        return self._by_scheme(self._write, self._rules(options))([record])[0]
 
     def add_many(
         self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
@@ -171,7 +174,8 @@ class Writes(Part):
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer; the batches before stay.
         """
-        return write_in_batches(map(as_record, pages), self._writer(options), BATCH_SIMHASHES)
+        write = self._by_scheme(self._write, self._rules(options))
+        return write_in_batches(map(as_record, pages), write, BATCH_SIMHASHES)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -190,15 +194,51 @@ class Writes(Part):
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
 
-    def _writer(self, options: Options) -> Callable[[list[PageRecord]], list[Verdict]]:
-        terms = self._terms(options)
+    def _ingest(
+        self, pages: Iterable[Page], jobs: int, options: Options, work: _Work
+    ) -> Iterator[Verdict]:
+        rules = self._rules(options)
 
-        def write(records: list[PageRecord]) -> list[Verdict]:
-            with self._session.transaction() as connection:
-                if self._run is None:
-                    self._run = draw_run(connection, "a store")
-                every = [terms] * len(records)
-                made = write_batch(connection, self._collection, records, every, self._run)
-            return [decision.verdict for decision in made]
+        def scheme_for(url: str) -> Scheme | None:
+            # A collection that policies opened for a scheme takes no page of another one.
+            named = None if self._collection.policies_of else rules.scheme_for(url)
+            return None if named is None else get_scheme(named)
 
-        return write
+        records = extract_many(map(as_source, pages), jobs, self._collection.scheme, scheme_for)
+        decide = self._by_scheme(work, rules)
+        return write_in_batches(map(with_checked_time, records), decide, BATCH_PAGES)
+
+    def _by_scheme(self, work: _Work, rules: Rules) -> Callable[[list[PageRecord]], list[Verdict]]:
+        """Return what decides about a batch: the records of each scheme in their collection."""
+
+        def decide(records: list[PageRecord]) -> list[Verdict]:
+            verdicts: dict[int, Verdict] = {}
+            places: dict[str, list[int]] = {}
+            for at, record in enumerate(records):
+                least = rules.terms_for(record.url).min_words
+                if record.words is not None and record.words < least:
+                    verdicts[at] = refused(record, least)
+                else:
+                    places.setdefault(record.scheme or self._collection.scheme, []).append(at)
+            for scheme, numbers in places.items():
+                some = [records[at] for at in numbers]
+                made = self._with_policies(partial(work, scheme, some, rules))
+                verdicts.update(zip(numbers, made, strict=True))
+            return [verdicts[at] for at in range(len(records))]
+
+        return decide
+
+    def _judge(self, scheme: str, records: list[PageRecord], rules: Rules) -> list[Verdict]:
+        with self._session.read() as connection:
+            collection = find_branch(connection, self._collection, scheme)
+            return judge_batch(connection, collection, records, rules)
+
+    def _write(self, scheme: str, records: list[PageRecord], rules: Rules) -> list[Verdict]:
+        with self._session.transaction() as connection:
+            collection = open_branch(connection, self._collection, scheme)
+            run = self._runs.get(collection.collection_id)
+            if run is None:
+                run = draw_run(connection, self._what)
+                self._runs[collection.collection_id] = run
+            made = write_batch(connection, collection, records, rules, run)
+        return [decision.verdict for decision in made]

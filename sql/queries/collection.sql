@@ -1,3 +1,4 @@
-SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
+SELECT
+    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
 FROM pgsimhash.collections
 WHERE name = %(name)s

@@ -1,4 +1,5 @@
-SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
+SELECT
+    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
 FROM pgsimhash.collections
 WHERE scheme = %(scheme)s
 ORDER BY collection_id

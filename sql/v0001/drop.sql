@@ -7,7 +7,7 @@ DROP FUNCTION pgsimhash.nearest(
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
-DROP FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer);
+DROP FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer);
 
 DROP FUNCTION pgsimhash.copy_marks(text, text);
 
@@ -21,7 +21,21 @@ DROP FUNCTION pgsimhash.marks_of(integer, text);
 
 DROP FUNCTION pgsimhash.marked_same(text, text);
 
-DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz);
+DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz[]);
+
+DROP FUNCTION pgsimhash.remove_policy(text, text);
+
+DROP FUNCTION pgsimhash.set_policy(
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval, text
+);
+
+DROP FUNCTION pgsimhash.pattern_parts(text);
+
+DROP FUNCTION pgsimhash.expire_after(integer, text);
+
+DROP FUNCTION pgsimhash.policy_for(text, text);
+
+DROP FUNCTION pgsimhash.policies_for(integer, text);
 
 DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
@@ -45,6 +59,12 @@ DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
 
+DROP TABLE pgsimhash.policies;
+
+DROP FUNCTION pgsimhash.policies_changed();
+
+DROP FUNCTION pgsimhash.policy_checked();
+
 DROP TABLE pgsimhash.marks;
 
 DROP TABLE pgsimhash.tasks;
@@ -54,6 +74,8 @@ DROP TABLE pgsimhash.runs;
 DROP TABLE pgsimhash.sightings;
 
 DROP TABLE pgsimhash.pages;
+
+DROP FUNCTION pgsimhash.host_of(text);
 
 DROP TABLE pgsimhash.collections;
 

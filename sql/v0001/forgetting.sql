@@ -1,7 +1,8 @@
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. Pages that duplicate a forgotten one stay, as originals.
+-- before or after, not in between. Pages that duplicate a forgotten one stay, as originals. With
+-- seen_befores, one for each page, those that were seen since stay too.
 CREATE FUNCTION pgsimhash.forget_pages(
-    collection text, page_ids bigint[], seen_before timestamptz DEFAULT NULL
+    collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -17,15 +18,16 @@ BEGIN
     PERFORM pg_advisory_xact_lock(1885827944, wanted);
     WITH deleted AS (
         DELETE FROM pgsimhash.pages AS p
+        USING unnest(page_ids, seen_befores) AS d (page_id, seen_before)
         WHERE p.collection_id = wanted
-            AND p.page_id = ANY (page_ids)
+            AND p.page_id = d.page_id
             AND (
-                seen_before IS NULL
-                OR p.fetched_at < seen_before AND NOT EXISTS (
+                d.seen_before IS NULL
+                OR p.fetched_at < d.seen_before AND NOT EXISTS (
                     SELECT FROM pgsimhash.sightings AS s
                     WHERE s.collection_id = p.collection_id
                         AND s.page_id = p.page_id
-                        AND s.seen_at >= seen_before
+                        AND s.seen_at >= d.seen_before
                 )
             )
         RETURNING p.page_id, p.simhash
@@ -43,13 +45,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz) IS
+COMMENT ON FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz[]) IS
     'Deletes pages of a collection, and simhashes only they had; returns how many pages.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
--- order of their ids: for a batch, the planner would rather sort what is left of the table.
+-- order of their ids: for a batch, the planner would rather sort what is left of the table. An age
+-- that is NULL is the one that policies give each page, if any does.
 CREATE FUNCTION pgsimhash.expire_batch(
-    collection text, seen_before timestamptz, after_page bigint, batch integer,
+    collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint
 )
     LANGUAGE plpgsql
@@ -64,49 +67,66 @@ DECLARE
     wanted constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
+    policies_of constant integer := (
+        SELECT coalesce(c.policies_of, wanted)
+        FROM pgsimhash.collections AS c
+        WHERE c.collection_id = wanted
+    );
     old bigint[];
+    seen_befores timestamptz[];
 BEGIN
-    IF seen_before IS NULL OR seen_before > now() THEN
-        RAISE EXCEPTION 'pages expire by a time in the past, not %',
-            coalesce(seen_before::text, 'NULL')
+    IF older_than <= interval '0' THEN
+        RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'Give an age of more than nothing, such as interval ''90 days''.';
+            HINT = 'Give an age such as interval ''90 days''.';
+    ELSIF older_than IS NULL AND NOT EXISTS (
+        SELECT FROM pgsimhash.policies AS p
+        WHERE p.collection_id = policies_of AND p.expire_after IS NOT NULL
+    ) THEN
+        RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give an age such as interval ''90 days'', or set a policy: '
+                'pgsimhash policy set ''*'' --expire-after 90d.';
     END IF;
-    SELECT array_agg(o.page_id), max(o.page_id) INTO old, last_page
+    SELECT array_agg(o.page_id), array_agg(o.seen_before), max(o.page_id)
+    INTO old, seen_befores, last_page
     FROM (
-        SELECT p.page_id
+        SELECT p.page_id, now() - a.age AS seen_before
         FROM pgsimhash.pages AS p
+        CROSS JOIN LATERAL (
+            SELECT coalesce(older_than, pgsimhash.expire_after(policies_of, p.url)) AS age
+            OFFSET 0
+        ) AS a
         WHERE p.collection_id = wanted
             AND p.page_id > after_page
-            AND p.fetched_at < seen_before
+            AND p.fetched_at < now() - a.age
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.sightings AS s
                 WHERE s.collection_id = p.collection_id
                     AND s.page_id = p.page_id
-                    AND s.seen_at >= seen_before
+                    AND s.seen_at >= now() - a.age
             )
         ORDER BY p.page_id
         LIMIT batch
     ) AS o;
-    pages := pgsimhash.forget_pages(collection, coalesce(old, '{}'), seen_before);
+    pages := pgsimhash.forget_pages(collection, coalesce(old, '{}'), seen_befores);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.expire_batch(text, timestamptz, bigint, integer) IS
-    'Forgets the next pages not seen since a time; last_page is where to go on, NULL at the end.';
+COMMENT ON FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer) IS
+    'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
 CREATE PROCEDURE pgsimhash.expire(
-    collection text, older_than interval, batch integer DEFAULT 1000
+    collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
 )
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    seen_before constant timestamptz := now() - older_than;
     place record;
     last_page bigint := 0;
 BEGIN
     LOOP
-        place := pgsimhash.expire_batch(collection, seen_before, last_page, batch);
+        place := pgsimhash.expire_batch(collection, older_than, last_page, batch);
         last_page := place.last_page;
         COMMIT;
         EXIT WHEN last_page IS NULL;
@@ -115,4 +135,4 @@ END
 $$;
 
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Forgets all versions of pages not seen for so long, in transactions of so many pages.';
+    'Forgets versions of pages not seen for so long, or as policies say, so many a transaction.';

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Settings, Store, connect
 from pgsimhash.boilerplate import learn, without_boilerplate
 from pgsimhash.page import SiteHints
 from pgsimhash.schemes import ArticleReader, Emphasis, ImageWeights, Mixture, Scheme, ShingleWeights
@@ -265,6 +265,28 @@ def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept:
         ("identical", "same_bytes"),
     ]
     assert "ingest the page" in str(verdicts[1].detail)
+
+
+def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
+    least = Settings(min_words=200)
+    kept.ingest("https://a.example/1", page(*ARTICLE))
+    kept.ingest("https://b.example/1", page(paragraph(1)))
+    kept.ingest("https://a.example/2", page(*ARTICLE))
+    kept.set_policy("b.example", least)
+    kept.set_policy("a.example", Settings(scope="host", expire_after=timedelta(days=9)))
+    verdicts = list(kept.refingerprint("again", WORDS))
+    assert [(v.verdict, v.reason) for v in verdicts] == [
+        ("new", "first_seen"),
+        ("too_short", "policy"),
+        ("identical", "same_bytes"),
+    ]
+    with connect(dsn, collection="again") as again:
+        assert [(p.pattern, p.given()) for p in again.policies()] == [
+            (p.pattern, p.given()) for p in kept.policies()
+        ]
+    kept.set_policy("*", Settings(distance=12))
+    with pytest.raises(pgsimhash.PolicyError, match="Give a smaller distance"):
+        kept.refingerprint("small", WORDS, layout="32+32")
 
 
 def test_a_scheme_that_reads_pages_in_another_way_is_refused(kept: Store) -> None:

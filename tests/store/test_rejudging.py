@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, Verdict, connect
+from pgsimhash import Settings, Store, Verdict, connect
+from pgsimhash.policies import Policies, Rules
 from pgsimhash.records import PageRecord
 from pgsimhash.store import rejudging
 from pgsimhash.store.collection import find_collection
@@ -76,7 +77,8 @@ def ingest(
         run = draw_run(connection, "test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
-                made = write_batch(connection, found, some, [terms] * len(some), run)
+                rules = Rules(Policies, options(terms), 8)  # type: ignore[arg-type]
+                made = write_batch(connection, found, some, rules, run)
             verdicts += [decision.verdict for decision in made]
     return verdicts
 
@@ -169,6 +171,16 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     afresh = ingest(dsn, "afresh", first + third, Terms(8), 16)
     assert list(store.rejudge(save=True)) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
+
+
+def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
+    store.set_policy("b.example", Settings(distance=1))
+    ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
+    assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
+    assert list(store.rejudge()) == ingested
+    assert [v.duplicate_of for v in store.rejudge(distance=2)] == [None, A, A, A, A]
+    store.set_policy("b.example", Settings(distance=2))
+    assert [v.duplicate_of for v in store.rejudge(save=True)][1] == A
 
 
 def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:

@@ -1,0 +1,88 @@
+"""Settings by host and path."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Unpack
+
+import click
+
+from pgsimhash.cli.options import collection_option, dsn_option, print_json
+from pgsimhash.cli.terms import as_age, terms_options
+from pgsimhash.policies import Settings
+from pgsimhash.store import connect
+from pgsimhash.terms import Options
+
+
+@click.group()
+def policy() -> None:
+    """Set for some hosts what holds in place of the collection's settings.
+
+    PATTERN is a host, which stands for its subdomains too, or * for all, and perhaps a path in
+    which * stands for anything: example.com/shop/*. The most specific pattern that says anything
+    about a setting decides it: the longer host, then the longer path. Options of ingest and decide
+    count before policies.
+    """
+
+
+@policy.command("set")
+@click.argument("pattern", metavar="PATTERN")
+@terms_options
+@click.option(
+    "--expire-after",
+    metavar="AGE",
+    callback=as_age,
+    help="Forget versions not seen for so long, when expire goes by policies.",
+)
+@click.option("--scheme", metavar="NAME", help="Read the pages by another scheme.")
+@collection_option
+@dsn_option
+def set_policy(
+    pattern: str,
+    expire_after: timedelta | None,
+    scheme: str | None,
+    collection: str,
+    dsn: str | None,
+    **terms: Unpack[Options],
+) -> None:
+    """Set what holds for PATTERN; settings not given stay as they were.
+
+    Pages of another scheme go into a collection of their own, COLLECTION:SCHEME. Prints the policy
+    as a JSON line.
+    """
+    settings = Settings(**terms, expire_after=expire_after, scheme=scheme)
+    with connect(dsn, collection=collection) as store:
+        print_json(store.set_policy(pattern, settings).as_json())
+
+
+@policy.command("list")
+@collection_option
+@dsn_option
+def list_policies(collection: str, dsn: str | None) -> None:
+    """Print every policy as a JSON line, ages in seconds."""
+    with connect(dsn, collection=collection, create=False) as store:
+        for one in store.policies():
+            print_json(one.as_json())
+
+
+@policy.command("show")
+@click.argument("url", metavar="URL")
+@collection_option
+@dsn_option
+def show(url: str, collection: str, dsn: str | None) -> None:
+    """Print the settings that policies have for URL, as a JSON line."""
+    with connect(dsn, collection=collection, create=False) as store:
+        print_json({"url": url, **store.policy_for(url).as_json()})
+
+
+@policy.command("remove")
+@click.argument("pattern", metavar="PATTERN")
+@collection_option
+@dsn_option
+@click.pass_context
+def remove(context: click.Context, pattern: str, collection: str, dsn: str | None) -> None:
+    """Take back all that was set for PATTERN; exits with 1 if nothing was."""
+    with connect(dsn, collection=collection, create=False) as store:
+        removed = store.remove_policy(pattern)
+    print_json({"pattern": pattern, "removed": removed})
+    context.exit(0 if removed else 1)

@@ -1,0 +1,1 @@
+SELECT pgsimhash.remove_policy(%(collection)s::text, %(pattern)s::text)

@@ -1,0 +1,54 @@
+"""``policy set``, ``list``, ``show`` and ``remove``, and what ingest makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.harness import Run
+
+
+def test_a_policy_is_set_shown_listed_obeyed_and_removed(run: Run, folder: Path) -> None:
+    done = run("policy", "set", "a.example/x/*", "--distance", "3", "--expire-after", "90d")
+    said = {"pattern": "a.example/x/*", "distance": 3, "expire_after": 7_776_000.0}
+    assert (done.code, done.lines) == (0, [said])
+    assert run("policy", "set", "*", "--keep-first", "2").code == 0
+    assert run("policy", "list").lines == [{"pattern": "*", "keep_first": 2}, said]
+    url = "https://a.example/x/1"
+    shown = run("policy", "show", url)
+    assert shown.lines == [{"url": url, "distance": 3, "keep_first": 2, "expire_after": 7_776_000}]
+
+    verdicts = {Path(line["url"]).name: line for line in run("ingest", folder).lines}
+    assert verdicts["wells-copy.html"]["verdict"] == "identical"
+    assert verdicts["wells-copy.html"]["keep"]
+    again = run("decide", folder / "wells.html", "--url", "https://b.example/")
+    assert (again.code, again.lines[0]["keep"]) == (1, False)
+    more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--keep-first", "9")
+    assert (more.code, more.lines[0]["keep"]) == (0, True)
+
+    assert run("policy", "remove", "*").code == 0
+    assert run("policy", "remove", "*").code == 1
+
+
+def test_pages_expire_as_policies_say(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    refused = run("expire")
+    assert refused.code == 3
+    assert "pgsimhash policy set '*' --expire-after 90d" in refused.stderr
+    run("policy", "set", "*", "--expire-after", "90d")
+    assert run("expire").lines == [{"forgotten": 0}]
+
+
+def test_min_words_are_asked_of_a_page(run: Run, folder: Path) -> None:
+    lines = run("ingest", folder, "--min-words", "5000").lines
+    assert {line["verdict"] for line in lines} == {"too_short"}
+    assert {line["reason"] for line in lines} == {"policy", "too_short"}
+
+
+def test_a_contradiction_names_the_fix(run: Run) -> None:
+    run("create-collection", "two", "--layout", "32+32")
+    refused = run("policy", "set", "*", "--distance", "8", "--collection", "two")
+    assert refused.code == 3
+    assert "from 0 to 7" in refused.stderr
+    assert run("policy", "set", "*").code == 3
+    assert run("policy", "set", "https://a.example/", "--distance", "1").code == 3
+    assert run("policy", "set", "*", "--scope", "planet").code == 2
