@@ -10,7 +10,6 @@ import psycopg
 from psycopg.rows import class_row, scalar_row, tuple_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.connection import said
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import LAYOUTS, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME
@@ -207,24 +206,6 @@ def check_names(connection: psycopg.Connection[Any], collections: Sequence[Colle
                 f"collection {collection.name!r} was renamed to {name!r}; open it again by the "
                 "name you want"
             )
-
-
-def rename_collection(
-    connection: psycopg.Connection[Any], old: str, new: str, *, swap: bool
-) -> None:
-    """Give the collection ``old`` the name ``new``, and with ``swap`` that one the name ``old``.
-
-    Raises:
-        CollectionError: there is no such collection, or the name is taken or none.
-    """
-    try:
-        connection.execute(query("rename_collection"), {"old": old, "new": new, "swap": swap})
-    except (
-        psycopg.errors.UndefinedObject,
-        psycopg.errors.UniqueViolation,
-        psycopg.errors.InvalidParameterValue,
-    ) as error:
-        raise CollectionError(said(error)) from error
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:

@@ -11,9 +11,9 @@ from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import refingerprinting, rejudging
-from pgsimhash.store.collection import rename_collection
 from pgsimhash.store.part import Part, rules_of
 from pgsimhash.store.policing import read_policies
+from pgsimhash.store.renaming import rename_collection
 from pgsimhash.store.tasks import Progress, unheard
 from pgsimhash.terms import Options
 
@@ -36,12 +36,11 @@ class Reruns(Part):
 
         Lazy: versions are voted on, decided and stored in batches as the verdicts are consumed,
         in the order in which they came, each batch in a transaction. What else is known of a
-        version goes along, such as when it was fetched and last seen; so do marks and policies. A
-        version without
-        Markdown fails (``no_markdown``), and one can be too short for the new scheme.
-        Interrupted, the same call goes on where it stopped; called again later, it takes what
-        came since, sightings and marks too. What is stored is not told again. :meth:`rename`
-        then gives the collection the name of this one.
+        version goes along, such as when it was fetched and last seen; so do marks and policies.
+        A version without Markdown fails (``no_markdown``), and one can be too short for the new
+        scheme. Interrupted, the same call goes on where it stopped; called again later, it takes
+        what came since, sightings and marks too. What is stored is not told again.
+        :meth:`rename` then gives the collection the name of this one.
 
         Args:
             into: the other collection, created where it is missing, else one that an earlier
@@ -65,6 +64,7 @@ class Reruns(Part):
             UnknownLayoutError: there is no such layout.
             InvalidDistanceError: the layout does not answer ``distance``.
             MarkError: marks in ``into`` say the contrary of this collection's.
+            PolicyError: a policy asks for a distance that the layout does not answer.
             StoreError: the database does not answer; the batches before stay.
         """
         recipe = rereading(self._collection.scheme, get_scheme(scheme), approximate=approximate)
