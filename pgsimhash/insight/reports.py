@@ -42,7 +42,10 @@ class Limits:
                 raise UnknownRuleError(f"the limit {limit.name!r} is 0 or more")
 
     def figures_only(self) -> Limits:
-        """Return the limits without what :meth:`Report.as_json` has no place for."""
+        """Return the same limits without what :meth:`Report.as_json` does not show.
+
+        Members of clusters, texts and single versions are then not read.
+        """
         return replace(self, members=0, texts=0, versions=1)
 
 
