@@ -114,6 +114,12 @@ def find_collection(connection: psycopg.Connection[Any], name: str) -> Collectio
         return cursor.execute(query("collection"), {"name": name}).fetchone()
 
 
+def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return the names of all collections, sorted."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(query("collection_names")).fetchall()
+
+
 def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> list[Collection]:
     """Return all collections of a scheme, by their numbers."""
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
@@ -189,8 +195,7 @@ def lock_collections(
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        names = cursor.execute(query("collection_names")).fetchall()
+    names = collection_names(connection)
     return f" (there are: {', '.join(names)})" if names else ""
 
 
