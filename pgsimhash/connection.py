@@ -99,8 +99,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
     Raises:
         NoServerError: the connection was lost.
-        StoreError: the server gave up (a time-out, a cancelled query, no disk space), or the
-            user may not do this.
+        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
+            read-only, or the user may not do this.
     """
     try:
         yield
@@ -117,6 +117,11 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         raise StoreError(
             f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
             "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables"
+        ) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise StoreError(
+            f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
+            "or ask what writes nothing: find, decide, status --brief"
         ) from error
 
 
