@@ -120,6 +120,29 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the server refuses what is asked inside the block.
+    """
+    with (
+        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
+        translated_errors(connection),
+    ):
+        check_schema(connection)
+        yield connection
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return what a function of the schema says when it refuses, with the fix."""
+    said = error.diag
+    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}"
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 

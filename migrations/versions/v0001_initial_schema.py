@@ -20,7 +20,16 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 
-COMMON = ("collections", "pages", "functions", "forgetting", "marks", "nearest", "triggers")
+COMMON = (
+    "collections",
+    "boilerplates",
+    "pages",
+    "functions",
+    "forgetting",
+    "marks",
+    "nearest",
+    "triggers",
+)
 
 
 def upgrade() -> None:

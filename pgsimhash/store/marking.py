@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row, tuple_row
 
+from pgsimhash.connection import server_words
 from pgsimhash.errors import MarkError, UnknownPageError
 from pgsimhash.marks import Mark, MarksOf
 from pgsimhash.statements import query
@@ -33,12 +34,12 @@ class Marking(Part):
             with self._session.transaction() as connection:
                 connection.execute(query("mark"), parameters)
         except psycopg.errors.NoDataFound as error:
-            raise UnknownPageError(_said(error)) from error
+            raise UnknownPageError(server_words(error)) from error
         except (
             psycopg.errors.IntegrityConstraintViolation,
             psycopg.errors.InvalidParameterValue,
         ) as error:
-            raise MarkError(_said(error)) from error
+            raise MarkError(server_words(error)) from error
 
     def unmark(self, a: str, b: str) -> bool:
         """Take back what was said about two URLs; return whether anything was.
@@ -86,8 +87,3 @@ def marks_of(
             else MarksOf(before.same, (*before.different, other))
         )
     return found
-
-
-def _said(error: psycopg.Error) -> str:
-    said = error.diag
-    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}"

@@ -43,6 +43,12 @@ DROP TABLE pgsimhash.sightings;
 
 DROP TABLE pgsimhash.pages;
 
+DROP TABLE pgsimhash.boilerplate_hosts;
+
+DROP TABLE pgsimhash.boilerplates;
+
+DROP FUNCTION pgsimhash.boilerplates_deleted();
+
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;
