@@ -40,7 +40,7 @@ class MissingPackageError(PgsimhashError, ImportError):
 
 
 class BoilerplateError(PgsimhashError, ValueError):
-    """A boilerplate file is none, or what is to be learnt makes no sense."""
+    """A boilerplate file is none, what is saved is missing, changed or in use, or a share is none."""
 
 
 class LabelsError(PgsimhashError, ValueError):

@@ -83,8 +83,8 @@ def learn_boilerplate(
     for each host, with the version and the name of the scheme that leaves it out; exits with 1
     if nothing is learnt, and then keeps nothing.
 
-    With --save every command finds that scheme in the database: give it to create-collection or
-    ingest with --scheme, and to no other. A file from -o goes to ingest, find and fingerprint
+    With --save the scheme is found in the database: create a collection with it, and every
+    command leaves the boilerplate out there. A file from -o goes to ingest, find and fingerprint
     with --boilerplate; ingest keeps it in the database too when it creates the collection.
     """
     if (collection is None) == (not paths):

@@ -58,9 +58,11 @@ class SchemeName(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name, if a scheme of that name can be there."""
         base, version = split_name(value)
+        if value in scheme_names():
+            return value
         if version is not None:
             self.convert(base, param, ctx)
-        elif value not in scheme_names():
+        else:
             self.fail(
                 f"{value!r} is not one of {', '.join(scheme_names())}, nor one of them, + and "
                 "the version of a saved boilerplate",

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -177,7 +178,7 @@ def test_a_scheme_that_is_nowhere_says_how_to_save_it(
 def test_the_scheme_below_has_to_be_registered(
     dsn: str, another_process: Callable[[], None]
 ) -> None:
-    mine = pgsimhash.register_scheme(pgsimhash.Scheme("mine-1", TEXT_SCHEME.extract, len))
+    mine = pgsimhash.register_scheme(replace(TEXT_SCHEME, name="mine-1"))
     with pgsimhash.connect(dsn) as store:
         name = store.save_boilerplate(learn_in_memory(), mine)
     another_process()
