@@ -107,6 +107,14 @@ def without_boilerplate(boilerplate: Boilerplate, scheme: Scheme | str = DEFAULT
     )
 
 
+def own_text(scheme: Scheme, text: str, url: str | None) -> str:
+    """Return the main text of a page without what ``scheme`` leaves out of it."""
+    reader = scheme.extract
+    while isinstance(reader, BoilerplateReader):
+        text, reader = reader.boilerplate.remove(text, url), reader.extract
+    return text
+
+
 def split_name(scheme: str) -> tuple[str, str | None]:
     """Return the name of the scheme below, and the version of what this one leaves out of it.
 
@@ -114,6 +122,12 @@ def split_name(scheme: str) -> tuple[str, str | None]:
     """
     found = _VERSION.fullmatch(scheme)
     return (scheme, None) if found is None else (found[1], found[2])
+
+
+def base_name(scheme: str) -> str:
+    """Return the name of the scheme that leaves nothing out yet."""
+    base, version = split_name(scheme)
+    return base if version is None else base_name(base)
 
 
 def learn(

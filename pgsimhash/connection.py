@@ -125,10 +125,27 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         ) from error
 
 
-def said(error: psycopg.Error) -> str:
-    """Return what the server said is wrong, and what it said would help."""
-    told = error.diag
-    return f"{told.message_primary}; {(told.message_hint or '').rstrip('.')}".rstrip("; ")
+@contextmanager
+def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the server refuses what is asked inside the block.
+    """
+    with (
+        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
+        translated_errors(connection),
+    ):
+        check_schema(connection)
+        yield connection
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return what a function of the schema says when it refuses, with the fix."""
+    said = error.diag
+    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}".rstrip("; ")
 
 
 def _first_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
     shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
     shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
+    shown = [line for line in shown if "VERSION" not in line]
     assert len(shown) == 28
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
@@ -120,6 +122,32 @@ def test_commands(dsn: str, clone: Path) -> None:
     for page in ("why", "timeline", "glance"):
         assert (clone / f"{page}.html").read_text().startswith("<!doctype html>")
     assert (clone / "borderline.csv").read_text().startswith("a,b,label")
+
+
+def test_the_commands_about_boilerplate(dsn: str, clone: Path) -> None:
+    """With what they print in the place of NAME and VERSION."""
+    shown = commands("pgsimhash learn", "pgsimhash create-collection clean", "pgsimhash boiler")
+    shown += commands("pgsimhash delete-boilerplate")
+    assert len(shown) == 4
+    slogan = "<p>Subscribe to the harbour letter and never miss a tide again.</p>"
+    with connect(dsn, collection="crawl", keep_markdown=True) as store:
+        for n in range(5):
+            story = " ".join(f"word{n}x{word}" for word in range(30))
+            store.ingest(f"https://bay.example/{n}", f"<p>{story}</p>{slogan}")
+        name = store.save_boilerplate(store.learn_boilerplate())
+    script = "\n".join(shown).replace("NAME+VERSION", name).replace("VERSION", name.split("+")[1])
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=clone,
+        env=environment(dsn),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "is used by: clean" in done.stderr
+    learnt, made, listed = map(json.loads, done.stdout.splitlines())
+    assert learnt["scheme"] == made["scheme"] == listed["scheme"] == name
 
 
 def test_the_table_of_layouts_is_what_plan_says() -> None:

@@ -12,9 +12,9 @@ from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     collection_option,
     dsn_option,
+    known_scheme_option,
     people,
     print_json,
-    scheme_option,
 )
 from pgsimhash.cli.summary import Summary
 from pgsimhash.cli.terms import terms_options
@@ -33,7 +33,7 @@ _WHAT_MAX = 200
 @terms_options
 @jobs_option
 @summary_option
-@scheme_option
+@known_scheme_option
 @boilerplate_option
 @collection_option
 @dsn_option
