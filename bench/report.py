@@ -98,7 +98,7 @@ def main(dsn: str | None, pages: int, output: Path) -> None:
         seconds = time.perf_counter() - started
     if done.returncode:
         raise SystemExit(done.returncode)
-    figures = json.loads(printed)
+    figures = json.loads(printed)["report"]
     # ru_maxrss: kilobytes, on macOS bytes.
     megabytes = used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
     print(f"{seconds:.1f} s, {output.stat().st_size / 1e6:.2f} MB, peak memory {megabytes:.0f} MB")

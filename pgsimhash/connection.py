@@ -99,8 +99,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
     Raises:
         NoServerError: the connection was lost.
-        StoreError: the server gave up (a time-out, a cancelled query, no disk space), or the
-            user may not do this.
+        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
+            read-only, or the user may not do this.
     """
     try:
         yield
@@ -118,12 +118,34 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
             "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables"
         ) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise StoreError(
+            f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
+            "or ask what writes nothing: find, decide, status --brief"
+        ) from error
 
 
-def said(error: psycopg.Error) -> str:
-    """Return what the server said is wrong, and what it said would help."""
-    told = error.diag
-    return f"{told.message_primary}; {(told.message_hint or '').rstrip('.')}".rstrip("; ")
+@contextmanager
+def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the server refuses what is asked inside the block.
+    """
+    with (
+        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
+        translated_errors(connection),
+    ):
+        check_schema(connection)
+        yield connection
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return what a function of the schema says when it refuses, with the fix."""
+    said = error.diag
+    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}".rstrip("; ")
 
 
 def _first_line(error: Exception) -> str:

@@ -40,7 +40,7 @@ class MissingPackageError(PgsimhashError, ImportError):
 
 
 class BoilerplateError(PgsimhashError, ValueError):
-    """A boilerplate file is none, or what is to be learnt makes no sense."""
+    """A boilerplate file or a share is none, or what is saved is missing, changed or in use."""
 
 
 class LabelsError(PgsimhashError, ValueError):

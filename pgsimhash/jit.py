@@ -27,7 +27,10 @@ def compiled(function: _Function) -> _Function:
 
 @compiled
 def load_eight(data: NDArray[np.uint8], start: int) -> np.uint64:
-    """Return the eight bytes from ``start`` on, 0 or more, as a little-endian number."""
+    """Return the eight bytes from ``start`` on as a little-endian number.
+
+    Nothing checks that ``start`` is not negative and that ``data`` has eight bytes from there on.
+    """
     # Unsigned indexes and no loop: this becomes one load.
     at = np.uint64(start)
     return (

@@ -19,7 +19,7 @@ COUNT_ERROR: Final = 0.01
 """Counts are too low by at most this share of the pages."""
 
 LINES_MAX: Final = 12
-"""Over how many lines a paragraph is looked for: HTML wraps 99.9% of real ones at fewer."""
+"""Over how many lines a paragraph is looked for: 99.9% of those on real pages have no more."""
 
 _CHARS_MAX: Final = 10_000
 """Longer paragraphs are looked for on one line only."""

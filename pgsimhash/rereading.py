@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from pgsimhash.boilerplate import Boilerplate, read_with, split_name
+from pgsimhash.boilerplate import own_text, reader_of, split_name
 from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
 from pgsimhash.page.plain import plain_text
@@ -33,12 +33,10 @@ class Rereading:
     Attributes:
         scheme: the scheme to vote with.
         plain: whether the Markdown is plain text, in which nothing is markup.
-        left_out: the boilerplate that the scheme leaves out of the text.
     """
 
     scheme: Scheme
     plain: bool
-    left_out: tuple[Boilerplate, ...]
 
     def reread(self, record: PageRecord) -> PageRecord | PageFailure:
         """Return ``record`` as the scheme has it; whatever goes wrong becomes a failure.
@@ -67,10 +65,9 @@ class Rereading:
 
     def _article(self, record: PageRecord, markdown: str) -> Article:
         text = markdown if self.plain else plain_text(markdown)
-        for boilerplate in self.left_out:
-            text = boilerplate.remove(text, record.url)
+        own = own_text(self.scheme, text, record.url)
         return Article(
-            markdown, text, record.title, record.canonical_url, record.language, record.structure
+            markdown, own, record.title, record.canonical_url, record.language, record.structure
         )
 
 
@@ -86,15 +83,14 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
     Raises:
         SchemeError: they do, and ``approximate`` is false; or ``source`` is not registered.
     """
-    reader = read_with(_read_by(source).extract)[0]
-    wanted, left_out = read_with(scheme.extract)
-    if wanted != reader and not approximate:
+    reader = reader_of(_read_by(source))
+    if reader_of(scheme) != reader and not approximate:
         raise SchemeError(
             f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
             "Markdown that is kept, so its simhashes of that would not be those of the pages; "
             "ingest the pages again, or take the difference with approximate=True (--approximate)"
         )
-    return Rereading(scheme, reader is read_text, left_out)
+    return Rereading(scheme, reader is read_text)
 
 
 def _read_by(name: str) -> Scheme:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -80,6 +81,35 @@ collections = Table(
     UniqueConstraint("policies_of", "scheme", name="collections_policies_of_key"),
     CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
     comment="A set of pages compared with one another: one scheme, one layout.",
+)
+
+boilerplates = Table(
+    "boilerplates",
+    metadata,
+    Column("version", Text, primary_key=True),
+    Column("digest", LargeBinary, nullable=False),
+    Column("base", Text, nullable=False),
+    Column(
+        "scheme",
+        Text,
+        Computed("base || '+' || version", persisted=True),
+        comment="The scheme without it; any other scheme, a plus and the version is one as well.",
+    ),
+    Column("pages", BigInteger, nullable=False),
+    Column("saved_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("version = left(encode(digest, 'hex'), 8)", name="boilerplates_version_fits"),
+    comment="Versions of what stands on most pages of hosts, learnt from so many pages.",
+)
+
+boilerplate_hosts = Table(
+    "boilerplate_hosts",
+    metadata,
+    Column("version", Text, ForeignKey(boilerplates.c.version, ondelete="CASCADE"), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("paragraphs", ARRAY(BigInteger), nullable=False),
+    PrimaryKeyConstraint("version", "host", name="boilerplate_hosts_pkey"),
+    comment="The hosts of each version, with the hashes of their paragraphs (murmur3 of the "
+    "words).",
 )
 
 

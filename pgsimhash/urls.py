@@ -13,7 +13,7 @@ URL_BYTES_MAX: Final = 2048
 
 _SCHEMES: Final = frozenset({"http", "https", "file"})
 
-_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
+_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)")
 
 _PATH: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
 

@@ -28,6 +28,9 @@ DSN_VARIABLE = "PGSIMHASH_TEST_DSN"
 IMAGE = os.environ.get("PGSIMHASH_TEST_IMAGE", "postgres:18")
 ROOT = Path(__file__).parent.parent
 
+DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
+"""Settings that protect data from a crash, which tests do without."""
+
 
 def _docker_answers() -> bool:
     import docker
@@ -61,9 +64,8 @@ def pytest_report_header() -> str:
 def _container(stack: ExitStack) -> str:
     from testcontainers.community.postgres import PostgresContainer
 
-    container = PostgresContainer(IMAGE, driver=None).with_command(
-        "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
-    )
+    settings = " ".join(f"-c {setting}=off" for setting in DURABILITY)
+    container = PostgresContainer(IMAGE, driver=None).with_command(settings)
     stack.enter_context(container)
     return str(container.get_connection_url())
 
@@ -71,7 +73,12 @@ def _container(stack: ExitStack) -> str:
 def _embedded(stack: ExitStack) -> str:
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    return server.start(folder)
+    dsn = server.start(folder)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in DURABILITY:
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
+    return dsn
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,18 @@ import pickle
 import pytest
 
 from pgsimhash import BoilerplateError, Scheme, fingerprint, hamming_distance
-from pgsimhash.boilerplate import Boilerplate, learn, read_boilerplate, without_boilerplate
+from pgsimhash.boilerplate import (
+    Boilerplate,
+    base_name,
+    learn,
+    own_text,
+    read_boilerplate,
+    split_name,
+    without_boilerplate,
+)
 from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord
-from pgsimhash.schemes import TEXT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
 from pgsimhash.sources import SourcePage
 
 SLOGAN = "Subscribe to the Harbour Letter, and never miss a tide!"
@@ -49,6 +57,19 @@ def test_a_paragraph_that_a_page_repeats_counts_once() -> None:
     assert learn(once).hosts == {}
 
 
+def test_pages_that_come_host_by_host_give_the_same() -> None:
+    sorted_pages = [*pages(10), *pages(7, host="isle.example")]
+    mixed = sorted(sorted_pages, key=lambda page: page[1])
+    assert learn(sorted_pages, by_host=True) == learn(mixed)
+    assert learn(sorted_pages, by_host=True).pages == learn(mixed).pages == 17
+
+
+def test_a_page_without_a_proper_url_teaches_nothing() -> None:
+    wrong = ["no url", "https:///path", "https://[bay/", "ftp://bay.example/1"]
+    learnt = learn([*pages(10), *((url, SLOGAN) for url in wrong * 5)])
+    assert (list(learnt.hosts), learnt.pages) == (["bay.example"], 10)
+
+
 def test_hosts_are_learnt_apart_and_few_pages_teach_nothing() -> None:
     learnt = learn([*pages(10), *pages(4, host="small.example"), ("file:///tmp/a", SLOGAN)])
     assert learnt.hosts.keys() == {"bay.example"}
@@ -81,6 +102,10 @@ def test_the_file_is_read_back_and_its_version_is_that_of_the_content() -> None:
         json.dumps({"format": "other", "hosts": {}}),
         json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": {"a": ["xyz"]}}),
         json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": [1]}),
+        json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": {"a": ["-1"]}}),
+        json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": {"a": ["1" * 17]}}),
+        json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": {"a\0b": ["1"]}}),
+        json.dumps({"format": "pgsimhash-boilerplate-1", "hosts": {}, "pages": None}),
     ],
 )
 def test_what_is_no_boilerplate_file_is_refused(text: str) -> None:
@@ -121,3 +146,14 @@ def test_it_goes_to_other_processes_and_over_other_schemes() -> None:
         made_by(scheme, n, SLOGAN) for n in range(3)
     ]
     assert without_boilerplate(Boilerplate({}), TEXT_SCHEME).name.startswith("pgsimhash-text-1+")
+
+
+def test_the_name_of_a_scheme_says_what_it_leaves_out() -> None:
+    first = without_boilerplate(learn(pages(10)))
+    second = without_boilerplate(Boilerplate({"bay.example": frozenset()}), first)
+    version = learn(pages(10)).version
+    assert split_name(first.name) == ("pgsimhash-article-1", version)
+    assert split_name("mine+1") == ("mine+1", None)
+    assert base_name(second.name) == base_name(first.name) == "pgsimhash-article-1"
+    assert own_text(second, f"{SLOGAN}\nFog", url(1)) == "Fog"
+    assert own_text(DEFAULT_SCHEME, SLOGAN, url(1)) == SLOGAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -78,7 +79,7 @@ def test_sql(dsn: str) -> None:
             pass
         other = (ROOT / "examples" / "pages" / "night-train.html").read_bytes()
         store.ingest((ROOT / "examples" / "pages" / "tide-pools.html").as_uri(), other)
-    near, by_hand, insert, history, rename, expire = blocks("sql")
+    near, by_hand, insert, history, rename, policies, expire = blocks("sql")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(near).fetchall()
         assert len(rows) > 2
@@ -97,6 +98,8 @@ def test_sql(dsn: str) -> None:
         assert moved[0][0] > 8
         connection.execute(rename)
         connection.execute("SELECT pgsimhash.rename_collection('news', 'default')")
+        connection.execute(policies)
+        assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
         connection.execute(expire)
 
 
@@ -104,7 +107,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
     shown = commands("pgsimhash create-collection")
     shown += commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
-    shown += commands("pgsimhash decide", "pgsimhash expire", "pgsimhash runs")
+    shown += commands("pgsimhash decide", "pgsimhash policy", "pgsimhash expire", "pgsimhash runs")
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash relayout", "pgsimhash evaluate")
@@ -112,7 +115,8 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
     shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
     shown += commands("pgsimhash rejudge")
-    assert len(shown) == 28
+    shown = [line for line in shown if "VERSION" not in line]
+    assert len(shown) == 33
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
@@ -124,6 +128,32 @@ def test_commands(dsn: str, clone: Path) -> None:
     for page in ("why", "timeline", "glance"):
         assert (clone / f"{page}.html").read_text().startswith("<!doctype html>")
     assert (clone / "borderline.csv").read_text().startswith("a,b,label")
+
+
+def test_the_commands_about_boilerplate(dsn: str, clone: Path) -> None:
+    """With what they print in the place of NAME and VERSION."""
+    shown = commands("pgsimhash learn", "pgsimhash create-collection clean", "pgsimhash boiler")
+    shown += commands("pgsimhash delete-boilerplate")
+    assert len(shown) == 4
+    slogan = "<p>Subscribe to the harbour letter and never miss a tide again.</p>"
+    with connect(dsn, collection="crawl", keep_markdown=True) as store:
+        for n in range(5):
+            story = " ".join(f"word{n}x{word}" for word in range(30))
+            store.ingest(f"https://bay.example/{n}", f"<p>{story}</p>{slogan}")
+        name = store.save_boilerplate(store.learn_boilerplate())
+    script = "\n".join(shown).replace("NAME+VERSION", name).replace("VERSION", name.split("+")[1])
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=clone,
+        env=environment(dsn),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "is used by: clean" in done.stderr
+    learnt, made, listed = map(json.loads, done.stdout.splitlines())
+    assert learnt["scheme"] == made["scheme"] == listed["scheme"] == name
 
 
 def test_the_table_of_layouts_is_what_plan_says() -> None:

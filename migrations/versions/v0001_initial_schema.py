@@ -22,6 +22,7 @@ depends_on: str | Sequence[str] | None = None
 
 COMMON = (
     "collections",
+    "boilerplates",
     "pages",
     "tasks",
     "functions",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import click
 
 from pgsimhash.cli.admin import migrate, status
-from pgsimhash.cli.boilerplate import learn_boilerplate
+from pgsimhash.cli.boilerplate import boilerplates, delete_boilerplate, learn_boilerplate
 from pgsimhash.cli.decide import decide
 from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
@@ -82,6 +82,8 @@ for command in (
     rejudge,
     rename,
     learn_boilerplate,
+    boilerplates,
+    delete_boilerplate,
     runs,
     undo,
     delete,

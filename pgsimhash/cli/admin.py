@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
+import psycopg
+from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from pgsimhash.cli.options import dsn_option, people, print_json
+from pgsimhash.cli.options import distance_option, dsn_option, people, print_json
 from pgsimhash.connection import (
     check_schema,
     open_connection,
@@ -15,7 +20,11 @@ from pgsimhash.connection import (
     schema_revision,
     translated_errors,
 )
+from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.records import CollectionStatus
+from pgsimhash.store import Store
+from pgsimhash.store.collection import collection_names, open_collection
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.status import read_status
 
@@ -59,21 +68,62 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
 
 
 @click.command()
+@click.option("--brief", is_flag=True, help="The counters only, which is fast.")
+@click.option("--collection", help="Only this one; by default all.")
+@distance_option(None, "each collection's")
 @dsn_option
-def status(dsn: str | None) -> None:
-    """Show what every collection holds: a JSON line each, and a table on a terminal."""
+def status(brief: bool, collection: str | None, distance: int | None, dsn: str | None) -> None:
+    """Show what every collection holds: a JSON line each, and a table on a terminal.
+
+    The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes. Under
+    "report" is what `pgsimhash report` prints: how many clusters of how many pages, the biggest
+    with their canonical pages, how far duplicates are from their originals, the hosts with the
+    most duplicates, and the pages that changed most. --distance is that of the clusters.
+    """
+    if brief and distance is not None:
+        raise click.UsageError("--distance is for the clusters, which --brief leaves out")
+    shown: list[CollectionStatus] = []
+    console = people()
     with (
         open_connection(resolve_dsn(dsn), autocommit=True) as connection,
         translated_errors(connection),
     ):
         check_schema(connection)
-        collections = read_status(connection)
-    for collection in collections:
-        print_json(dataclasses.asdict(collection))
-    console = people()
+        if collection is not None:
+            # Complains where there is none.
+            open_collection(connection, collection, create=False)
+        if brief:
+            shown = read_status(connection, collection)
+            for counters in shown:
+                print_json(dataclasses.asdict(counters))
+        else:
+            names = collection_names(connection) if collection is None else [collection]
+            for report in _reports(connection, names, distance, console):
+                shown.append(report.status)
+                print_json(report.as_json())
     if console.is_terminal:
-        table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates")
-        for row in collections:
-            figures = (row.pages, row.urls, row.simhashes, row.duplicates)
-            table.add_row(row.collection, row.scheme, *(f"{figure:,}" for figure in figures))
-        console.print(table)
+        console.print(_table(shown))
+
+
+def _reports(
+    connection: psycopg.Connection[Any],
+    names: Sequence[str],
+    distance: int | None,
+    console: Console,
+) -> Iterator[Report]:
+    limits = Limits().figures_only()
+    for number, name in enumerate(names, start=1):
+        store = Store(connection, name, create=False)
+        with console.status(f"collection {number:,} of {len(names):,}: {escape(name)}"):
+            report = store.report(distance, limits=limits)
+        yield report
+
+
+def _table(collections: Iterable[CollectionStatus]) -> Table:
+    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates")
+    for row in collections:
+        figures = (row.pages, row.urls, row.simhashes, row.duplicates)
+        table.add_row(
+            escape(row.collection), escape(row.scheme), *(f"{figure:,}" for figure in figures)
+        )
+    return table

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from pgsimhash.boilerplate import SHARE, learn, read_boilerplate, without_boilerplate
-from pgsimhash.cli.options import Command, people, print_json, scheme_option
+from pgsimhash.boilerplate import SHARE, base_name, learn, read_boilerplate, without_boilerplate
+from pgsimhash.cli.options import Command, dsn_option, people, print_json, scheme_option
+from pgsimhash.cli.output import check_folder, write_text
 from pgsimhash.cli.work import with_progress
+from pgsimhash.connection import checked_connection
 from pgsimhash.errors import BoilerplateError, PageError
 from pgsimhash.schemes import DEFAULT_SCHEME, get_scheme, register_scheme
 from pgsimhash.sources import SourcePage, count_pages, read_pages
+from pgsimhash.store import connect
+from pgsimhash.store.boilerplates import delete, saved
+from pgsimhash.store.boilerplates import save as keep
 
 
 def _register(_: click.Context, option: click.Parameter, path: Path | None) -> str | None:
@@ -38,7 +44,11 @@ def boilerplate_option(command: Command) -> Command:
 
 
 @click.command("learn-boilerplate")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="[PATH...]", nargs=-1)
+@click.option(
+    "--collection",
+    help="Learn from the Markdown that this collection keeps; there is no PATH.",
+)
 @click.option(
     "--share",
     type=float,
@@ -50,32 +60,99 @@ def boilerplate_option(command: Command) -> Command:
     "-o",
     "--output",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    required=True,
-    help="Where to write it, as JSON.",
+    callback=check_folder,
+    help="Write it here, as JSON.",
 )
+@click.option("--save", is_flag=True, help="Keep it in the database.")
 @scheme_option
+@dsn_option
+@click.pass_context
 def learn_boilerplate(
-    paths: tuple[str, ...], share: float, output: Path, scheme: str | None
+    context: click.Context,
+    paths: tuple[str, ...],
+    collection: str | None,
+    share: float,
+    output: Path | None,
+    save: bool,
+    scheme: str | None,
+    dsn: str | None,
 ) -> None:
     """Learn the paragraphs that stand on more than half of a host's pages.
 
-    PATH is what ingest takes. Pages without a host (file URLs) teach nothing. Give the file to
-    ingest, find and fingerprint with --boilerplate.
+    PATH is what ingest takes. Pages without a host (file URLs) teach nothing. Prints a JSON line
+    for each host, with the version and the name of the scheme that leaves it out; exits with 1
+    if nothing is learnt, and then keeps nothing.
+
+    With --save the scheme is found in the database: create a collection with it, and every
+    command leaves the boilerplate out there. A file from -o goes to ingest, find and fingerprint
+    with --boilerplate; ingest keeps it in the database too when it creates the collection.
     """
-    recipe = get_scheme(scheme or DEFAULT_SCHEME)
-
-    def texts() -> Iterator[tuple[str, str]]:
-        pages = read_pages(paths, stdin=sys.stdin.buffer)
-        for page in with_progress(pages, count_pages(paths), people(), "learn"):
-            if not isinstance(page, SourcePage):
-                click.echo(f"{page.url}: {page.detail}", err=True)
-                continue
-            try:
-                yield page.url, recipe.extract(page.html, page.url, page.charset).text
-            except PageError as error:
-                click.echo(f"{page.url}: {error}", err=True)
-
-    learnt = learn(texts(), share=share)
-    output.write_text(learnt.as_json(), encoding="utf-8")
+    if (collection is None) == (not paths):
+        raise click.UsageError("name files to learn from, or --collection")
+    if output is None and not save:
+        raise click.UsageError("say where to keep it: --save in the database, -o FILE in a file")
+    name = get_scheme(scheme or DEFAULT_SCHEME).name
+    if collection is None:
+        learnt = learn(_texts(paths, name), share=share)
+    else:
+        with connect(dsn, collection=collection, create=False) as store, _reading() as told:
+            learnt = store.learn_boilerplate(share=share, progress=told)
+            name = scheme or base_name(store.scheme)
+    made = f"{name}+{learnt.version}"
     for host, paragraphs in sorted(learnt.hosts.items()):
-        print_json({"host": host, "paragraphs": len(paragraphs), "version": learnt.version})
+        print_json(
+            {
+                "host": host,
+                "paragraphs": len(paragraphs),
+                "version": learnt.version,
+                "scheme": made,
+            }
+        )
+    if not learnt.hosts:
+        people().print(f"Nothing was learnt from {learnt.pages:,} pages.")
+        context.exit(1)
+    if output is not None:
+        write_text(output, learnt.as_json())
+    if save:
+        with checked_connection(dsn) as connection, connection.transaction():
+            keep(connection, learnt, name)
+        people().print(f"Saved; create a collection with: --scheme {made}")
+
+
+@click.command()
+@dsn_option
+def boilerplates(dsn: str | None) -> None:
+    """List the boilerplate that is saved in the database, a JSON line each, the oldest first."""
+    with checked_connection(dsn) as connection:
+        for found in saved(connection):
+            print_json(found.as_json())
+
+
+@click.command("delete-boilerplate")
+@click.argument("version")
+@dsn_option
+def delete_boilerplate(version: str, dsn: str | None) -> None:
+    """Delete saved boilerplate that no collection uses."""
+    with checked_connection(dsn) as connection:
+        delete(connection, version)
+    people().print(f"Deleted {version}.")
+
+
+def _texts(paths: tuple[str, ...], scheme: str) -> Iterator[tuple[str, str]]:
+    """Yield URL and main text of the pages that have one, and complain about the others."""
+    recipe = get_scheme(scheme)
+    pages = read_pages(paths, stdin=sys.stdin.buffer)
+    for page in with_progress(pages, count_pages(paths), people(), "learn"):
+        if not isinstance(page, SourcePage):
+            click.echo(f"{page.url}: {page.detail}", err=True)
+            continue
+        try:
+            yield page.url, recipe.extract(page.html, page.url, page.charset).text
+        except PageError as error:
+            click.echo(f"{page.url}: {error}", err=True)
+
+
+@contextmanager
+def _reading() -> Iterator[Callable[[int], None]]:
+    with people().status("learn") as status:
+        yield lambda pages: status.update(f"learn: {pages:,} pages")

@@ -11,8 +11,8 @@ from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     collection_option,
     dsn_option,
+    known_scheme_option,
     people,
-    scheme_option,
 )
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
@@ -29,7 +29,7 @@ _WHAT_MAX = 200
 @terms_options
 @jobs_option
 @summary_option
-@scheme_option
+@known_scheme_option
 @boilerplate_option
 @collection_option
 @dsn_option

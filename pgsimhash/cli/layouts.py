@@ -9,15 +9,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from pgsimhash import planner
-from pgsimhash.cli.options import dsn_option, people, print_json, scheme_option
-from pgsimhash.connection import (
-    check_schema,
-    open_connection,
-    resolve_dsn,
-    translated_errors,
-)
+from pgsimhash.cli.options import dsn_option, known_scheme_option, people, print_json
+from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, LAYOUTS
 from pgsimhash.store import connect
+from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import create_collection
 
 _ROWS_MAX = 1e12
@@ -120,7 +116,7 @@ def plan(rows: int, distance: int, memory: float) -> None:
 
 @click.command("create-collection")
 @click.argument("name")
-@scheme_option
+@known_scheme_option
 @layout_option
 @click.option(
     "--distance",
@@ -141,15 +137,11 @@ def create(
 
     `ingest` creates collections too, with the database's default layout.
     """
-    with (
-        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
-        translated_errors(connection),
-    ):
-        check_schema(connection)
+    with checked_connection(dsn) as connection:
         made = create_collection(
             connection,
             name,
-            scheme=scheme,
+            scheme=None if scheme is None else find_scheme(connection, scheme),
             layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,

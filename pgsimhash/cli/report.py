@@ -13,6 +13,7 @@ from rich.text import Text
 from pgsimhash.cli.options import (
     cluster_options,
     collection_option,
+    distance_option,
     dsn_option,
     people,
     print_json,
@@ -21,7 +22,6 @@ from pgsimhash.cli.output import output_option, printable, write_text
 from pgsimhash.cli.work import summary_option
 from pgsimhash.clusters import Linkage
 from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pictures import report_page
 from pgsimhash.store import connect
 
@@ -46,11 +46,7 @@ def _limit(name: str, told: str) -> click.Option:
         _limit("urls", "pages that changed, those that changed most"),
     ]
 )
-@click.option(
-    "--distance",
-    type=click.IntRange(0, DISTANCE_MAX),
-    help="Of the clusters; by default the collection's.",
-)
+@distance_option(None, "the collection's")
 @cluster_options
 @output_option
 @summary_option
@@ -71,15 +67,20 @@ def report(
 ) -> None:
     """Show a collection: what it saved, its clusters, distances, hosts and changes.
 
-    Prints one JSON line with the figures; with -o also writes one HTML page that needs no network
-    and runs no script, with what differs between the pages of a cluster where the collection
-    keeps Markdown.
+    Prints one JSON line with the figures, the same as status; with -o also writes one HTML page
+    that needs no network and runs no script, with what differs between the pages of a cluster
+    where the collection keeps Markdown.
     """
     limits = Limits(clusters=clusters, members=members, hosts=hosts, urls=urls)
-    with connect(dsn, collection=collection, create=False) as store:
+    if output is None:
+        limits = limits.figures_only()
+    console = people()
+    with (
+        connect(dsn, collection=collection, create=False) as store,
+        console.status("reading the collection"),
+    ):
         found = store.report(distance, linkage=linkage, canonical=canonical, limits=limits)
     print_json(found.as_json())
-    console = people()
     if console.is_terminal if summary is None else summary:
         _print(console, found)
     if output is not None:

@@ -8,7 +8,13 @@ import click
 
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.layouts import layout_option
-from pgsimhash.cli.options import collection_option, dsn_option, people, print_json, scheme_option
+from pgsimhash.cli.options import (
+    collection_option,
+    dsn_option,
+    known_scheme_option,
+    people,
+    print_json,
+)
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import progress_bar, summary_option
@@ -19,7 +25,7 @@ from pgsimhash.terms import Options
 @click.command()
 @collection_option
 @click.option("--into", metavar="NAME", required=True, help="The collection to make.")
-@scheme_option
+@known_scheme_option
 @boilerplate_option
 @layout_option
 @click.option(

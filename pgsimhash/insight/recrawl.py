@@ -6,13 +6,12 @@ visit that finds the page unchanged makes the interval 1.4 times as long, one th
 0.8 times, between a minute and a year. (Nutch's ``sync_delta``, which moves visits towards the
 times of changes, is left out: it takes the time of modification, which nobody knows here.)
 
-A fetch that finds the page unchanged counts with Nutch, so it has to count here. A collection has
-no record of every visit, though: a page that comes again unchanged adds no version, only the time
-when its version was last met is kept (``Version.seen_at``). So the rule is played back against the
-times of the versions, until one of them was last met: a visitor begins at the first version with
-the interval to the first change, comes again whenever the rule says, and finds the page changed
-where a version came between. Later than that nobody looked, as far as the collection knows, and
-nothing is counted.
+Nutch counts every fetch, also the ones that find the page unchanged. A collection has no record of
+every visit: a page that comes again unchanged adds no version, and only the last time at which the
+version was met is kept (``Version.seen_at``). So the rule is played back against the times of the
+versions, until the last of them was last met: a visitor begins at the first version with the
+interval to the first change, comes again whenever the rule says, and finds the page changed where
+a version came between. What came later nobody saw, and nothing is counted.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -40,6 +40,13 @@ class Limits:
         for limit in fields(self):
             if getattr(self, limit.name) < 0:
                 raise UnknownRuleError(f"the limit {limit.name!r} is 0 or more")
+
+    def figures_only(self) -> Limits:
+        """Return the same limits without what :meth:`Report.as_json` does not show.
+
+        Members of clusters, texts and single versions are then not read.
+        """
+        return replace(self, members=0, texts=0, versions=1)
 
 
 class HostFigures(NamedTuple):
@@ -109,9 +116,14 @@ class Report:
         return self.clustered_pages - self.all_clusters
 
     def as_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values, without texts."""
+        """Return the counters of the collection as JSON values, and under "report" the rest.
+
+        The rest are clusters, distances of duplicates, hosts and pages that changed; no texts.
+        """
+        return {**asdict(self.status), "report": self._figures()}
+
+    def _figures(self) -> dict[str, Any]:
         return {
-            **asdict(self.status),
             "made_at": self.made_at.isoformat(),
             "distance": self.distance,
             "linkage": self.linkage,
@@ -158,6 +170,8 @@ def biggest(clusters: Iterable[Cluster], limits: Limits) -> Biggest:
 
 def shown_texts(views: Iterable[ClusterView], limits: Limits) -> list[int]:
     """Return the ids of the pages whose texts :func:`with_differences` compares."""
+    if not limits.texts:
+        return []
     return [
         page_id
         for view in views

@@ -12,8 +12,9 @@ from psycopg.rows import class_row, scalar_row, tuple_row
 from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import LAYOUTS, get_layout
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
+from pgsimhash.store.boilerplates import find_scheme, save_scheme
 from pgsimhash.store.layouts import default_layout, deploy_layout
 
 
@@ -36,7 +37,7 @@ def open_collection(
     name: str,
     *,
     create: bool,
-    scheme: str | None = None,
+    scheme: Scheme | None = None,
     layout: str | None = None,
     keep_markdown: bool = False,
 ) -> Collection:
@@ -57,7 +58,7 @@ def open_collection(
             f"collection {name!r} does not exist{_known(connection)}; "
             f"run: pgsimhash ingest --collection {name} PATH"
         )
-    _check(found, scheme, layout)
+    _check(found, None if scheme is None else scheme.name, layout)
     return found
 
 
@@ -65,7 +66,7 @@ def create_collection(
     connection: psycopg.Connection[Any],
     name: str,
     *,
-    scheme: str | None = None,
+    scheme: Scheme | None = None,
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool = False,
@@ -76,7 +77,8 @@ def create_collection(
     Args:
         connection: where to create it.
         name: what to call it.
-        scheme: the name of the scheme whose simhashes it holds, by default the package's.
+        scheme: the scheme whose simhashes it holds, by default the package's; boilerplate that
+            it leaves out is kept in the database.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
@@ -87,21 +89,22 @@ def create_collection(
         InvalidDistanceError: the layout does not answer ``distance``.
         CollectionError: the layout has no indexes yet: another collection is moving to it.
     """
+    recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
     wanted = min(NEAR_MAX, largest) if distance is None else check_distance(distance, largest)
     deploy_layout(connection, chosen)
-    connection.execute(
-        query("create_collection"),
-        {
-            "name": name,
-            "scheme": scheme or DEFAULT_SCHEME.name,
-            "layout": chosen.name,
-            "distance": wanted,
-            "keep_markdown": keep_markdown,
-            "policies_of": policies_of,
-        },
-    )
+    values = {
+        "name": name,
+        "scheme": recipe.name,
+        "layout": chosen.name,
+        "distance": wanted,
+        "keep_markdown": keep_markdown,
+        "policies_of": policies_of,
+    }
+    with connection.transaction():
+        save_scheme(connection, recipe)
+        connection.execute(query("create_collection"), values)
     made = find_collection(connection, name)
     if made is None:
         raise CollectionError(f"collection {name!r} was deleted while it was created; try again")
@@ -112,6 +115,12 @@ def find_collection(connection: psycopg.Connection[Any], name: str) -> Collectio
     """Return the collection ``name``, None where there is none."""
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("collection"), {"name": name}).fetchone()
+
+
+def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return the names of all collections, sorted."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return cursor.execute(query("collection_names")).fetchall()
 
 
 def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> list[Collection]:
@@ -146,6 +155,7 @@ def open_branch(
 
     Raises:
         CollectionError: the name it would have is taken.
+        SchemeError: there is no such scheme in this process or the database.
     """
     found = find_branch(connection, collection, scheme)
     if found is not None:
@@ -154,7 +164,7 @@ def open_branch(
     made = create_collection(
         connection,
         name,
-        scheme=scheme,
+        scheme=find_scheme(connection, scheme),
         layout=collection.layout,
         distance=collection.default_distance,
         keep_markdown=collection.keep_markdown,
@@ -209,8 +219,7 @@ def check_names(connection: psycopg.Connection[Any], collections: Sequence[Colle
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        names = cursor.execute(query("collection_names")).fetchall()
+    names = collection_names(connection)
     return f" (there are: {', '.join(names)})" if names else ""
 
 

@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.connection import said
+from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.statements import query
@@ -64,7 +64,7 @@ def _expire_batch(
         ):
             return cursor.execute(query("expire_batch"), parameters).fetchone() or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
-        raise PolicyError(said(error)) from error
+        raise PolicyError(server_words(error)) from error
 
 
 def forget(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pgsimhash.bits import check_distance
+from pgsimhash.boilerplate import own_text
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.insight.drift import Version
 from pgsimhash.insight.explanation import TOP, Explanation, explain
 from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.insight.sides import Side
 from pgsimhash.layout import DISTANCE_MAX, get_layout
-from pgsimhash.schemes import get_scheme
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import histories
 from pgsimhash.store.part import Part
 from pgsimhash.store.reporting import read_report
@@ -43,10 +45,11 @@ class Insights(Part):
             SchemeError: the collection's scheme is not registered in this process.
             StoreError: the database does not answer.
         """
+        scheme = get_scheme(self._collection.scheme)
         return explain(
-            self._side(a),
-            self._side(b),
-            scheme=get_scheme(self._collection.scheme),
+            self._side(a, scheme),
+            self._side(b, scheme),
+            scheme=scheme,
             layout=get_layout(self._collection.layout),
             distance=self._distance(distance),
             top=top,
@@ -107,8 +110,13 @@ class Insights(Part):
                 limits or Limits(),
             )
 
-    def _side(self, given: str | Side) -> Side:
+    def _side(self, given: str | Side, scheme: Scheme) -> Side:
         if isinstance(given, Side):
             return given
         with self._session.read() as connection:
-            return histories.side(connection, self._collection, given)
+            side = histories.side(connection, self._collection, given)
+        if side.article is None:
+            return side
+        # The Markdown has the boilerplate that was not hashed.
+        text = own_text(scheme, side.article.text, side.url)
+        return replace(side, article=replace(side.article, text=text))

@@ -201,8 +201,8 @@ def _parameters(
         "simhashes": [to_bigint(look.simhash) for look in looks],
         "sketch_high": high,
         "sketch_low": low,
-        "hosts": [look.host for look in looks],
-        "since": [look.since for look in looks],
+        "hosts": _unless_empty([look.host for look in looks]),
+        "since": _unless_empty([look.since for look in looks]),
         "oldest": _oldest(connection, scope, looks, question.newest),
         "keep_first": [wanted.keep_first for wanted in terms],
         "own_urls": [look.url for look in looks],
@@ -221,15 +221,20 @@ def split_sketches(
     return [high for high, _ in pairs], [low for _, low in pairs]
 
 
+def _unless_empty(column: list[Any]) -> list[Any] | None:
+    """Return the column, or None where it says nothing: converting it takes longer than asking."""
+    return column if any(value is not None for value in column) else None
+
+
 def _oldest(
     connection: psycopg.Connection[Any],
     scope: dict[str, Any],
     looks: Sequence[Look],
     newest: int | None,
-) -> list[int]:
-    """Return for each look the oldest page that counts."""
+) -> list[int] | None:
+    """Return for each look the oldest page that counts, None where all do."""
     if newest is None:
-        return [0] * len(looks)
+        return None
     hosts = list(dict.fromkeys(look.host for look in looks))
     with connection.cursor(row_factory=scalar_row) as cursor:
         parameters = {**scope, "hosts": hosts, "newest": newest}

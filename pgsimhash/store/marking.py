@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
-from pgsimhash.connection import said
+from pgsimhash.connection import server_words
 from pgsimhash.errors import MarkError, UnknownPageError
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
@@ -33,12 +33,12 @@ class Marking(Part):
             with self._session.transaction() as connection:
                 connection.execute(query("mark"), parameters)
         except psycopg.errors.NoDataFound as error:
-            raise UnknownPageError(said(error)) from error
+            raise UnknownPageError(server_words(error)) from error
         except (
             psycopg.errors.IntegrityConstraintViolation,
             psycopg.errors.InvalidParameterValue,
         ) as error:
-            raise MarkError(said(error)) from error
+            raise MarkError(server_words(error)) from error
 
     def unmark(self, a: str, b: str) -> bool:
         """Take back what was said about two URLs; return whether anything was.

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.rows import class_row, dict_row, scalar_row
 
-from pgsimhash.connection import said
+from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
 from pgsimhash.policies import SETTINGS, Policies, Policy, Settings, merged
-from pgsimhash.schemes import get_scheme
+from pgsimhash.schemes import Scheme
 from pgsimhash.statements import query
+from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.part import Part
 from pgsimhash.terms import Terms
@@ -44,10 +45,13 @@ class Policing(Part):
             InvalidDistanceError: the layout does not answer the distance.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: an age is none.
-            SchemeError: the scheme is not registered in this process.
+            SchemeError: there is no such scheme in this process or the database.
             StoreError: the database does not answer.
         """
-        self._check(settings)
+        with self._session.transaction() as connection:
+            self._check(
+                settings, find_scheme(connection, settings.scheme or self._collection.scheme)
+            )
         parameters = {
             "collection": self._collection.name,
             "pattern": pattern,
@@ -60,7 +64,7 @@ class Policing(Part):
             ):
                 (made,) = cursor.execute(query("set_policy"), parameters)
         except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
-            raise PolicyError(said(error)) from error
+            raise PolicyError(server_words(error)) from error
         self._read_policies()
         return made
 
@@ -79,7 +83,7 @@ class Policing(Part):
             ):
                 removed = cursor.execute(query("remove_policy"), parameters).fetchone()
         except psycopg.errors.InvalidParameterValue as error:
-            raise PolicyError(said(error)) from error
+            raise PolicyError(server_words(error)) from error
         self._read_policies()
         return bool(removed)
 
@@ -101,13 +105,12 @@ class Policing(Part):
         self._read_policies()
         return merged(self._policies.fitting(url))
 
-    def _check(self, settings: Settings) -> None:
+    def _check(self, settings: Settings, scheme: Scheme) -> None:
         given = settings.given()
         if not given:
             raise PolicyError(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
         if settings.expire_after is not None:
             check_age(settings.expire_after)
-        scheme = get_scheme(given.get("scheme", self._collection.scheme))
         least = scheme.min_tokens
         if settings.min_words is not None and settings.min_words < least:
             raise PolicyError(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.connection import said
+from pgsimhash.connection import server_words
 from pgsimhash.errors import CollectionError, MarkError, PolicyError
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
@@ -70,7 +70,7 @@ def open_target(
         return create_collection(
             connection,
             into,
-            scheme=scheme,
+            scheme=rereading.scheme,
             layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,
@@ -127,11 +127,11 @@ def _copy_words(
     try:
         connection.execute(query("copy_policies"), policies)
     except psycopg.errors.CheckViolation as error:
-        raise PolicyError(said(error)) from error
+        raise PolicyError(server_words(error)) from error
     try:
         connection.execute(query("copy_marks"), {"source": source.name, "collection": target.name})
     except psycopg.errors.IntegrityConstraintViolation as error:
-        raise MarkError(said(error)) from error
+        raise MarkError(server_words(error)) from error
 
 
 def refingerprint(

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.connection import said
+from pgsimhash.connection import server_words
 from pgsimhash.errors import CollectionError
 from pgsimhash.statements import query
 
@@ -26,4 +26,4 @@ def rename_collection(
         psycopg.errors.UniqueViolation,
         psycopg.errors.InvalidParameterValue,
     ) as error:
-        raise CollectionError(said(error)) from error
+        raise CollectionError(server_words(error)) from error

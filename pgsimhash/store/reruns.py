@@ -9,8 +9,9 @@ from typing import Unpack
 from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
-from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes import Scheme
 from pgsimhash.store import refingerprinting, rejudging
+from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.part import Part, rules_of
 from pgsimhash.store.policing import read_policies
 from pgsimhash.store.renaming import rename_collection
@@ -45,9 +46,9 @@ class Reruns(Part):
         Args:
             into: the other collection, created where it is missing, else one that an earlier
                 call made.
-            scheme: the recipe, or the name of a registered one. It has to read pages as this
-                collection's does, for example ``pgsimhash-blog-words-1`` after the default, or
-                the same scheme without boilerplate.
+            scheme: the recipe, or the name of a registered or saved one. It has to read pages as
+                this collection's does, for example ``pgsimhash-blog-words-1`` after the default,
+                or the same scheme without boilerplate.
             layout: the layout of a collection that is created; by default the database's.
             keep_markdown: whether a collection that is created keeps the Markdown too.
             approximate: whether to go on where the scheme reads pages in another way, with
@@ -57,7 +58,7 @@ class Reruns(Part):
                 created.
 
         Raises:
-            SchemeError: there is no such scheme, it reads pages in another way, or this
+            SchemeError: there is no such scheme; it reads pages in another way, or this
                 collection's is not registered.
             CollectionError: this collection keeps no Markdown; or ``into`` is this one, has
                 another scheme or layout, or holds pages from elsewhere or on other terms.
@@ -67,8 +68,9 @@ class Reruns(Part):
             PolicyError: a policy asks for a distance that the layout does not answer.
             StoreError: the database does not answer; the batches before stay.
         """
-        recipe = rereading(self._collection.scheme, get_scheme(scheme), approximate=approximate)
         with self._session.transaction() as connection:
+            wanted = find_scheme(connection, scheme)
+            recipe = rereading(self._collection.scheme, wanted, approximate=approximate)
             target = refingerprinting.open_target(
                 connection,
                 self._collection,

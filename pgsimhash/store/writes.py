@@ -15,7 +15,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes import Scheme
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
@@ -25,6 +25,7 @@ from pgsimhash.store.batches import (
     with_checked_time,
     write_in_batches,
 )
+from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import find_branch, open_branch
 from pgsimhash.store.policing import Policing
 from pgsimhash.store.runs import Run, draw_run
@@ -202,7 +203,10 @@ class Writes(Policing):
         def scheme_for(url: str) -> Scheme | None:
             # A collection that policies opened for a scheme takes no page of another one.
             named = None if self._collection.policies_of else rules.scheme_for(url)
-            return None if named is None else get_scheme(named)
+            if named is None:
+                return None
+            with self._session.read() as connection:
+                return find_scheme(connection, named)
 
         records = extract_many(map(as_source, pages), jobs, self._collection.scheme, scheme_for)
         decide = self._by_scheme(work, rules)

@@ -76,6 +76,11 @@ DROP TABLE pgsimhash.sightings;
 DROP TABLE pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.host_of(text);
+DROP TABLE pgsimhash.boilerplate_hosts;
+
+DROP TABLE pgsimhash.boilerplates;
+
+DROP FUNCTION pgsimhash.boilerplates_deleted();
 
 DROP TABLE pgsimhash.collections;
 

@@ -57,7 +57,7 @@ BEGIN
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = c.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
-            AND k.page_id >= q.oldest
+            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
             AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
             AND (q.since IS NULL OR k.fetched_at >= q.since)
@@ -76,7 +76,7 @@ BEGIN
     ) AS p ON true
     WHERE (
             p.page_id IS NOT NULL
-            OR q.host IS NULL AND q.since IS NULL AND q.oldest = 0 AND q.apart IS NULL
+            OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS k
                 WHERE k.collection_id = c.collection_id

@@ -1,6 +1,6 @@
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)'));
+    RETURN lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'));
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
     'The host of an absolute URL in lower case, NULL where it has none.';

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import conninfo
 
+from pgsimhash import connect
 from pgsimhash.layout import DEFAULT_LAYOUT
 from tests.cli.harness import Run
+from tests.conftest import ROOT
+
+PAGES = ROOT / "examples" / "pages"
 
 
 def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder: Path) -> None:
@@ -48,6 +53,88 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert first["simhashes"] == 2
     assert first["duplicates"] == 1
     assert first["duplicate_bytes"] > 0
+
+
+def test_status_has_the_figures_of_the_report(run: Run) -> None:
+    run("ingest", PAGES)
+    run("ingest", PAGES / "tide-pools.html", "--collection", "small")
+    sample, small = run("status").lines
+    figures = sample["report"]
+    found = run("clusters", "--distance", "8").lines
+    biggest = max(found, key=lambda cluster: len(cluster["pages"]))
+    assert figures["all_clusters"] == len(found) > 3
+    assert figures["clustered_pages"] == sum(len(cluster["pages"]) for cluster in found)
+    assert figures["spare_pages"] == figures["clustered_pages"] - len(found)
+    assert figures["clusters"][0]["pages"] == len(biggest["pages"])
+    assert figures["clusters"][0]["canonical"] in {cluster["canonical"] for cluster in found}
+    assert sum(figures["distances"].values()) == sample["duplicates"] > 10
+    assert sum(host["duplicates"] for host in figures["hosts"]) == sample["duplicates"]
+    (reported,) = run("report").lines
+    assert {**reported["report"], "made_at": 0} == {**figures, "made_at": 0}
+    assert (small["pages"], small["report"]["all_clusters"]) == (1, 0)
+
+
+def test_status_shows_what_changed_most(run: Run) -> None:
+    for name in ("tide-pools", "night-train"):
+        line = {"url": "https://a.example/", "html": (PAGES / f"{name}.html").read_text()}
+        run("ingest", "-", stdin=json.dumps(line))
+    (status,) = run("status").lines
+    (changed,) = status["report"]["changed"]
+    assert (changed["url"], changed["versions"]) == ("https://a.example/", 2)
+    assert changed["bits_moved"] > 8
+    assert (status["pages"], status["urls"]) == (2, 1)
+
+
+def test_status_of_one_collection_at_a_distance(run: Run) -> None:
+    run("ingest", PAGES, "--collection", "sample")
+    run("ingest", PAGES)
+    for distance in ("0", "12"):
+        (line,) = run("status", "--collection", "sample", "--distance", distance).lines
+        clusters = run("clusters", "--collection", "sample", "--distance", distance).lines
+        assert (line["collection"], line["report"]["distance"]) == ("sample", int(distance))
+        assert line["report"]["all_clusters"] == len(clusters)
+    unknown = run("status", "--collection", "none")
+    assert unknown.code == 3
+    assert "there are: default, sample" in unknown.stderr
+    assert run("status", "--distance", "13").code == 2
+
+
+def test_brief_status_has_the_counters_alone(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    (whole,) = run("status").lines
+    (brief,) = run("status", "--brief").lines
+    assert whole == {**brief, "report": whole["report"]}
+    assert run("status", "--brief", "--collection", "default").lines == [brief]
+    assert run("status", "--brief", "--collection", "none").code == 3
+    refused = run("status", "--brief", "--distance", "3")
+    assert refused.code == 2
+    assert "which --brief leaves out" in refused.stderr
+
+
+def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
+    run("create-collection", "empty", "--layout", "32+32")
+    (line,) = run("status").lines
+    assert (line["pages"], line["urls"], line["duplicates"], line["duplicate_bytes"]) == (0,) * 4
+    figures = line["report"]
+    for name in ("all_clusters", "clustered_pages", "spare_pages", "all_hosts", "all_changed"):
+        assert figures[name] == 0
+    for name in ("clusters", "hosts", "changed", "distances"):
+        assert not figures[name]
+
+
+def test_status_of_a_collection_whose_scheme_is_not_known_here(run: Run, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('[foreign]', 'elsewhere-1')"
+        )
+        store = connect(connection=connection, collection="[foreign]")
+        list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+    for command in (["status"], ["status", "--brief"]):
+        done = run(*command)
+        assert done.code == 0
+        (line,) = done.lines
+        assert (line["scheme"], line["pages"], line["duplicates"]) == ("elsewhere-1", 2, 1)
+    assert run("status").lines[0]["report"]["all_clusters"] == 1
 
 
 @pytest.mark.parametrize("command", ["status", "migrate", "ingest", "find"])

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pgsimhash import connect
 from pgsimhash.layout import LAYOUTS
 from tests.cli.harness import Run
+from tests.store.test_relayout import InterruptionError
 
 
 def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
@@ -56,6 +58,24 @@ def test_relayout_moves_a_collection(run: Run, folder: Path) -> None:
     assert run("find", folder / "wells.html").code == 0
     assert run("ingest", folder).code == 0
     assert run("status").lines[0]["simhashes"] == 2
+
+
+def test_no_collection_is_created_in_a_layout_that_a_move_is_filling(
+    run: Run, dsn: str, folder: Path
+) -> None:
+    def stop(step: str, done: int, total: int) -> None:
+        if step == "index":
+            raise InterruptionError
+
+    run("ingest", folder)
+    with connect(dsn) as store, pytest.raises(InterruptionError):
+        store.relayout("5 choose 2", progress=stop)
+    create = ("create-collection", "other", "--layout", "5 choose 2")
+    refused = run(*create)
+    assert refused.code == 3
+    assert "finish that: pgsimhash relayout default '5 choose 2'" in refused.stderr
+    assert run("relayout", "default", "5 choose 2").code == 0
+    assert run(*create).lines[0]["layout"] == "5 choose 2"
 
 
 def test_relayout_says_what_is_wrong(run: Run, folder: Path) -> None:

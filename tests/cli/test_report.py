@@ -13,8 +13,8 @@ def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Pa
     done = run("report", "-o", target)
     assert done.code == 0
     (line,) = done.lines
-    assert (line["pages"], line["duplicates"], line["all_clusters"]) == (3, 1, 1)
-    assert line["clusters"][0]["canonical"].startswith("file:")
+    assert (line["pages"], line["duplicates"], line["report"]["all_clusters"]) == (3, 1, 1)
+    assert line["report"]["clusters"][0]["canonical"].startswith("file:")
     assert done.stderr == ""
     page = target.read_text()
     assert page.startswith("<!doctype html>")
@@ -24,8 +24,8 @@ def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Pa
 def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
     run("ingest", folder)
     done = run("report", "--clusters", "0", "--distance", "3", "--canonical", "newest", "--summary")
-    (line,) = done.lines
-    assert (line["clusters"], line["all_clusters"], line["distance"]) == ([], 1, 3)
+    figures = done.lines[0]["report"]
+    assert (figures["clusters"], figures["all_clusters"], figures["distance"]) == ([], 1, 3)
     assert "bytes saved" in done.stderr
 
 

@@ -34,6 +34,17 @@ def end_others(hand: psycopg.Connection) -> None:
     )
 
 
+def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: str) -> None:
+    connect(dsn).close()
+    with connect(f"{dsn} options='-c default_transaction_read_only=on'", create=False) as store:
+        assert store.find(0) == []
+        assert store.decide("https://a.example/", "<p>" + "one two three " * 20).verdict == "new"
+        with pytest.raises(pgsimhash.StoreError, match=r"read-only here: .*to the primary server"):
+            store.add("https://a.example/", 0)
+        with pytest.raises(pgsimhash.StoreError, match="status --brief"):
+            store.report()
+
+
 def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         store = Store(connection)

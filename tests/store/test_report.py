@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -43,7 +44,9 @@ def test_the_figures_are_those_of_status(sampled: Store) -> None:
     assert sum(host.duplicates for host in report.hosts) == status.duplicates
     assert sum(host.duplicate_bytes for host in report.hosts) == status.duplicate_bytes
     assert {host.host for host in report.hosts} == {"a.example", "b.example"}
-    assert json.loads(json.dumps(report.as_json()))["spare_pages"] == report.spare_pages
+    line = json.loads(json.dumps(report.as_json()))
+    assert (line["collection"], line["pages"]) == ("sample", status.pages)
+    assert line["report"]["spare_pages"] == report.spare_pages
 
 
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
@@ -99,6 +102,16 @@ def test_what_is_shown_is_bounded_and_what_is_counted_is_not(store: Store) -> No
     assert (nothing.clusters, nothing.hosts, nothing.histories) == ([], [], [])
     assert nothing.all_hosts == 5
     assert report_page(nothing)
+
+
+def test_figures_alone_are_those_of_the_whole_report(sampled: Store) -> None:
+    for name in ("tide-pools", "night-train"):
+        html = (ROOT / "examples" / "pages" / f"{name}.html").read_bytes()
+        sampled.ingest("https://a.example/changing", html)
+    whole, alone = sampled.report(), sampled.report(limits=Limits().figures_only())
+    assert [page["versions"] for page in alone.as_json()["report"]["changed"]] == [2]
+    assert replace(alone, made_at=whole.made_at).as_json() == whole.as_json()
+    assert [member for cluster in alone.clusters for member in cluster.members] == []
 
 
 def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from pgsimhash import from_bigint, hamming_distance, to_bigint
 from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.urls import host_of
 
 EDGES = [0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
 
@@ -187,8 +188,11 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
     urls = {
         "https://News.Example.org/a?b#c": "news.example.org",
         "http://user:secret@example.com:8080/": "example.com",
+        "http://[FE80::1]:8080/": "[fe80::1]",
+        "http://[fe80/": "[fe80",
         "file:///tmp/page.html": None,
     }
+    assert {url: host_of(url) for url in urls} == urls
     for url in urls:
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (%s, %s, 1)",

@@ -1,0 +1,1 @@
+DELETE FROM pgsimhash.boilerplate_hosts WHERE version = %(version)s

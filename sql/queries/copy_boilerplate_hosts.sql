@@ -1,0 +1,1 @@
+COPY pgsimhash.boilerplate_hosts (version, host, paragraphs) FROM STDIN

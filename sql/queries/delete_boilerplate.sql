@@ -1,0 +1,1 @@
+DELETE FROM pgsimhash.boilerplates WHERE version = %(version)s
