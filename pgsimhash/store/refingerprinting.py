@@ -112,11 +112,11 @@ def begin(
     if not has_pages and (last_page or differing):
         # Nothing was taken yet, or all of it was forgotten.
         task.move(connection, 0)
-    _copy_words(connection, source, target)
+    _copy_marks_and_policies(connection, source, target)
     return task
 
 
-def _copy_words(
+def _copy_marks_and_policies(
     connection: psycopg.Connection[Any], source: Collection, target: Collection
 ) -> None:
     """Let what people said about the source's pages, and set for them, hold in the target."""
