@@ -117,6 +117,11 @@ def from_bigints(high: int, low: int) -> int:
     return from_bigint(high) << BITS | from_bigint(low)
 
 
+def from_halves(high: int | None, low: int | None) -> int | None:
+    """Return the sketch of two numbers from PostgreSQL, None where it has none."""
+    return None if high is None or low is None else from_bigints(high, low)
+
+
 def _checked(value: SupportsIndex) -> int:
     number = operator.index(value)
     if not 0 <= number < 1 << SKETCH_BITS:

@@ -30,6 +30,7 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 from pgsimhash.bits import NEAR_MAX
 from pgsimhash.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
@@ -208,6 +209,20 @@ runs = Table(
     Column("last_page", BigInteger),
     Index("runs_collection_idx", "collection_id", "run_id"),
     comment="Every run that added pages, with what it did; finished_at is its last batch so far.",
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("what", Text, nullable=False),
+    Column("terms", JSONB, nullable=False),
+    Column("last_page", BigInteger, nullable=False, server_default=text("0")),
+    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("collection_id", "what", name="tasks_pkey"),
+    comment="How far long work on a collection has come, on what terms: the last page that is "
+    "done.",
 )
 
 marks = Table(

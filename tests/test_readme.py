@@ -79,7 +79,7 @@ def test_sql(dsn: str) -> None:
             pass
         other = (ROOT / "examples" / "pages" / "night-train.html").read_bytes()
         store.ingest((ROOT / "examples" / "pages" / "tide-pools.html").as_uri(), other)
-    near, by_hand, insert, history, policies, expire = blocks("sql")
+    near, by_hand, insert, history, rename, policies, expire = blocks("sql")
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(near).fetchall()
         assert len(rows) > 2
@@ -96,6 +96,8 @@ def test_sql(dsn: str) -> None:
         moved = [row[2:] for row in connection.execute(history).fetchall() if row[2] is not None]
         assert len(moved) == 1
         assert moved[0][0] > 8
+        connection.execute(rename)
+        connection.execute("SELECT pgsimhash.rename_collection('news', 'default')")
         connection.execute(policies)
         assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
         connection.execute(expire)
@@ -103,19 +105,23 @@ def test_sql(dsn: str) -> None:
 
 def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
-    shown = commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
+    shown = commands("pgsimhash create-collection")
+    shown += commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
     shown += commands("pgsimhash decide", "pgsimhash policy", "pgsimhash expire", "pgsimhash runs")
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
-    shown += commands("pgsimhash create-collection", "pgsimhash relayout", "pgsimhash evaluate")
+    shown += commands("pgsimhash relayout", "pgsimhash evaluate")
     shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
     shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
+    shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
+    shown += commands("pgsimhash rejudge")
     shown = [line for line in shown if "VERSION" not in line]
     assert len(shown) == 28
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
     assert (clone / "verdicts.jsonl").read_text().count("\n") > 15
+    assert (clone / "strict.jsonl").read_text().count("\n") > 15
     assert (clone / "schema.sql").read_text().startswith("BEGIN;")
     assert (clone / "curve.jsonl").read_text().count('"recommended": true') == 1
     assert (clone / "report.html").read_text().startswith("<!doctype html>")

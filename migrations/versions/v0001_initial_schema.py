@@ -24,6 +24,7 @@ COMMON = (
     "collections",
     "boilerplates",
     "pages",
+    "tasks",
     "functions",
     "policies",
     "forgetting",

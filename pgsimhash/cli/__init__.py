@@ -22,6 +22,7 @@ from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
 from pgsimhash.cli.policies import policy
 from pgsimhash.cli.report import report
+from pgsimhash.cli.reruns import refingerprint, rejudge, rename
 from pgsimhash.errors import PageError, PgsimhashError
 
 __all__ = ["main"]
@@ -77,6 +78,9 @@ for command in (
     policy,
     plan,
     relayout,
+    refingerprint,
+    rejudge,
+    rename,
     learn_boilerplate,
     boilerplates,
     delete_boilerplate,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Unpack
 
 import click
@@ -14,16 +13,13 @@ from pgsimhash.cli.options import (
     dsn_option,
     known_scheme_option,
     people,
-    print_json,
 )
-from pgsimhash.cli.summary import Summary
+from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
-
-_INTERRUPTED = 130
 
 _WHAT_MAX = 200
 
@@ -58,23 +54,9 @@ def ingest(
     """
     console = people()
     total = count_pages(paths)
-    result = Summary()
-    interrupted = False
     with connect(dsn, collection=collection, scheme=boilerplate or scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(pages, jobs=choose_jobs(jobs, total), **terms)
-        started = time.monotonic()
-        try:
-            for verdict in with_progress(verdicts, total, console, "ingest"):
-                result.add(verdict)
-                print_json(verdict.as_json())
-        except KeyboardInterrupt:
-            interrupted = True
-        result.seconds = time.monotonic() - started
-    if console.is_terminal if summary is None else summary:
-        result.print(console)
-    if interrupted:
-        click.echo("Stopped. What was printed is stored; run again to continue.", err=True)
-        context.exit(_INTERRUPTED)
-    context.exit(1 if result.counts["failed"] else 0)
+        code = print_verdicts(with_progress(verdicts, total, console, "ingest"), console, summary)
+    context.exit(code)

@@ -1,15 +1,21 @@
-"""The closing tables of an ingest run."""
+"""What is printed of verdicts: a line each, and closing tables."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterable
 from urllib.parse import unquote
 
+import click
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from pgsimhash.cli.options import print_json
 from pgsimhash.records import Verdict
+
+_INTERRUPTED = 130
 
 _SHOWN = 20
 
@@ -80,6 +86,38 @@ class Summary:
         table.add_row("bytes saved", decimal(self.bytes_saved))
         table.add_row("pages a second", f"{pages / self.seconds:,.1f}" if self.seconds else "-")
         console.print(table)
+
+
+def print_verdicts(
+    verdicts: Iterable[Verdict],
+    console: Console,
+    summary: bool | None,
+    stopped: str = "Stopped. What was printed is stored; run again to continue.",
+) -> int:
+    """Print a JSON line for each verdict, then the closing tables; return the exit code.
+
+    Args:
+        verdicts: what comes as it is worked out, until Ctrl-C.
+        console: where the tables go.
+        summary: whether to print them; None where that is a terminal.
+        stopped: what to say after Ctrl-C.
+    """
+    result = Summary()
+    interrupted = False
+    started = time.monotonic()
+    try:
+        for verdict in verdicts:
+            result.add(verdict)
+            print_json(verdict.as_json())
+    except KeyboardInterrupt:
+        interrupted = True
+    result.seconds = time.monotonic() - started
+    if console.is_terminal if summary is None else summary:
+        result.print(console)
+    if interrupted:
+        click.echo(stopped, err=True)
+        return _INTERRUPTED
+    return 1 if result.counts["failed"] else 0
 
 
 def _common_folder(urls: list[str]) -> str:

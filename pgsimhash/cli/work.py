@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import click
@@ -48,10 +49,30 @@ def with_progress(
     items: Iterable[Item], total: int | None, console: Console, name: str
 ) -> Iterator[Item]:
     """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none."""
-    # On a terminal that shows the data as well, the lines themselves are the progress.
-    if not console.is_terminal or sys.stdout.isatty():
+    if not _shows_bar(console):
         yield from items
         return
+    with _bar(console, name) as progress:
+        yield from progress.track(items, total=total)
+
+
+@contextmanager
+def progress_bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
+    """Give what is told how much is done of how much; it moves a bar where one is shown."""
+    if not _shows_bar(console):
+        yield lambda done, total: None
+        return
+    with _bar(console, name) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _shows_bar(console: Console) -> bool:
+    # On a terminal that shows the data as well, the lines themselves are the progress.
+    return console.is_terminal and not sys.stdout.isatty()
+
+
+def _bar(console: Console, name: str) -> Progress:
     columns = (
         TextColumn(name),
         BarColumn(),
@@ -60,7 +81,6 @@ def with_progress(
         TimeRemainingColumn(),
     )
     # stdout is data: it must not be drawn on stderr above the bar.
-    with Progress(
+    return Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as progress:
-        yield from progress.track(items, total=total)
+    )

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from pgsimhash.bits import hamming_distance
 from pgsimhash.errors import TooShortError
-from pgsimhash.insight.plain import plain_text
 from pgsimhash.page import Article
 from pgsimhash.schemes import Scheme
 from pgsimhash.schemes.fingerprints import checked_size
@@ -77,13 +76,6 @@ def read_side(
         article=article,
         origin="page",
     )
-
-
-def kept_article(markdown: str | None, title: str | None) -> Article | None:
-    """Return the article that can be made of kept Markdown, if there is any."""
-    if markdown is None:
-        return None
-    return Article(markdown, plain_text(markdown), title, None, None)
 
 
 def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:

@@ -30,7 +30,13 @@ BATCH_SIMHASHES: Final = 1000
 BATCH_SECONDS: Final = 2.0
 
 _TOO_SHORT: Final = frozenset(
-    kind.reason for kind in (TooShortError, ErrorPageError, BlockedPageError, ScriptPageError)
+    {
+        "policy",
+        TooShortError.reason,
+        ErrorPageError.reason,
+        BlockedPageError.reason,
+        ScriptPageError.reason,
+    }
 )
 """The reasons of pages that are what they should be, but say too little."""
 
@@ -68,14 +74,17 @@ def write_in_batches(
     for item in items:
         batch.append(item)
         if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
-            yield from _verdicts(batch, write)
+            yield from verdicts_of(batch, write)
             batch, started = [], time.monotonic()
-    yield from _verdicts(batch, write)
+    yield from verdicts_of(batch, write)
 
 
-def _verdicts(
-    batch: list[PageRecord | PageFailure], write: Callable[[list[PageRecord]], list[Verdict]]
+def verdicts_of(
+    batch: Iterable[PageRecord | PageFailure],
+    write: Callable[[list[PageRecord]], Iterable[Verdict]],
 ) -> Iterator[Verdict]:
+    """Hand the records of one batch to ``write`` and yield a verdict for each item, in order."""
+    batch = list(batch)
     verdicts = iter(write([item for item in batch if isinstance(item, PageRecord)]))
     for item in batch:
         yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)

@@ -185,6 +185,7 @@ def lock_collections(
 
     Raises:
         StoreError: the transaction's isolation level is not READ COMMITTED.
+        CollectionError: a collection was renamed since it was opened.
     """
     scope = {"collection_ids": [collection.collection_id for collection in collections]}
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -196,6 +197,25 @@ def lock_collections(
             f"the connection's isolation level is {row[1]}, under which near-copies by other "
             "writers would be missed; set it to READ COMMITTED"
         )
+    check_names(connection, collections)
+
+
+def check_names(connection: psycopg.Connection[Any], collections: Sequence[Collection]) -> None:
+    """Check that the collections have the names that simhashes are written by.
+
+    Raises:
+        CollectionError: one was renamed since it was opened: its name may be another one's now.
+    """
+    scope = {"collection_ids": [collection.collection_id for collection in collections]}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        names: dict[int, str] = dict(cursor.execute(query("names_of"), scope).fetchall())
+    for collection in collections:
+        name = names.get(collection.collection_id)
+        if name != collection.name:
+            raise CollectionError(
+                f"collection {collection.name!r} was renamed to {name!r}; open it again by the "
+                "name you want"
+            )
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:

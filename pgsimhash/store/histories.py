@@ -11,8 +11,9 @@ from psycopg.rows import tuple_row
 from pgsimhash.bits import from_bigint
 from pgsimhash.errors import UnknownPageError
 from pgsimhash.insight.drift import Snapshot, Version, as_versions
-from pgsimhash.insight.sides import Side, kept_article
-from pgsimhash.sketch import from_bigints
+from pgsimhash.insight.sides import Side
+from pgsimhash.rereading import kept_article
+from pgsimhash.sketch import from_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
 
@@ -35,7 +36,7 @@ def side(connection: psycopg.Connection[Any], collection: Collection, url: str) 
         found,
         title,
         fetched_at,
-        None if high is None or low is None else from_bigints(high, low),
+        from_halves(high, low),
         None if structure is None else from_bigint(structure),
         article,
         None if article is None else "markdown",

@@ -14,7 +14,7 @@ from pgsimhash.bits import check_distance, from_bigint, to_bigint
 from pgsimhash.layout import get_layout
 from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_bigints, to_bigints
+from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_halves, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, sibling_collections
 from pgsimhash.store.decisions import ArrivedPage, Known, KnownVersion, Look, look_for
@@ -96,7 +96,7 @@ def _arrived(
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
     return [
-        ArrivedPage(page_id, url, from_bigint(simhash), _sketch(*halves), *others)
+        ArrivedPage(page_id, url, from_bigint(simhash), from_halves(*halves), *others)
         for page_id, url, simhash, high, low, *others in rows
         for halves in [(high, low)]
     ]
@@ -219,10 +219,6 @@ def split_sketches(
     """Return the two numbers of each sketch, for PostgreSQL, as two columns."""
     pairs = [(None, None) if sketch is None else to_bigints(sketch) for sketch in sketches]
     return [high for high, _ in pairs], [low for _, low in pairs]
-
-
-def _sketch(high: int | None, low: int | None) -> int | None:
-    return None if high is None or low is None else from_bigints(high, low)
 
 
 def _unless_empty(column: list[Any]) -> list[Any] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import get_layout
 from pgsimhash.policies import Policies, Rules
@@ -18,18 +20,25 @@ class Part:
     _policies: Policies
 
     def _distance(self, distance: int | None) -> int:
-        largest = get_layout(self._collection.layout).distances[-1]
-        wanted = self._collection.default_distance if distance is None else distance
-        return check_distance(wanted, largest)
+        return _checked(self._collection, distance)
 
     def _rules(self, options: Options) -> Rules:
-        """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
+        return rules_of(self._collection, lambda: self._policies, options)
 
-        Raises:
-            InvalidDistanceError: the layout does not answer the distance.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: the age is none.
-        """
-        rules = Rules(lambda: self._policies, options, self._collection.default_distance)
-        self._distance(options.get("distance"))
-        return rules
+
+def rules_of(collection: Collection, policies: Callable[[], Policies], options: Options) -> Rules:
+    """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
+
+    Raises:
+        InvalidDistanceError: the layout does not answer the distance.
+        UnknownRuleError: there is no such scope, or a number is below 1.
+        InvalidTimeError: the age is none.
+    """
+    rules = Rules(policies, options, collection.default_distance)
+    _checked(collection, options.get("distance"))
+    return rules
+
+
+def _checked(collection: Collection, distance: int | None) -> int:
+    largest = get_layout(collection.layout).distances[-1]
+    return check_distance(collection.default_distance if distance is None else distance, largest)

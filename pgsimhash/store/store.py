@@ -20,11 +20,12 @@ from pgsimhash.store.marking import Marking
 from pgsimhash.store.policing import read_policies
 from pgsimhash.store.relayout import Progress, relayout
 from pgsimhash.store.removal import Removal
+from pgsimhash.store.reruns import Reruns
 from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Removal, Marking, Groups, Insights, Learning):
+class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learning):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at

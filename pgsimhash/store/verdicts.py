@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgsimhash.bits import band
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.records import PageFailure, PageRecord, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,22 @@ def unchanged(record: PageRecord, seen: int) -> Decision:
     return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
 
 
+def too_few_words(record: PageRecord, min_words: int) -> PageFailure:
+    """Return the failure that a page is which has fewer words than were asked for."""
+    return PageFailure(
+        record.url, "policy", f"it has {record.words} words, and {min_words} are asked for"
+    )
+
+
 def refused(record: PageRecord, min_words: int) -> Verdict:
     """Return the verdict about a page of fewer words than were asked for."""
+    failure = too_few_words(record, min_words)
     return Verdict(
         record.url,
         "too_short",
-        "policy",
+        failure.reason,
         simhash=record.simhash,
-        detail=f"it has {record.words} words, and {min_words} are asked for",
+        detail=failure.detail,
         html_bytes=record.html_bytes,
     )
 

@@ -15,7 +15,7 @@ from pgsimhash.bits import to_bigint
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, lock_collections
+from pgsimhash.store.collection import Collection, check_names, lock_collections
 from pgsimhash.store.decisions import Known, decide
 from pgsimhash.store.judging import (
     ALL_PAGES,
@@ -40,7 +40,7 @@ def write_batch(
     records: Sequence[PageRecord],
     rules: Rules,
     run: Run,
-) -> list[Verdict]:
+) -> list[Decision]:
     """Decide and store ``records`` in the connection's present transaction.
 
     Near-copies are looked up first; then, under a lock on the collections compared with that is
@@ -71,9 +71,10 @@ def write_batch(
     _insert(
         connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
     )
-    _see(connection, collection, [made for made in decisions if made.seen is not None])
+    seen = [(made.seen, made.record.fetched_at) for made in decisions if made.seen is not None]
+    see_pages(connection, collection, seen)
     _count(connection, collection, decisions, run)
-    return [made.verdict for made in decisions]
+    return decisions
 
 
 def judge_batch(
@@ -115,6 +116,7 @@ def add_simhashes(
 ) -> int:
     """Add bare simhashes, in statements of a bounded size; return how many were new."""
     added = 0
+    check_names(connection, [collection])
     with connection.cursor(row_factory=scalar_row) as cursor:
         for start in range(0, len(simhashes), _BATCH):
             batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
@@ -169,16 +171,20 @@ def _insert(
     )
 
 
-def _see(
-    connection: psycopg.Connection[Any], collection: Collection, decisions: Sequence[Decision]
+def see_pages(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    seen: Sequence[tuple[int, datetime | None]],
 ) -> None:
-    if decisions:
+    """Note when stored versions were met again, by id; None is now, and the latest time counts."""
+    if seen:
+        page_ids, times = zip(*seen, strict=True)
         connection.execute(
             query("see_pages"),
             {
                 "collection_id": collection.collection_id,
-                "page_ids": [made.seen for made in decisions],
-                "seen_at": [made.record.fetched_at for made in decisions],
+                "page_ids": list(page_ids),
+                "seen_at": list(times),
             },
         )
 

@@ -244,4 +244,5 @@ class Writes(Policing):
             if run is None:
                 run = draw_run(connection, self._what)
                 self._runs[collection.collection_id] = run
-            return write_batch(connection, collection, records, rules, run)
+            made = write_batch(connection, collection, records, rules, run)
+        return [decision.verdict for decision in made]

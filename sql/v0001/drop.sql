@@ -9,7 +9,11 @@ DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
 DROP FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer);
 
+DROP FUNCTION pgsimhash.copy_marks(text, text);
+
 DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
+
+DROP FUNCTION pgsimhash.put_mark(text, text, text, boolean, timestamptz);
 
 DROP FUNCTION pgsimhash.unmark(text, text, text);
 
@@ -32,6 +36,8 @@ DROP FUNCTION pgsimhash.expire_after(integer, text);
 DROP FUNCTION pgsimhash.policy_for(text, text);
 
 DROP FUNCTION pgsimhash.policies_for(integer, text);
+
+DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
@@ -60,6 +66,8 @@ DROP FUNCTION pgsimhash.policies_changed();
 DROP FUNCTION pgsimhash.policy_checked();
 
 DROP TABLE pgsimhash.marks;
+
+DROP TABLE pgsimhash.tasks;
 
 DROP TABLE pgsimhash.runs;
 

@@ -182,3 +182,45 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
     'How many distinct simhashes a collection has.';
+
+-- Under the locks of writers: what they wrote before they wrote under the old names, and those that
+-- come after find out.
+CREATE FUNCTION pgsimhash.rename_collection(
+    old_name text, new_name text, swap boolean DEFAULT false
+) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    renamed constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = old_name
+    );
+    other constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = new_name
+    );
+    spare text;
+BEGIN
+    PERFORM pgsimhash.name_for(old_name, 'simhashes');
+    IF coalesce(new_name, '') = '' THEN
+        RAISE EXCEPTION 'a collection has a name'
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
+    ELSIF other IS NULL AND swap THEN
+        PERFORM pgsimhash.name_for(new_name, 'simhashes');
+    ELSIF other <> renamed AND NOT swap THEN
+        RAISE EXCEPTION 'collection "%" exists already', new_name
+            USING ERRCODE = 'unique_violation',
+            HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
+    END IF;
+    PERFORM pg_advisory_xact_lock(1885827944, least(renamed, other));
+    PERFORM pg_advisory_xact_lock(1885827944, greatest(renamed, other));
+    IF other <> renamed THEN
+        -- No name may be there twice, not for a moment either.
+        spare := gen_random_uuid();
+        UPDATE pgsimhash.collections SET name = spare WHERE collection_id = other;
+    END IF;
+    UPDATE pgsimhash.collections SET name = new_name WHERE collection_id = renamed;
+    UPDATE pgsimhash.collections SET name = old_name WHERE collection_id = other AND name = spare;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
+    'Gives a collection another name, or exchanges the names of two collections.';

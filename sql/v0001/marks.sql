@@ -69,30 +69,19 @@ CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolea
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
     'Takes back what was said about two URLs; whether anything was.';
 
-CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+-- Without asking whether there are pages at the URLs: marks come before the pages where a collection
+-- is made of another.
+CREATE FUNCTION pgsimhash.put_mark(
+    collection text, a text, b text, same boolean, marked_at timestamptz DEFAULT now()
+) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     wanted constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
-    unknown text;
     against record;
 BEGIN
-    PERFORM pgsimhash.name_for(collection, 'simhashes');
-    PERFORM pg_advisory_xact_lock(1885827944, wanted);
-    SELECT u INTO unknown
-    FROM unnest(ARRAY[a, b]) AS u
-    WHERE NOT EXISTS (
-        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
-    );
-    IF unknown IS NOT NULL THEN
-        RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
-            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
-    ELSIF a = b THEN
-        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
-            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
-    END IF;
     PERFORM pgsimhash.unmark(collection, a, b);
     IF same THEN
         SELECT m.url_a, m.url_b INTO against
@@ -114,12 +103,80 @@ BEGIN
             USING ERRCODE = 'integrity_constraint_violation',
             HINT = 'Take one of them back first with pgsimhash unmark; pgsimhash marks lists them.';
     END IF;
-    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same, marked_at)
     VALUES (
-        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same
+        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same,
+        put_mark.marked_at
     );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.put_mark(text, text, text, boolean, timestamptz) IS
+    'Writes a mark instead of the one there was, unless other marks say the contrary.';
+
+CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
+    );
+    unknown text;
+BEGIN
+    PERFORM pgsimhash.name_for(collection, 'simhashes');
+    PERFORM pg_advisory_xact_lock(1885827944, wanted);
+    SELECT u INTO unknown
+    FROM unnest(ARRAY[a, b]) AS u
+    WHERE NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
+    );
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
+            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
+    ELSIF a = b THEN
+        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
+    END IF;
+    PERFORM pgsimhash.put_mark(collection, a, b, same);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
     'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
+
+CREATE FUNCTION pgsimhash.copy_marks(source text, target text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    source_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = source
+    );
+    target_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = target
+    );
+    said record;
+    copied bigint := 0;
+BEGIN
+    PERFORM pgsimhash.name_for(source, 'simhashes'), pgsimhash.name_for(target, 'simhashes');
+    PERFORM pg_advisory_xact_lock(1885827944, target_id);
+    FOR said IN
+        SELECT m.url_a, m.url_b, m.same, m.marked_at
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = source_id
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.marks AS t
+                WHERE t.collection_id = target_id
+                    AND t.url_a = m.url_a
+                    AND t.url_b = m.url_b
+            )
+        ORDER BY m.mark_id
+    LOOP
+        PERFORM pgsimhash.put_mark(target, said.url_a, said.url_b, said.same, said.marked_at);
+        copied := copied + 1;
+    END LOOP;
+    RETURN copied;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.copy_marks(text, text) IS
+    'Writes what was said in one collection into another, where that says nothing of it yet.';

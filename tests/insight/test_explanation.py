@@ -10,10 +10,11 @@ import pytest
 
 from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
 from pgsimhash.insight.explanation import explain
-from pgsimhash.insight.plain import plain_text
 from pgsimhash.insight.probes import block_bits, permutation_views
-from pgsimhash.insight.sides import Side, kept_article, read_side, weighted_features
+from pgsimhash.insight.sides import Side, read_side, weighted_features
 from pgsimhash.layout import LAYOUTS, Layout, get_layout
+from pgsimhash.page.plain import plain_text
+from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.conftest import ROOT
 

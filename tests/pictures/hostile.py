@@ -10,7 +10,8 @@ from pgsimhash import Store
 from pgsimhash.bits import format_simhash, to_bigint
 from pgsimhash.insight.drift import Version
 from pgsimhash.insight.explanation import Explanation, explain
-from pgsimhash.insight.sides import Side, kept_article
+from pgsimhash.insight.sides import Side
+from pgsimhash.rereading import kept_article
 
 HOST: Final = "https://tracker.invalid"
 

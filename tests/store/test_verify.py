@@ -22,9 +22,9 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         collection = find_collection(connection, "default")
         assert collection is not None
         run = draw_run(connection, "test")
-        return write_batch(
-            connection, collection, records, Rules(Policies, {"verify": verify}, 12), run
-        )
+        rules = Rules(Policies, {"verify": verify}, 12)
+        made = write_batch(connection, collection, records, rules, run)
+    return [decision.verdict for decision in made]
 
 
 def page(name: str, bits: int, sketch: int | None) -> PageRecord:

@@ -1,0 +1,108 @@
+"""From kept Markdown to what another scheme makes of a page, without the page.
+
+Schemes are readers, tokenizers and weightings. Tokenizers and weightings see an article only, and
+Markdown gives that back (see :func:`pgsimhash.page.plain.plain_text` for how exactly); what a
+reader makes of a page, only the page can tell. So simhashes are those of the pages where the new
+scheme reads them as the old one did, and are approximate elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from pgsimhash.boilerplate import Boilerplate, read_with, split_name
+from pgsimhash.errors import PageError, SchemeError
+from pgsimhash.page import Article
+from pgsimhash.page.plain import plain_text
+from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.schemes import Scheme, get_scheme, read_text
+
+
+def kept_article(markdown: str | None, title: str | None) -> Article | None:
+    """Return the article that can be made of kept Markdown, if there is any."""
+    if markdown is None:
+        return None
+    return Article(markdown, plain_text(markdown), title, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rereading:
+    """What makes records of a scheme from records with Markdown; see :func:`rereading`.
+
+    Attributes:
+        scheme: the scheme to vote with.
+        plain: whether the Markdown is plain text, in which nothing is markup.
+        left_out: the boilerplate that the scheme leaves out of the text.
+    """
+
+    scheme: Scheme
+    plain: bool
+    left_out: tuple[Boilerplate, ...]
+
+    def reread(self, record: PageRecord) -> PageRecord | PageFailure:
+        """Return ``record`` as the scheme has it; whatever goes wrong becomes a failure.
+
+        The reason of a failure is ``no_markdown``, or what it is for a page that is read.
+        """
+        if record.markdown is None:
+            return PageFailure(
+                record.url,
+                "no_markdown",
+                "no Markdown was kept of this version; ingest the page into the new collection",
+            )
+        try:
+            voted = self.scheme.vote(self._article(record, record.markdown))
+        except PageError as error:
+            return PageFailure(record.url, error.reason, str(error))
+        except Exception as error:  # one page must never end the others
+            return PageFailure(record.url, "unexpected", f"{type(error).__name__}: {error}")
+        return dataclasses.replace(
+            record,
+            simhash=voted.simhash,
+            sketch=voted.sketch,
+            features=voted.features,
+            words=voted.words,
+        )
+
+    def _article(self, record: PageRecord, markdown: str) -> Article:
+        text = markdown if self.plain else plain_text(markdown)
+        for boilerplate in self.left_out:
+            text = boilerplate.remove(text, record.url)
+        return Article(
+            markdown, text, record.title, record.canonical_url, record.language, record.structure
+        )
+
+
+def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rereading:
+    """Return what votes with ``scheme`` over Markdown that a collection of ``source`` keeps.
+
+    Args:
+        source: the name of the scheme that read the pages; what it left out as boilerplate is of
+            no matter, for Markdown keeps that.
+        scheme: the scheme to vote with.
+        approximate: whether the schemes may read pages in different ways.
+
+    Raises:
+        SchemeError: they do, and ``approximate`` is false; or ``source`` is not registered.
+    """
+    reader = read_with(_read_by(source).extract)[0]
+    wanted, left_out = read_with(scheme.extract)
+    if wanted != reader and not approximate:
+        raise SchemeError(
+            f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
+            "Markdown that is kept, so its simhashes of that would not be those of the pages; "
+            "ingest the pages again, or take the difference with approximate=True (--approximate)"
+        )
+    return Rereading(scheme, reader is read_text, left_out)
+
+
+def _read_by(name: str) -> Scheme:
+    try:
+        return get_scheme(name)
+    except SchemeError:
+        below, version = split_name(name)
+        # What a scheme leaves out need not be at hand: its Markdown has it.
+        if version is None:
+            raise
+        return get_scheme(below)

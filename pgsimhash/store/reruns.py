@@ -1,0 +1,140 @@
+"""What a collection would be by another recipe or on other terms, without reading a page again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Unpack
+
+from pgsimhash.policies import Policies
+from pgsimhash.records import Verdict
+from pgsimhash.rereading import rereading
+from pgsimhash.schemes import Scheme
+from pgsimhash.store import refingerprinting, rejudging
+from pgsimhash.store.boilerplates import find_scheme
+from pgsimhash.store.part import Part, rules_of
+from pgsimhash.store.policing import read_policies
+from pgsimhash.store.renaming import rename_collection
+from pgsimhash.store.tasks import Progress, unheard
+from pgsimhash.terms import Options
+
+
+class Reruns(Part):
+    """Going through a collection again; interrupted, the same call goes on where it stopped."""
+
+    def refingerprint(
+        self,
+        into: str,
+        scheme: str | Scheme,
+        *,
+        layout: str | None = None,
+        keep_markdown: bool = True,
+        approximate: bool = False,
+        progress: Progress = unheard,
+        **options: Unpack[Options],
+    ) -> Iterator[Verdict]:
+        """Add every version to the collection ``into`` by another scheme, from kept Markdown.
+
+        Lazy: versions are voted on, decided and stored in batches as the verdicts are consumed,
+        in the order in which they came, each batch in a transaction. What else is known of a
+        version goes along, such as when it was fetched and last seen; so do marks and policies.
+        A version without Markdown fails (``no_markdown``), and one can be too short for the new
+        scheme. Interrupted, the same call goes on where it stopped; called again later, it takes
+        what came since, sightings and marks too. What is stored is not told again.
+        :meth:`rename` then gives the collection the name of this one.
+
+        Args:
+            into: the other collection, created where it is missing, else one that an earlier
+                call made.
+            scheme: the recipe, or the name of one that is registered or saved. It has to read pages as this
+                collection's does, for example ``pgsimhash-blog-words-1`` after the default, or
+                the same scheme without boilerplate.
+            layout: the layout of a collection that is created; by default the database's.
+            keep_markdown: whether a collection that is created keeps the Markdown too.
+            approximate: whether to go on where the scheme reads pages in another way, with
+                simhashes of the text that this collection's made of them.
+            progress: told how many versions are done of how many.
+            options: on what terms; ``distance`` becomes the default of a collection that is
+                created.
+
+        Raises:
+            SchemeError: there is no such scheme, it reads pages in another way, or this
+                collection's is not registered.
+            CollectionError: this collection keeps no Markdown; or ``into`` is this one, has
+                another scheme or layout, or holds pages from elsewhere or on other terms.
+            UnknownLayoutError: there is no such layout.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            MarkError: marks in ``into`` say the contrary of this collection's.
+            PolicyError: a policy asks for a distance that the layout does not answer.
+            StoreError: the database does not answer; the batches before stay.
+        """
+        with self._session.transaction() as connection:
+            wanted = find_scheme(connection, scheme)
+            recipe = rereading(self._collection.scheme, wanted, approximate=approximate)
+            target = refingerprinting.open_target(
+                connection,
+                self._collection,
+                into,
+                recipe,
+                layout=layout,
+                distance=options.get("distance"),
+                keep_markdown=keep_markdown,
+            )
+            rules_of(target, Policies, options)
+            task = refingerprinting.begin(connection, self._collection, target, options)
+        return refingerprinting.refingerprint(
+            self._session, self._collection, task, recipe, options, progress
+        )
+
+    def rejudge(
+        self, *, save: bool = False, progress: Progress = unheard, **options: Unpack[Options]
+    ) -> Iterator[Verdict]:
+        """Give every stored version a verdict anew, as if all came again in the same order.
+
+        Lazy. Each is compared with those before it only, by what is stored of them, and nothing
+        is read or voted on again. Policies hold as they are when this is called, but for
+        ``min_words`` and ``scheme``, which are about pages to come. On the terms on which the
+        pages came the verdicts are those of that time, but for what was forgotten or marked
+        since. A window of the newest pages moves with each batch of 256. Simhashes without a
+        page count as if they had been there first.
+
+        With ``save`` the verdicts replace the stored ones, in a transaction for each batch:
+        reports and what a page was found to duplicate follow them. Interrupted, the same call
+        goes on where it stopped, and one on other terms starts over. Without it, a page marked
+        different from another is kept apart from what the stored verdicts, not the new ones, say
+        to duplicate that one.
+
+        Args:
+            save: whether to store the verdicts.
+            progress: told how many versions are done of how many.
+            options: on what terms; by default the collection's.
+
+        Raises:
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number of pages is below 1.
+            InvalidTimeError: ``max_age`` is none.
+            StoreError: the database does not answer, so that the batches before stay; or someone
+                else began to save verdicts on other terms.
+        """
+        with self._session.transaction() as connection:
+            policies = read_policies(connection, self._collection)
+            rules = rules_of(self._collection, lambda: policies, options)
+            task = rejudging.begin(connection, self._collection, options, rules) if save else None
+        if task is None:
+            return rejudging.rejudge(self._session, self._collection, rules, progress)
+        return rejudging.rejudge_and_save(self._session, task, rules, progress)
+
+    def rename(self, name: str, *, swap: bool = False) -> None:
+        """Give the collection another name; with ``swap`` the one of that name gets the old one.
+
+        Waits for writers to finish their batches. Stores that have it open by the old name can
+        write no more and say so; lookups of theirs go to the collection that has the name now.
+
+        Raises:
+            CollectionError: another collection has the name and ``swap`` is false, or none has
+                and it is true; or the name is empty.
+            StoreError: the database does not answer.
+        """
+        with self._session.transaction() as connection:
+            rename_collection(connection, self._collection.name, name, swap=swap)
+        self._collection = dataclasses.replace(self._collection, name=name)

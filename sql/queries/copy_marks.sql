@@ -1,0 +1,1 @@
+SELECT pgsimhash.copy_marks(%(source)s::text, %(collection)s::text)

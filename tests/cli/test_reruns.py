@@ -1,0 +1,116 @@
+"""``refingerprint``, ``rejudge`` and ``rename-collection``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import connect
+from pgsimhash.cli import summary
+from tests.cli.harness import Run
+
+AGAIN = "refingerprint", "--collection", "kept", "--into", "again"
+WORDS = "--scheme", "pgsimhash-blog-words-1"
+
+
+@pytest.fixture
+def kept(run: Run, folder: Path) -> None:
+    """The four pages in a collection that keeps Markdown."""
+    run("create-collection", "kept", "--keep-markdown")
+    run("ingest", "--collection", "kept", folder)
+
+
+def test_a_collection_of_another_scheme_takes_the_name(run: Run, kept: None) -> None:
+    done = run(*AGAIN, *WORDS, "--summary")
+    assert done.code == 0
+    assert sorted(line["verdict"] for line in done.lines) == ["identical", "new", "new"]
+    assert "pages a second" in done.stderr
+    again = run(*AGAIN, *WORDS)
+    assert (again.code, again.stdout) == (0, "")
+    renamed = run("rename-collection", "again", "kept", "--swap")
+    assert renamed.lines == [{"collection": "kept", "before": "again", "swapped": True}]
+    schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
+    assert schemes["kept"] == "pgsimhash-blog-words-1"
+
+
+def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None) -> None:
+    # A page that came as a simhash has no Markdown.
+    with connect(collection="kept") as store:
+        store.add("https://a.example/", 1)
+    done = run(*AGAIN, *WORDS)
+    assert done.code == 1
+    assert [line["reason"] for line in done.lines if line["verdict"] == "failed"] == ["no_markdown"]
+
+
+def test_ctrl_c_leaves_what_was_printed(
+    run: Run, kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(summary, "print_json", interrupt)
+        stopped = run(*AGAIN, *WORDS)
+    assert stopped.code == 130
+    assert "run again to continue" in stopped.stderr
+    assert run(*AGAIN, *WORDS).code == 0
+    assert len(run("find", "0" * 16, "--collection", "again").lines) == 0
+
+
+def test_boilerplate_learnt_later_is_left_out(run: Run, kept: None, tmp_path: Path) -> None:
+    file = tmp_path / "learnt.json"
+    file.write_text('{"format": "pgsimhash-boilerplate-1", "hosts": {"a.example": ["0f"]}}')
+    done = run(*AGAIN, "--boilerplate", file)
+    assert done.code == 0
+    assert len(done.lines) == 3
+
+
+def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
+    assert run(*AGAIN).code == 2
+    refused = run(*AGAIN, "--scheme", "pgsimhash-fast-1")
+    assert refused.code == 3
+    assert "--approximate" in refused.stderr
+    assert run(*AGAIN, "--scheme", "pgsimhash-text-1", "--approximate").code == 0
+    other = run(*AGAIN, *WORDS)
+    assert other.code == 3
+    assert "--into" in other.stderr
+    taken = run("rename-collection", "kept", "again")
+    assert taken.code == 3
+    assert "--swap" in taken.stderr
+    unknown = run("rename-collection", "nowhere", "here")
+    assert unknown.code == 3
+    assert "does not exist" in unknown.stderr
+
+
+def test_verdicts_on_other_terms_are_shown_and_saved(run: Run) -> None:
+    def duplicates() -> list[int]:
+        return [line["duplicates"] for line in run("status").lines]
+
+    with connect(collection="default") as store:
+        list(store.add_many([("https://a.example/", 0), ("https://b.example/", 7)]))
+    assert duplicates() == [1]
+    strict = run("rejudge", "--distance", "2", "--summary")
+    assert strict.code == 0
+    assert [line["verdict"] for line in strict.lines] == ["new", "new"]
+    assert "pages a second" in strict.stderr
+    assert duplicates() == [1]
+    assert run("rejudge", "--distance", "2", "--save").lines == strict.lines
+    assert duplicates() == [0]
+    by_host = run("rejudge", "--scope", "host")
+    assert [line["verdict"] for line in by_host.lines] == ["new", "new"]
+    assert run("rejudge", "--collection", "nowhere").code == 3
+
+
+def test_ctrl_c_says_whether_anything_was_stored(
+    run: Run, kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(summary, "print_json", interrupt)
+    dry = run("rejudge", "--collection", "kept")
+    assert (dry.code, dry.stderr) == (130, "Stopped. Nothing was stored.\n")
+    saved = run("rejudge", "--collection", "kept", "--save")
+    assert saved.code == 130
+    assert "run again to continue" in saved.stderr
