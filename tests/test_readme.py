@@ -116,7 +116,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
     shown += commands("pgsimhash rejudge")
     shown = [line for line in shown if "VERSION" not in line]
-    assert len(shown) == 28
+    assert len(shown) == 33
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0
