@@ -107,20 +107,20 @@ def without_boilerplate(boilerplate: Boilerplate, scheme: Scheme | str = DEFAULT
     )
 
 
-def reader_of(scheme: Scheme) -> Extraction:
-    """Return what reads pages for a scheme, before anything is left out of their text."""
-    reader = scheme.extract
-    while isinstance(reader, BoilerplateReader):
-        reader = reader.extract
-    return reader
-
-
 def own_text(scheme: Scheme, text: str, url: str | None) -> str:
     """Return the main text of a page without what ``scheme`` leaves out of it."""
-    reader = scheme.extract
-    while isinstance(reader, BoilerplateReader):
-        text, reader = reader.boilerplate.remove(text, url), reader.extract
+    for boilerplate in read_with(scheme.extract)[1]:
+        text = boilerplate.remove(text, url)
     return text
+
+
+def read_with(extract: Extraction) -> tuple[Extraction, tuple[Boilerplate, ...]]:
+    """Return the reader that makes the Markdown, and the boilerplate left out of its text."""
+    left_out: list[Boilerplate] = []
+    while isinstance(extract, BoilerplateReader):
+        left_out.append(extract.boilerplate)
+        extract = extract.extract
+    return extract, tuple(reversed(left_out))
 
 
 def split_name(scheme: str) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from pgsimhash.boilerplate import own_text, reader_of, split_name
+from pgsimhash.boilerplate import own_text, read_with, split_name
 from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
 from pgsimhash.page.plain import plain_text
@@ -83,8 +83,8 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
     Raises:
         SchemeError: they do, and ``approximate`` is false; or ``source`` is not registered.
     """
-    reader = reader_of(_read_by(source))
-    if reader_of(scheme) != reader and not approximate:
+    reader = read_with(_read_by(source).extract)[0]
+    if read_with(scheme.extract)[0] != reader and not approximate:
         raise SchemeError(
             f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
             "Markdown that is kept, so its simhashes of that would not be those of the pages; "

@@ -46,9 +46,9 @@ class Reruns(Part):
         Args:
             into: the other collection, created where it is missing, else one that an earlier
                 call made.
-            scheme: the recipe, or the name of a registered or saved one. It has to read pages as
-                this collection's does, for example ``pgsimhash-blog-words-1`` after the default,
-                or the same scheme without boilerplate.
+            scheme: the recipe, or the name of one that is registered or saved. It has to read
+                pages as this collection's does, for example ``pgsimhash-blog-words-1`` after the
+                default, or the same scheme without boilerplate.
             layout: the layout of a collection that is created; by default the database's.
             keep_markdown: whether a collection that is created keeps the Markdown too.
             approximate: whether to go on where the scheme reads pages in another way, with
@@ -58,7 +58,7 @@ class Reruns(Part):
                 created.
 
         Raises:
-            SchemeError: there is no such scheme; it reads pages in another way, or this
+            SchemeError: there is no such scheme, it reads pages in another way, or this
                 collection's is not registered.
             CollectionError: this collection keeps no Markdown; or ``into`` is this one, has
                 another scheme or layout, or holds pages from elsewhere or on other terms.
