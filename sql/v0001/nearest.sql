@@ -53,7 +53,7 @@ BEGIN
     )
         ON q.query = distinct_queries[m.query_number]
     LEFT JOIN LATERAL (
-        SELECT k.page_id, k.url, k.html_digest, k.sketch_high, k.sketch_low
+        SELECT k.page_id, k.url, k.html_digest
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = c.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
@@ -61,6 +61,12 @@ BEGIN
             AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
             AND (q.since IS NULL OR k.fetched_at >= q.since)
+            AND (
+                m.distance <= trusted_distance
+                OR pgsimhash.sketch_distance(
+                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
+                ) > largest_sketch_distance IS NOT TRUE
+            )
             AND (
                 q.apart IS NULL
                 OR k.url = q.url
@@ -74,19 +80,12 @@ BEGIN
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first
     ) AS p ON true
-    WHERE (
-            p.page_id IS NOT NULL
-            OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.pages AS k
-                WHERE k.collection_id = c.collection_id
-                    AND k.simhash BETWEEN m.simhash AND m.simhash
-            )
-        )
-        AND (
-            m.distance <= trusted_distance
-            OR pgsimhash.sketch_distance(p.sketch_high, p.sketch_low, q.sketch_high, q.sketch_low)
-                > largest_sketch_distance IS NOT TRUE
+    WHERE p.page_id IS NOT NULL
+        OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS k
+            WHERE k.collection_id = c.collection_id
+                AND k.simhash BETWEEN m.simhash AND m.simhash
         )
     ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
 END

@@ -67,3 +67,12 @@ def test_find_takes_the_sketch_that_belongs_to_the_simhash(store: Store, dsn: st
     assert len(store.find(far, 12, sketch=UNLIKE)) == 0
     assert len(store.find(far, 12, sketch=LIKE)) == 1
     assert len(store.find(far, 12)) == 1
+
+
+def test_a_page_that_agrees_counts_behind_one_of_its_simhash_that_does_not(
+    store: Store, dsn: str
+) -> None:
+    write(dsn, page("other", 0, 2**128 - 1), page("same", 0, 0), verify=False)
+    assert write(dsn, page("far", 12, LIKE))[0].duplicate_of == "https://a.example/same"
+    (match,) = store.find(KNOWN ^ ((1 << 11) - 1), 11, sketch=LIKE)[1:]
+    assert match.url == "https://a.example/same"
