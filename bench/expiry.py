@@ -1,6 +1,8 @@
 """Expiry of many pages while writers go on: its time, their waits, and the space.
 
-python bench/expiry.py [--rows N] [--writers N] [--dsn DSN]
+python bench/expiry.py [--rows N] [--writers N] [--policies N] [--dsn DSN]
+
+With --policies, so many hosts have one, and pages expire as these say.
 """
 
 from __future__ import annotations
@@ -39,6 +41,11 @@ INSERT INTO pgsimhash.simhashes (collection_id, simhash)
 SELECT collection_id, simhash FROM pgsimhash.pages ON CONFLICT DO NOTHING
 """
 
+POLICIES = """
+SELECT pgsimhash.set_policy('default', n || '.example', expire_after => interval '90 days')
+FROM generate_series(0, %(policies)s - 1) AS n
+"""
+
 SIZES = """
 SELECT
     pg_size_pretty(pg_table_size('pgsimhash.pages') + pg_table_size('pgsimhash.simhashes')),
@@ -65,8 +72,9 @@ def write(dsn: str, number: int, stop: Event, batches: multiprocessing.Queue[lis
 @click.command()
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--writers", default=2, show_default=True)
+@click.option("--policies", default=0, show_default=True)
 @click.option("--dsn")
-def main(rows: int, writers: int, dsn: str | None) -> None:
+def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
     """Expire ROWS pages beside WRITERS processes that add pages."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
@@ -75,6 +83,7 @@ def main(rows: int, writers: int, dsn: str | None) -> None:
         connection = stack.enter_context(psycopg.connect(dsn, autocommit=True))
         connection.execute(FILL, {"rows": rows})
         connection.execute(SIMHASHES)
+        connection.execute(POLICIES, {"policies": policies})
         connection.execute("VACUUM (ANALYZE)")
 
         def sizes(when: str) -> None:
@@ -89,7 +98,7 @@ def main(rows: int, writers: int, dsn: str | None) -> None:
         for process in working:
             process.start()
         started = time.perf_counter()
-        forgotten = store.expire(timedelta(days=90), reclaim=None)
+        forgotten = store.expire(None if policies else timedelta(days=90), reclaim=None)
         seconds = time.perf_counter() - started
         stop.set()
         taken = np.array([value for _ in working for value in batches.get(timeout=60)]) * 1e3
