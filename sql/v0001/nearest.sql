@@ -80,13 +80,18 @@ BEGIN
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first
     ) AS p ON true
+    LEFT JOIN LATERAL (
+        SELECT true AS found
+        FROM pgsimhash.pages AS k
+        WHERE p.page_id IS NULL
+            AND k.collection_id = c.collection_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+        ORDER BY k.simhash
+        LIMIT 1
+    ) AS other ON true
     WHERE p.page_id IS NOT NULL
         OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
-        AND NOT EXISTS (
-            SELECT FROM pgsimhash.pages AS k
-            WHERE k.collection_id = c.collection_id
-                AND k.simhash BETWEEN m.simhash AND m.simhash
-        )
+        AND other.found IS NULL
     ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
 END
 $$;

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import from_bigint, hamming_distance, to_bigint
+from pgsimhash import connect, from_bigint, hamming_distance, statements, to_bigint
 from pgsimhash.layout import DEFAULT_LAYOUT
 from pgsimhash.urls import host_of
 
@@ -225,3 +225,32 @@ def test_lookups_read_only_the_indexes(dsn: str) -> None:
             lookups = [text for text in plans if "simhashes_" in text]
             assert len(lookups) == 3
             assert all("Index Only Scan using simhashes_" in text for text in lookups)
+
+
+def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:
+    """With statistics of one hot simhash, the planner would rather walk the pages in order."""
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+        store.add("https://a.example/", 0)
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/' || n, 0 FROM pgsimhash.pages, "
+            "generate_series(1, 20000) AS n"
+        )
+        connection.execute("VACUUM (ANALYZE)")
+        parameters = {
+            "collection": "default",
+            "collection_id": 1,
+            "simhash": 0,
+            "distance": 3,
+            "host": None,
+            "since": None,
+            "sketch_high": None,
+            "sketch_low": None,
+            "trusted_distance": 8,
+            "sketch_distance": 30,
+            "limit": None,
+        }
+        plan = str(connection.execute("EXPLAIN " + statements.query("find"), parameters).fetchall())
+        assert plan.count("using pages_simhash_idx") == 2
+        assert "Seq Scan" not in plan
+        assert "pages_pkey" not in plan
