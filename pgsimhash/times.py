@@ -21,13 +21,23 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
     Raises:
         InvalidTimeError: it does not, or it is.
     """
-    if time.utcoffset() is None:
-        raise InvalidTimeError(
-            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
-        )
+    check_zone(time)
     if time > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
         raise InvalidTimeError(
             f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
+        )
+    return time
+
+
+def check_zone(time: datetime) -> datetime:
+    """Return ``time``, if it names its zone.
+
+    Raises:
+        InvalidTimeError: it does not.
+    """
+    if time.utcoffset() is None:
+        raise InvalidTimeError(
+            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
         )
     return time
 

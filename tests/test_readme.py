@@ -107,7 +107,13 @@ def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
     shown = commands("pgsimhash create-collection")
     shown += commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
-    shown += commands("pgsimhash decide", "pgsimhash policy", "pgsimhash expire", "pgsimhash runs")
+    shown += commands(
+        "pgsimhash should-fetch",
+        "pgsimhash decide",
+        "pgsimhash policy",
+        "pgsimhash expire",
+        "pgsimhash runs",
+    )
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash relayout", "pgsimhash evaluate")
@@ -116,7 +122,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
     shown += commands("pgsimhash rejudge")
     shown = [line for line in shown if "VERSION" not in line]
-    assert len(shown) == 33
+    assert len(shown) == 34
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0

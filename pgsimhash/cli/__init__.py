@@ -14,6 +14,7 @@ from pgsimhash.cli.decide import decide
 from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.explain import explain_pages
+from pgsimhash.cli.fetch import should_fetch
 from pgsimhash.cli.forget import delete, expire, runs, undo
 from pgsimhash.cli.groups import clusters, pairs
 from pgsimhash.cli.ingest import ingest
@@ -61,6 +62,7 @@ def main() -> None:
 
 for command in (
     ingest,
+    should_fetch,
     decide,
     find,
     find_many,

@@ -65,6 +65,20 @@ class RecrawlHint:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class FetchAdvice:
+    """Whether to fetch a page: it is not known, and has no ``hint``, or it is due."""
+
+    url: str
+    fetch: bool
+    hint: RecrawlHint | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        hint = {} if self.hint is None else {"recrawl": self.hint.as_json()}
+        return {"url": self.url, "fetch": self.fetch, **hint}
+
+
 def recrawl_hint(
     versions: Sequence[Version],
     seen_at: datetime | None = None,

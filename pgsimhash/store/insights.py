@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pgsimhash.bits import check_distance
 from pgsimhash.boilerplate import own_text
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
+from pgsimhash.errors import UnknownPageError
 from pgsimhash.insight.drift import Version
 from pgsimhash.insight.explanation import TOP, Explanation, explain
+from pgsimhash.insight.recrawl import FetchAdvice, recrawl_hint
 from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.insight.sides import Side
 from pgsimhash.layout import DISTANCE_MAX, get_layout
@@ -17,6 +20,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import histories
 from pgsimhash.store.part import Part
 from pgsimhash.store.reporting import read_report
+from pgsimhash.times import check_zone
 
 
 class Insights(Part):
@@ -73,6 +77,35 @@ class Insights(Part):
         """
         with self._session.read() as connection:
             return histories.versions(connection, self._collection, url, markdown=markdown)
+
+    def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
+        """Return whether to fetch a page: it is not known, or due again by its re-crawl hint.
+
+        Raises:
+            As for :meth:`advise_fetch`.
+        """
+        return self.advise_fetch(url, now=now).fetch
+
+    def advise_fetch(self, url: str, *, now: datetime | None = None) -> FetchAdvice:
+        """Return whether to fetch a page, with the hint that says so where it is known.
+
+        The hint is that of :func:`pgsimhash.recrawl_hint`, by when the page changed and when it
+        was last met unchanged.
+
+        Args:
+            url: the page.
+            now: the time to decide for, with a time zone; by default the present.
+
+        Raises:
+            InvalidTimeError: ``now`` names no zone.
+            StoreError: the database does not answer.
+        """
+        moment = datetime.now(UTC) if now is None else check_zone(now)
+        try:
+            hint = recrawl_hint(self.versions(url, markdown=False))
+        except UnknownPageError:
+            return FetchAdvice(url, True, None)
+        return FetchAdvice(url, hint.due_at <= moment, hint)
 
     def report(
         self,

@@ -7,7 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsimhash import InvalidDistanceError, Store, UnknownPageError, connect, recrawl_hint
+from pgsimhash import (
+    InvalidDistanceError,
+    InvalidTimeError,
+    Store,
+    UnknownPageError,
+    connect,
+    recrawl_hint,
+)
 from pgsimhash.insight.sides import Side, read_side
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
@@ -128,3 +135,18 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
     keeping.ingest(again, page("tide-pools"))
     (history,) = keeping.report().histories
     assert history.versions[0].seen_at == begin + 60 * day
+
+
+def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None:
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    store.add(url("x"), 0, fetched_at=begin)
+    assert store.should_fetch(url("unknown"))
+    assert not store.should_fetch(url("x"), now=begin + 29 * day)
+    assert store.should_fetch(url("x"), now=begin + 30 * day)
+    store.add(url("x"), 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
+    assert not store.should_fetch(url("x"), now=begin + 70 * day)
+    advice = store.advise_fetch(url("x"))
+    assert advice.hint is not None
+    assert advice.hint.due_at == begin + 72 * day
+    with pytest.raises(InvalidTimeError, match="names no zone"):
+        store.should_fetch(url("x"), now=datetime(2026, 1, 1))

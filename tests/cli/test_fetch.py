@@ -1,0 +1,25 @@
+"""pgsimhash should-fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.harness import Run
+
+
+def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    known, unknown = (folder / "wells.html").as_uri(), "https://nowhere.example/"
+    done = run("should-fetch", known, "-", stdin=f"{unknown}\n\n{known}\n")
+    assert done.code == 0
+    assert [line["url"] for line in done.lines] == [known, unknown, known]
+    assert [line["fetch"] for line in done.lines] == [False, True, False]
+    assert done.lines[0]["recrawl"] == run("drift", known).lines[-1]["recrawl"]
+    assert "recrawl" not in done.lines[1]
+
+
+def test_it_exits_with_1_if_none_is(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
+    assert run("should-fetch").code == 2
+    assert run("should-fetch", "https://a.example/", "--collection", "none").code == 3
