@@ -154,9 +154,13 @@ def open_branch(
     It has the layout of ``collection``, whose policies hold for it.
 
     Raises:
-        CollectionError: the name it would have is taken.
+        CollectionError: the name it would have is taken, or ``collection`` was renamed since it
+            was opened.
         SchemeError: there is no such scheme in this process or the database.
     """
+    if scheme == collection.scheme:
+        return collection
+    check_names(connection, [collection])
     found = find_branch(connection, collection, scheme)
     if found is not None:
         return found
@@ -200,15 +204,22 @@ def lock_collections(
     check_names(connection, collections)
 
 
+def present_rows(
+    connection: psycopg.Connection[Any], collections: Sequence[Collection]
+) -> list[Collection]:
+    """Return what the rows of collections say at this moment, by their numbers."""
+    scope = {"collection_ids": [collection.collection_id for collection in collections]}
+    with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        return cursor.execute(query("present_collections"), scope).fetchall()
+
+
 def check_names(connection: psycopg.Connection[Any], collections: Sequence[Collection]) -> None:
     """Check that the collections have the names that simhashes are written by.
 
     Raises:
         CollectionError: one was renamed since it was opened: its name may be another one's now.
     """
-    scope = {"collection_ids": [collection.collection_id for collection in collections]}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        names: dict[int, str] = dict(cursor.execute(query("names_of"), scope).fetchall())
+    names = {row.collection_id: row.name for row in present_rows(connection, collections)}
     for collection in collections:
         name = names.get(collection.collection_id)
         if name != collection.name:

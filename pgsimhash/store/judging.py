@@ -38,7 +38,6 @@ class Reach:
         return {
             "collection_id": self.collection.collection_id,
             "collection_ids": [one.collection_id for one in compared],
-            "collections": [one.name for one in compared],
         }
 
 

@@ -128,7 +128,7 @@ class Reruns(Part):
         """Give the collection another name; with ``swap`` the one of that name gets the old one.
 
         Waits for writers to finish their batches. Stores that have it open by the old name can
-        write no more and say so; lookups of theirs go to the collection that has the name now.
+        write no more and say so; their lookups go on.
 
         Raises:
             CollectionError: another collection has the name and ``swap`` is false, or none has

@@ -58,13 +58,14 @@ $$;
 CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
     FOR EACH ROW EXECUTE FUNCTION pgsimhash.policy_checked();
 
--- Writers that remember policies see by the number that there are others now.
+-- Writers that remember policies see by the number that there are others now. It comes from a
+-- sequence, because numbers that were rolled back must not come again.
 CREATE FUNCTION pgsimhash.policies_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     UPDATE pgsimhash.collections AS c
-    SET policies_version = policies_version + 1
+    SET policies_version = nextval(pg_get_serial_sequence('pgsimhash.policies', 'policy_id'))
     WHERE c.collection_id IN (OLD.collection_id, NEW.collection_id);
     RETURN NULL;
 END

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
 import numpy as np
 import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Settings, Store, connect
 from tests.store.test_refingerprinting import content
+from tests.store.test_store import ARTICLE, page
 
 A, B = "https://a.example/", "https://b.example/"
 
@@ -71,3 +76,134 @@ def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
     assert store.collection == "default"
     with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) -> None:
+    store.add(A, 1)
+    with connect(dsn, collection="other") as other:
+        other.add(B, 3)
+        other.rename("third")
+        with connect(dsn, create=False) as renamer:
+            renamer.rename("third" if swap else "fourth", swap=swap)
+        assert [(match.simhash, match.url) for match in other.find(1)] == [(3, B)]
+    assert [(match.simhash, match.url) for match in store.find(1)] == [(1, A)]
+    assert store.find_many(np.array([1], dtype=np.uint64)).simhashes.tolist() == [1]
+    assert store.simhashes().tolist() == [1]
+    assert store.exists(1, distance=0)
+    assert not store.exists(3, distance=0)
+    assert store.report().status.collection == ("third" if swap else "fourth")
+    assert [verdict.url for verdict in store.rejudge()] == [A]
+
+
+CHANGES: list[Callable[[Store], object]] = [
+    lambda store: store.delete(A),
+    lambda store: store.delete_host("a.example"),
+    lambda store: store.undo(),
+    lambda store: store.expire(timedelta(microseconds=1)),
+    lambda store: store.mark(A, B, same=True),
+    lambda store: store.unmark(A, B),
+    lambda store: store.set_policy("*", Settings(distance=3)),
+    lambda store: store.remove_policy("*"),
+    lambda store: store.relayout("32+32", distance=3),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("swap", [False, True])
+def test_who_has_it_open_by_the_old_name_changes_nothing(
+    dsn: str, store: Store, change: Callable[[Store], object], swap: bool
+) -> None:
+    store.add(A, 1)
+    with connect(dsn, collection="other") as other:
+        other.add(A, 1)
+        other.add(B, 1)
+        if not swap:
+            other.rename("third")
+        with connect(dsn, create=False) as renamer:
+            renamer.rename("other", swap=swap)
+        before = content(dsn, "other"), content(dsn, "default")
+        with pytest.raises(pgsimhash.CollectionError):
+            change(store)
+        assert (content(dsn, "other"), content(dsn, "default")) == before
+        assert other.marks() == []
+        assert other.policies() == []
+        assert {status.layout for status in store.status()} == {"22+21+21"}
+
+
+def test_collections_of_policies_are_called_after_the_one_that_opened_them(
+    dsn: str, store: Store
+) -> None:
+    url, html, scheme = "https://text.example/1", page(*ARTICLE), "pgsimhash-text-1"
+    with connect(dsn, collection="other") as other:
+        for one in (store, other):
+            one.set_policy("text.example", Settings(scheme=scheme))
+            one.ingest(url, html)
+        before = names(dsn)
+        other.rename("default", swap=True)
+        after = names(dsn)
+        assert after[f"default:{scheme}"] == before[f"other:{scheme}"]
+        assert after[f"other:{scheme}"] == before[f"default:{scheme}"]
+        assert other.ingest(url, html).reason == "unchanged"
+        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'other'"):
+            store.ingest(url, html)
+        with pytest.raises(pgsimhash.CollectionError, match="exists already"):
+            other.rename("other")
+        other.rename("third")
+        assert f"third:{scheme}" in names(dsn)
+        assert other.ingest(url, html).reason == "unchanged"
+
+
+def waits_for_a_lock(dsn: str) -> None:
+    """Return when some session of the database does."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+        while connection.execute(waiting).fetchone() == (0,):
+            pass
+
+
+def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str, store: Store) -> None:
+    errors: list[Exception] = []
+
+    def rename() -> None:
+        try:
+            store.rename("second")
+        except pgsimhash.CollectionError as error:
+            errors.append(error)
+
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
+        late = threading.Thread(target=rename)
+        late.start()
+        waits_for_a_lock(dsn)
+        connection.commit()
+        late.join()
+    assert '"default" does not exist' in str(errors[0])
+    assert list(names(dsn)) == ["first"]
+
+
+def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
+    errors: list[Exception] = []
+    with connect(dsn, collection="kept", keep_markdown=True) as kept:
+        kept.ingest(A, page(*ARTICLE))
+        connect(dsn, collection="new", scheme="pgsimhash-blog-words-1").close()
+
+        def refingerprint() -> None:
+            try:
+                kept.refingerprint("new", "pgsimhash-blog-words-1")
+            except pgsimhash.CollectionError as error:
+                errors.append(error)
+
+        with psycopg.connect(dsn) as connection:
+            # The lock of whoever writes or renames; the rename itself comes below.
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
+                "FROM pgsimhash.collections WHERE name = 'new'"
+            )
+            late = threading.Thread(target=refingerprint)
+            late.start()
+            waits_for_a_lock(dsn)
+            connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
+            connection.commit()
+            late.join()
+    assert "was renamed to 'newer'" in str(errors[0])
