@@ -19,7 +19,7 @@ from pgsimhash.store.batches import (
     write_in_batches,
 )
 from pgsimhash.store.boilerplates import find_scheme
-from pgsimhash.store.collection import find_branch, open_branch
+from pgsimhash.store.branches import find_branch, open_branch
 from pgsimhash.store.policing import Policing, StalePoliciesError
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.writer import judge_batch, write_batch

@@ -22,9 +22,9 @@ from pgsimhash.store.collection import (
     lock_collections,
     open_collection,
 )
-from pgsimhash.store.judging import Reach, newest_pages
 from pgsimhash.store.part import rules_of
 from pgsimhash.store.policing import StalePoliciesError, read_policies
+from pgsimhash.store.reach import Reach, newest_pages
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records

@@ -11,7 +11,7 @@ from pgsimhash.errors import UnknownRunError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import forgetting
-from pgsimhash.store.collection import branches
+from pgsimhash.store.branches import branches
 from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.store.part import Part
 from pgsimhash.times import check_age
