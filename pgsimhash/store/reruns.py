@@ -132,9 +132,9 @@ class Reruns(Part):
 
         Raises:
             CollectionError: another collection has the name and ``swap`` is false, or none has
-                and it is true; or the name is empty.
+                and it is true; or the name is empty, or this one was renamed since it was opened.
             StoreError: the database does not answer.
         """
-        with self._session.transaction() as connection:
+        with self._change() as connection:
             rename_collection(connection, self._collection.name, name, swap=swap)
         self._collection = dataclasses.replace(self._collection, name=name)

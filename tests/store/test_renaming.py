@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect
+from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
 from tests.store.test_store import ARTICLE, page
 
@@ -106,6 +107,7 @@ CHANGES: list[Callable[[Store], object]] = [
     lambda store: store.set_policy("*", Settings(distance=3)),
     lambda store: store.remove_policy("*"),
     lambda store: store.relayout("32+32", distance=3),
+    lambda store: store.rename("fifth"),
 ]
 
 
@@ -154,56 +156,31 @@ def test_collections_of_policies_are_called_after_the_one_that_opened_them(
         assert other.ingest(url, html).reason == "unchanged"
 
 
-def waits_for_a_lock(dsn: str) -> None:
-    """Return when some session of the database does."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
-        while connection.execute(waiting).fetchone() == (0,):
-            pass
-
-
 def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str, store: Store) -> None:
-    errors: list[Exception] = []
-
-    def rename() -> None:
-        try:
-            store.rename("second")
-        except pgsimhash.CollectionError as error:
-            errors.append(error)
-
-    with psycopg.connect(dsn) as connection:
-        connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
-        late = threading.Thread(target=rename)
-        late.start()
-        waits_for_a_lock(dsn)
-        connection.commit()
-        late.join()
-    assert '"default" does not exist' in str(errors[0])
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(dsn) as connection:
+            connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
+            late = pool.submit(store.rename, "second")
+            wait_for_a_lock(dsn)
+            connection.commit()
+        with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
+            late.result(timeout=60)
     assert list(names(dsn)) == ["first"]
 
 
 def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
-    errors: list[Exception] = []
-    with connect(dsn, collection="kept", keep_markdown=True) as kept:
-        kept.ingest(A, page(*ARTICLE))
-        connect(dsn, collection="new", scheme="pgsimhash-blog-words-1").close()
-
-        def refingerprint() -> None:
-            try:
-                kept.refingerprint("new", "pgsimhash-blog-words-1")
-            except pgsimhash.CollectionError as error:
-                errors.append(error)
-
+    scheme = "pgsimhash-blog-words-1"
+    connect(dsn, collection="new", scheme=scheme).close()
+    with ThreadPoolExecutor(1) as pool, connect(dsn, collection="a", keep_markdown=True) as store:
         with psycopg.connect(dsn) as connection:
-            # The lock of whoever writes or renames; the rename itself comes below.
+            # A rename has the lock of writers before it waits for rows that refer to what it names.
             connection.execute(
                 "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
                 "FROM pgsimhash.collections WHERE name = 'new'"
             )
-            late = threading.Thread(target=refingerprint)
-            late.start()
-            waits_for_a_lock(dsn)
+            late = pool.submit(store.refingerprint, "new", scheme)
+            wait_for_a_lock(dsn)
             connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
             connection.commit()
-            late.join()
-    assert "was renamed to 'newer'" in str(errors[0])
+        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'newer'"):
+            late.result(timeout=60)
