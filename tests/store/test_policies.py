@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg import sql
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect
@@ -315,6 +316,17 @@ class TestRefusals:
         with pytest.raises(pgsimhash.InvalidTimeError):
             store.set_policy("*", Settings(expire_after=timedelta(0)))
         assert store.policies() == []
+
+    @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
+    @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
+    def test_an_age_that_no_writer_could_go_by(self, dsn: str, setting: str, age: str) -> None:
+        connect(dsn).close()
+        statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
+        with (
+            psycopg.connect(dsn) as connection,
+            pytest.raises(psycopg.errors.CheckViolation, match=f"policies_{setting}_fits"),
+        ):
+            connection.execute(statement.format(sql.Identifier(setting)), [age])
 
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
