@@ -19,6 +19,7 @@ import numpy as np
 import psycopg
 
 from pgsimhash import connect
+from pgsimhash.store.forgetting import reclaim
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -113,7 +114,7 @@ def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
         )
         for how in ("vacuum", "rebuild"):
             started = time.perf_counter()
-            store._reclaim(how, 1)
+            reclaim(store._session.connection, [store._collection], rebuild=how == "rebuild")
             sizes(f"{how}, {time.perf_counter() - started:.1f} s")
 
 

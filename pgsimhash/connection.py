@@ -12,7 +12,7 @@ from psycopg import conninfo
 from psycopg.rows import scalar_row
 
 from pgsimhash import server
-from pgsimhash.errors import NoServerError, SchemaError, StoreError
+from pgsimhash.errors import CollectionError, NoServerError, SchemaError, StoreError
 from pgsimhash.statements import query
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -99,6 +99,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
     Raises:
         NoServerError: the connection was lost.
+        CollectionError: a collection is there no more by the name it had.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
             read-only, or the user may not do this.
     """
@@ -118,6 +119,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
             "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables"
         ) from error
+    except psycopg.errors.UndefinedObject as error:
+        raise CollectionError(server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise StoreError(
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "

@@ -81,6 +81,17 @@ def _embedded(stack: ExitStack) -> str:
     return dsn
 
 
+def wait_for_a_lock(dsn: str) -> None:
+    """Return when some session waits for another one."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for _ in range(600):
+            waiting = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if waiting.fetchone() != (0,):
+                return
+            connection.execute("SELECT pg_sleep(0.1)")
+    pytest.fail("nobody waits")
+
+
 @pytest.fixture(autouse=True)
 def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Schemes that a test registers are forgotten after it."""

@@ -73,6 +73,30 @@ def test_the_first_python_finds_the_copy(dsn: str, clone: Path) -> None:
     assert second.split()[3] == first.split()[0]
 
 
+@pytest.mark.parametrize(
+    ("part", "printed"),
+    [
+        ("store.should_store(", ["worth keeping", "new first_seen", "same_bytes"]),
+        ("store.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
+        ("store.save_boilerplate(", [r"\S+\+[0-9a-f]{8} Tides .*", "True"]),
+    ],
+)
+def test_what_the_python_prints(part: str, printed: list[str], dsn: str, clone: Path) -> None:
+    (code,) = [block for block in blocks("python") if part in block and "undo" not in block]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=clone,
+        env=environment(dsn),
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(printed)
+    for line, pattern in zip(lines, printed, strict=True):
+        assert re.fullmatch(pattern, line)
+
+
 def test_sql(dsn: str) -> None:
     with connect(dsn) as store:
         for _ in store.ingest_many(read_pages([ROOT / "examples" / "pages"])):

@@ -16,6 +16,7 @@ from pgsimhash.errors import (
     ScriptPageError,
     TooShortError,
 )
+from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.times import check_time
@@ -85,7 +86,8 @@ def verdicts_of(
 ) -> Iterator[Verdict]:
     """Hand the records of one batch to ``write`` and yield a verdict for each item, in order."""
     batch = list(batch)
-    verdicts = iter(write([item for item in batch if isinstance(item, PageRecord)]))
+    records = [item for item in batch if isinstance(item, PageRecord)]
+    verdicts = iter(write(records) if records else ())
     for item in batch:
         yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)
 
@@ -98,6 +100,16 @@ def with_checked_time(item: PageRecord | PageFailure) -> PageRecord | PageFailur
         except InvalidTimeError as error:
             return PageFailure(item.url, error.reason, str(error))
     return item
+
+
+def with_enough_words(item: PageRecord | PageFailure, rules: Rules) -> PageRecord | PageFailure:
+    """Return ``item``, or the failure that a policy makes of a page with too few words."""
+    if isinstance(item, PageFailure) or item.words is None:
+        return item
+    least = rules.terms_for(item.url).min_words
+    if item.words >= least:
+        return item
+    return PageFailure(item.url, "policy", f"it has {item.words} words, and {least} are asked for")
 
 
 def _failed(failure: PageFailure) -> Verdict:

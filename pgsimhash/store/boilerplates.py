@@ -134,8 +134,8 @@ def delete(connection: psycopg.Connection[Any], version: str) -> None:
     """Delete one version.
 
     Raises:
-        BoilerplateError: there is none of that version, or collections use it, which the
-            message names.
+        BoilerplateError: there is none of that version, or collections or policies use it,
+            which the message names.
     """
     try:
         gone = connection.execute(query("delete_boilerplate"), {"version": version}).rowcount

@@ -14,7 +14,7 @@ from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import LAYOUTS, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
-from pgsimhash.store.boilerplates import find_scheme, save_scheme
+from pgsimhash.store.boilerplates import save_scheme
 from pgsimhash.store.layouts import default_layout, deploy_layout
 
 
@@ -129,55 +129,6 @@ def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> lis
         return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
 
 
-def branches(connection: psycopg.Connection[Any], collection: Collection) -> list[Collection]:
-    """Return the collections that policies opened beside one, for other schemes."""
-    with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        scope = {"collection_id": collection.collection_id}
-        return cursor.execute(query("branches"), scope).fetchall()
-
-
-def find_branch(
-    connection: psycopg.Connection[Any], collection: Collection, scheme: str
-) -> Collection | None:
-    """Return where pages of a scheme belong: ``collection``, or the one beside it, if there is."""
-    if scheme == collection.scheme:
-        return collection
-    found = (one for one in branches(connection, collection) if one.scheme == scheme)
-    return next(found, None)
-
-
-def open_branch(
-    connection: psycopg.Connection[Any], collection: Collection, scheme: str
-) -> Collection:
-    """Return where pages of a scheme belong, created where it is missing.
-
-    It has the layout of ``collection``, whose policies hold for it.
-
-    Raises:
-        CollectionError: the name it would have is taken.
-        SchemeError: there is no such scheme in this process or the database.
-    """
-    found = find_branch(connection, collection, scheme)
-    if found is not None:
-        return found
-    name = f"{collection.name}:{scheme}"
-    made = create_collection(
-        connection,
-        name,
-        scheme=find_scheme(connection, scheme),
-        layout=collection.layout,
-        distance=collection.default_distance,
-        keep_markdown=collection.keep_markdown,
-        policies_of=collection.collection_id,
-    )
-    if made.policies_of != collection.collection_id:
-        raise CollectionError(
-            f"policies need a collection {name!r}, and there is another one of that name; give "
-            f"that a new one: pgsimhash rename-collection {name} NAME"
-        )
-    return made
-
-
 def lock_collections(
     connection: psycopg.Connection[Any], collections: Sequence[Collection]
 ) -> None:
@@ -200,15 +151,22 @@ def lock_collections(
     check_names(connection, collections)
 
 
+def present_rows(
+    connection: psycopg.Connection[Any], collections: Sequence[Collection]
+) -> list[Collection]:
+    """Return what the rows of collections say at this moment, by their numbers."""
+    scope = {"collection_ids": [collection.collection_id for collection in collections]}
+    with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        return cursor.execute(query("present_collections"), scope).fetchall()
+
+
 def check_names(connection: psycopg.Connection[Any], collections: Sequence[Collection]) -> None:
     """Check that the collections have the names that simhashes are written by.
 
     Raises:
         CollectionError: one was renamed since it was opened: its name may be another one's now.
     """
-    scope = {"collection_ids": [collection.collection_id for collection in collections]}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        names: dict[int, str] = dict(cursor.execute(query("names_of"), scope).fetchall())
+    names = {row.collection_id: row.name for row in present_rows(connection, collections)}
     for collection in collections:
         name = names.get(collection.collection_id)
         if name != collection.name:

@@ -15,7 +15,7 @@ from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
 from pgsimhash.tables import SCHEMA
 
@@ -36,6 +36,7 @@ def expire(
 
     Raises:
         PolicyError: no age is given, and no policy gives one.
+        CollectionError: a collection was renamed since it was opened.
     """
     forgotten = 0
     for collection in collections:
@@ -62,7 +63,9 @@ def _expire_batch(
             session.transaction() as connection,
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
-            return cursor.execute(query("expire_batch"), parameters).fetchone() or (None, 0)
+            done = cursor.execute(query("expire_batch"), parameters).fetchone()
+            check_names(connection, [collection])
+            return done or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
         raise PolicyError(server_words(error)) from error
 
@@ -74,7 +77,11 @@ def forget(
     parameters: dict[str, Any],
     progress: Forgotten,
 ) -> int:
-    """Delete the pages that ``sql/queries/<statement>.sql`` finds, batch by batch."""
+    """Delete the pages that ``sql/queries/<statement>.sql`` finds, batch by batch.
+
+    Raises:
+        CollectionError: the collection was renamed since it was opened.
+    """
     scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
     forgotten, after_page = 0, 0
     while True:
@@ -88,11 +95,15 @@ def forget(
                 return forgotten
             doomed = {"collection": collection.name, "page_ids": page_ids}
             forgotten += cursor.execute(query("forget_pages"), doomed).fetchone() or 0
+            # Only now: under the lock that was just taken nobody renames it.
+            check_names(connection, [collection])
         after_page = page_ids[-1]
         progress(forgotten)
 
 
-def reclaim(connection: psycopg.Connection[Any], collection: Collection, *, rebuild: bool) -> None:
+def reclaim(
+    connection: psycopg.Connection[Any], collections: Sequence[Collection], *, rebuild: bool
+) -> None:
     """Let new rows use the space of deleted ones, and with ``rebuild`` shrink the indexes.
 
     Raises:
@@ -103,7 +114,8 @@ def reclaim(connection: psycopg.Connection[Any], collection: Collection, *, rebu
             "space is reclaimed outside of transactions; use a connection with autocommit=True "
             "that is in none, or leave it to autovacuum with reclaim=None"
         )
-    for name in ("pages", "sightings", get_layout(collection.layout).table):
+    simhashes = (get_layout(collection.layout).table for collection in collections)
+    for name in dict.fromkeys(["pages", "sightings", *simhashes]):
         table = sql.Identifier(SCHEMA, name)
         connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(table))
         if rebuild:

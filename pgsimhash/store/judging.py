@@ -1,45 +1,27 @@
-"""What the store knows about a batch before it is decided: matches, versions, arrivals."""
+"""What the store knows about a batch before it is decided: matches, versions and marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.bits import check_distance, from_bigint, to_bigint
-from pgsimhash.layout import get_layout
+from pgsimhash.bits import from_bigint, to_bigint
 from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, from_halves, to_bigints
+from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, sibling_collections
-from pgsimhash.store.decisions import ArrivedPage, Known, KnownVersion, Look, look_for
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.decisions import Known, KnownVersion, Look, look_for
+from pgsimhash.store.reach import Reach
 from pgsimhash.store.verdicts import KnownMatch
 from pgsimhash.terms import Terms
 
 ALL_PAGES: Final = 2**63 - 1
 """Above the ids of all pages: what counts are the pages before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The collections that a batch is compared with, and the one that it goes into."""
-
-    collection: Collection
-    compared: tuple[Collection, ...]
-
-    def scope(self, *, everywhere: bool = True) -> dict[str, Any]:
-        """Return the parameters of statements over these collections, or over the own one."""
-        compared = self.compared if everywhere else (self.collection,)
-        return {
-            "collection_id": self.collection.collection_id,
-            "collection_ids": [one.collection_id for one in compared],
-            "collections": [one.name for one in compared],
-        }
 
 
 class Question(NamedTuple):
@@ -48,58 +30,6 @@ class Question(NamedTuple):
     distance: int
     everywhere: bool
     newest: int | None
-
-
-def reach_of(
-    connection: psycopg.Connection[Any], collection: Collection, terms: Sequence[Terms]
-) -> Reach:
-    """Return what the terms of a batch compare with.
-
-    Raises:
-        InvalidDistanceError: one of the collections has a layout that does not answer the
-            distance.
-    """
-    distances = [one.distance for one in terms if one.scope == "global"]
-    if not distances:
-        return Reach(collection, (collection,))
-    compared = sibling_collections(connection, collection.scheme)
-    for one in compared:
-        check_distance(max(distances), get_layout(one.layout).distances[-1])
-    return Reach(collection, tuple(compared))
-
-
-def newest_pages(connection: psycopg.Connection[Any], reach: Reach) -> list[int]:
-    """Return the newest page of each collection compared with."""
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("newest_pages"), reach.scope()).fetchall()
-
-
-def arrived_since(
-    connection: psycopg.Connection[Any], reach: Reach, newest: Sequence[int]
-) -> list[ArrivedPage]:
-    """Return the pages stored after the ones that were the newest."""
-    arrived: list[ArrivedPage] = []
-    # One statement each: only for a constant does the planner know that few pages are newer.
-    for one, newest_page in zip(reach.compared, newest, strict=True):
-        arrived += _arrived(connection, reach, one, newest_page)
-    return sorted(arrived, key=lambda page: page.page_id)
-
-
-def _arrived(
-    connection: psycopg.Connection[Any], reach: Reach, compared: Collection, newest_page: int
-) -> list[ArrivedPage]:
-    parameters = {
-        "collection_id": reach.collection.collection_id,
-        "compared_id": compared.collection_id,
-        "newest_page": newest_page,
-    }
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
-    return [
-        ArrivedPage(page_id, url, from_bigint(simhash), from_halves(*halves), *others)
-        for page_id, url, simhash, high, low, *others in rows
-        for halves in [(high, low)]
-    ]
 
 
 def ask(

@@ -122,7 +122,7 @@ class Learning(Part):
         """Delete one from the database.
 
         Raises:
-            BoilerplateError: there is none of that version, or a collection uses it.
+            BoilerplateError: there is none of that version, or a collection or a policy uses it.
             StoreError: the database does not answer.
         """
         with self._session.transaction() as connection:

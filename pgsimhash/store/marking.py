@@ -26,11 +26,12 @@ class Marking(Part):
         Raises:
             UnknownPageError: one of the URLs is not known.
             MarkError: the URLs are one, or other marks say the contrary.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         parameters = {"collection": self._collection.name, "a": a, "b": b, "same": same}
         try:
-            with self._session.transaction() as connection:
+            with self._change() as connection:
                 connection.execute(query("mark"), parameters)
         except psycopg.errors.NoDataFound as error:
             raise UnknownPageError(server_words(error)) from error
@@ -44,11 +45,12 @@ class Marking(Part):
         """Take back what was said about two URLs; return whether anything was.
 
         Raises:
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         parameters = {"collection": self._collection.name, "a": a, "b": b}
         with (
-            self._session.transaction() as connection,
+            self._change() as connection,
             connection.cursor(row_factory=scalar_row) as cursor,
         ):
             return bool(cursor.execute(query("unmark"), parameters).fetchone())

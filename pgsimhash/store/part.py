@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
 
 from pgsimhash.bits import check_distance
 from pgsimhash.layout import get_layout
 from pgsimhash.policies import Policies, Rules
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
 from pgsimhash.terms import Options
 
@@ -18,6 +22,17 @@ class Part:
     _session: Session
     _collection: Collection
     _policies: Policies
+
+    @contextmanager
+    def _change(self) -> Iterator[psycopg.Connection[Any]]:
+        """Run a block that writes to the collection by its name, in a transaction.
+
+        Raises:
+            CollectionError: it was renamed since it was opened.
+        """
+        with self._session.transaction() as connection:
+            check_names(connection, [self._collection])
+            yield connection
 
     def _distance(self, distance: int | None) -> int:
         return _checked(self._collection, distance)

@@ -46,6 +46,7 @@ class Policing(Part):
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: an age is none.
             SchemeError: there is no such scheme in this process or the database.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         with self._session.transaction() as connection:
@@ -59,7 +60,7 @@ class Policing(Part):
         }
         try:
             with (
-                self._session.transaction() as connection,
+                self._change() as connection,
                 connection.cursor(row_factory=class_row(Policy)) as cursor,
             ):
                 (made,) = cursor.execute(query("set_policy"), parameters)
@@ -73,12 +74,13 @@ class Policing(Part):
 
         Raises:
             PolicyError: the pattern is none.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         parameters = {"collection": self._collection.name, "pattern": pattern}
         try:
             with (
-                self._session.transaction() as connection,
+                self._change() as connection,
                 connection.cursor(row_factory=scalar_row) as cursor,
             ):
                 removed = cursor.execute(query("remove_policy"), parameters).fetchone()

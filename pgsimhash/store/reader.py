@@ -16,7 +16,7 @@ from pgsimhash.errors import StoreError
 from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, find_collection
+from pgsimhash.store.collection import Collection, present_rows
 
 _BATCH: Final = 10_000
 """How many simhashes are looked up in one statement: it bounds what the server holds."""
@@ -107,14 +107,15 @@ def simhash_slices(
     Raises:
         StoreError: the collection changed its layout meanwhile.
     """
-    before = find_collection(connection, collection.name)
+    scope = {"collection_id": collection.collection_id}
+    before = present_rows(connection, [collection])
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         for number in range(_SLICES):
-            parameters = {"collection": collection.name, "number": number, "slices": _SLICES}
+            parameters = {**scope, "number": number, "slices": _SLICES}
             found = cursor.execute(query("simhash_slice"), parameters).fetchone()
             yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
-    after = find_collection(connection, collection.name)
-    if before is None or after is None or before.layout != after.layout:
+    after = present_rows(connection, [collection])
+    if [row.layout for row in before] != [row.layout for row in after]:
         raise StoreError(
             f"collection {collection.name!r} changed its layout while it was read; try again"
         )
@@ -146,6 +147,5 @@ def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -
 def _lookup(collection: Collection, distance: int) -> dict[str, Any]:
     return {
         "collection_id": collection.collection_id,
-        "collection": collection.name,
         "distance": distance,
     }

@@ -10,26 +10,26 @@ from psycopg.rows import tuple_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import CollectionError, MarkError, PolicyError
-from pgsimhash.policies import Rules
-from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.rereading import Rereading
 from pgsimhash.statements import query
-from pgsimhash.store.batches import BATCH_PAGES, verdicts_of
+from pgsimhash.store.batches import BATCH_PAGES, verdicts_of, with_enough_words
 from pgsimhash.store.collection import (
     Collection,
+    check_names,
     create_collection,
     find_collection,
     lock_collections,
     open_collection,
 )
-from pgsimhash.store.judging import Reach, newest_pages
 from pgsimhash.store.part import rules_of
 from pgsimhash.store.policing import StalePoliciesError, read_policies
+from pgsimhash.store.reach import Reach, newest_pages
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.store.tasks import Progress, Task, as_json
-from pgsimhash.store.verdicts import Decision, too_few_words
+from pgsimhash.store.verdicts import Decision
 from pgsimhash.store.writer import see_pages, write_batch
 from pgsimhash.terms import Options
 
@@ -89,10 +89,14 @@ def begin(
     """Return the task to go on with, with the source's marks and policies in the target.
 
     Raises:
-        CollectionError: the target has pages from elsewhere, or was filled on other terms.
+        CollectionError: the target has pages from elsewhere, or was filled on other terms; or one
+            of the two was renamed since it was opened.
         MarkError: marks in the target say the contrary.
         PolicyError: a policy asks for a distance that the target's layout does not answer.
     """
+    check_names(connection, [source])
+    # First of all: whoever renames the target has this lock when it waits for our row of the task.
+    lock_collections(connection, [target])
     asked = as_json(options, source=source.collection_id)
     asked.setdefault("distance", target.default_distance)
     task = Task(target, "refingerprint", asked)
@@ -184,7 +188,7 @@ def _take(
     """
     policies = read_policies(connection, target)
     rules = rules_of(target, lambda: policies, options)
-    items = [_of_enough_words(rereading.reread(page.record), rules) for page in kept]
+    items = [with_enough_words(rereading.reread(page.record), rules) for page in kept]
     seen_at = [
         page.seen_at for page, item in zip(kept, items, strict=True) if isinstance(item, PageRecord)
     ]
@@ -200,14 +204,6 @@ def _take(
         return [made.verdict for made in decisions]
 
     return list(verdicts_of(items, write))
-
-
-def _of_enough_words(item: PageRecord | PageFailure, rules: Rules) -> PageRecord | PageFailure:
-    """Return ``item``, or the failure that a policy makes of it."""
-    if isinstance(item, PageFailure) or item.words is None:
-        return item
-    least = rules.terms_for(item.url).min_words
-    return item if item.words >= least else too_few_words(item, least)
 
 
 def _row_of(made: Decision) -> int:

@@ -19,7 +19,8 @@ from pgsimhash.statements import query
 from pgsimhash.store.batches import BATCH_PAGES
 from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.decisions import decide
-from pgsimhash.store.judging import ask, reach_of
+from pgsimhash.store.judging import ask
+from pgsimhash.store.reach import reach_of
 from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.store.tasks import Progress, Task, as_json

@@ -11,7 +11,7 @@ from pgsimhash.errors import UnknownRunError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import forgetting
-from pgsimhash.store.collection import branches
+from pgsimhash.store.branches import branches
 from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.store.part import Part
 from pgsimhash.times import check_age
@@ -55,6 +55,7 @@ class Removal(Part):
         Raises:
             InvalidTimeError: ``older_than`` is not more than nothing.
             PolicyError: neither an age nor a policy says when pages expire.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer, or the space cannot be reclaimed in a
                 transaction.
         """
@@ -65,13 +66,16 @@ class Removal(Part):
             with self._session.read() as connection:
                 collections += branches(connection, self._collection)
         forgotten = forgetting.expire(self._session, collections, older_than, progress)
-        self._reclaim(reclaim, forgotten)
+        if reclaim is not None and forgotten:
+            with self._session.read() as connection:
+                forgetting.reclaim(connection, collections, rebuild=reclaim == "rebuild")
         return forgotten
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
 
         Raises:
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         return forgetting.forget(
@@ -82,6 +86,7 @@ class Removal(Part):
         """Forget all pages of a host and return how many versions there were.
 
         Raises:
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         scope = {"host": host.lower()}
@@ -107,6 +112,7 @@ class Removal(Part):
 
         Raises:
             UnknownRunError: the collection has no such run.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         known = [run.run_id for run in self.runs()]
@@ -130,6 +136,7 @@ class Removal(Part):
 
         Raises:
             UnknownRunError: there is none.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         runs = self.runs()
@@ -139,8 +146,3 @@ class Removal(Part):
                 "pgsimhash status lists the collections"
             )
         return runs[0], self.delete_run(runs[0].run_id, progress=progress)
-
-    def _reclaim(self, how: Reclaim | None, forgotten: int) -> None:
-        if how is not None and forgotten:
-            with self._session.read() as connection:
-                forgetting.reclaim(connection, self._collection, rebuild=how == "rebuild")

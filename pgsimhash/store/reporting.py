@@ -22,7 +22,7 @@ from pgsimhash.insight.reports import (
 )
 from pgsimhash.statements import query
 from pgsimhash.store import groups
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, present_rows
 from pgsimhash.store.histories import newest_versions
 from pgsimhash.store.status import read_status
 
@@ -42,7 +42,8 @@ def read_report(
 
     What is written meanwhile may be in some figures and not in others.
     """
-    (status,) = read_status(connection, collection.name)
+    (present,) = present_rows(connection, [collection])
+    (status,) = read_status(connection, present.name)
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=tuple_row) as cursor:
         distances = cursor.execute(query("report_distances"), scope).fetchall()

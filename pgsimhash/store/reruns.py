@@ -128,13 +128,13 @@ class Reruns(Part):
         """Give the collection another name; with ``swap`` the one of that name gets the old one.
 
         Waits for writers to finish their batches. Stores that have it open by the old name can
-        write no more and say so; lookups of theirs go to the collection that has the name now.
+        write no more and say so; their lookups go on.
 
         Raises:
             CollectionError: another collection has the name and ``swap`` is false, or none has
-                and it is true; or the name is empty.
+                and it is true; or the name is empty, or this one was renamed since it was opened.
             StoreError: the database does not answer.
         """
-        with self._session.transaction() as connection:
+        with self._change() as connection:
             rename_collection(connection, self._collection.name, name, swap=swap)
         self._collection = dataclasses.replace(self._collection, name=name)

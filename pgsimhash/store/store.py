@@ -11,7 +11,7 @@ from pgsimhash.connection import check_schema, translated_errors
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import Scheme
 from pgsimhash.store.boilerplates import find_scheme, register_saved
-from pgsimhash.store.collection import open_collection
+from pgsimhash.store.collection import check_names, open_collection
 from pgsimhash.store.grouping import Groups
 from pgsimhash.store.insights import Insights
 from pgsimhash.store.learning import Learning
@@ -121,12 +121,14 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
 
         Raises:
             UnknownLayoutError: there is no such layout.
-            CollectionError: the collection is on its way to another layout, or the new one does
-                not answer its default distance.
+            CollectionError: the collection is on its way to another layout, or was renamed since
+                it was opened; or the new layout does not answer its default distance, or that
+                of a policy.
             StoreError: the connection is in a transaction, or another process is at it.
         """
         connection = self._session.connection
         with translated_errors(connection):
+            check_names(connection, [self._collection])
             relayout(
                 connection,
                 self.collection,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgsimhash.bits import band
-from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.records import PageRecord, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +61,6 @@ def unchanged(record: PageRecord, seen: int) -> Decision:
         html_bytes=record.html_bytes,
     )
     return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
-
-
-def too_few_words(record: PageRecord, min_words: int) -> PageFailure:
-    """Return the failure that a page is which has fewer words than were asked for."""
-    return PageFailure(
-        record.url, "policy", f"it has {record.words} words, and {min_words} are asked for"
-    )
-
-
-def refused(record: PageRecord, min_words: int) -> Verdict:
-    """Return the verdict about a page of fewer words than were asked for."""
-    failure = too_few_words(record, min_words)
-    return Verdict(
-        record.url,
-        "too_short",
-        failure.reason,
-        simhash=record.simhash,
-        detail=failure.detail,
-        html_bytes=record.html_bytes,
-    )
 
 
 def stored(

@@ -17,17 +17,9 @@ from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names, lock_collections
 from pgsimhash.store.decisions import Known, decide
-from pgsimhash.store.judging import (
-    ALL_PAGES,
-    arrived_since,
-    ask,
-    known_pages,
-    newest_pages,
-    reach_of,
-    split_sketches,
-    urls_of,
-)
+from pgsimhash.store.judging import ALL_PAGES, ask, known_pages, split_sketches, urls_of
 from pgsimhash.store.policing import StalePoliciesError
+from pgsimhash.store.reach import arrived_since, newest_pages, reach_of
 from pgsimhash.store.runs import Run
 from pgsimhash.store.verdicts import Decision, KnownMatch, count_verdicts
 

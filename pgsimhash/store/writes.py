@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -12,43 +11,23 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
-from pgsimhash.extraction import extract_many
-from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.schemes import Scheme
-from pgsimhash.store.batches import (
-    BATCH_PAGES,
-    BATCH_SIMHASHES,
-    Page,
-    as_record,
-    as_source,
-    with_checked_time,
-    write_in_batches,
-)
-from pgsimhash.store.boilerplates import find_scheme
-from pgsimhash.store.collection import find_branch, open_branch
-from pgsimhash.store.policing import Policing
-from pgsimhash.store.runs import Run, draw_run
-from pgsimhash.store.verdicts import refused
-from pgsimhash.store.writer import add_simhashes, judge_batch, write_batch
+from pgsimhash.store.batches import BATCH_SIMHASHES, Page, as_record, write_in_batches
+from pgsimhash.store.deciding import Deciding
+from pgsimhash.store.runs import draw_run
+from pgsimhash.store.writer import add_simhashes
 from pgsimhash.terms import Options
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
-_Work = Callable[[str, list[PageRecord], Rules], list[Verdict]]
-"""Decides about records of a scheme by rules."""
 
-
-class Writes(Policing):
+class Writes(Deciding):
     """Deciding about pages and remembering them.
 
     The options of all of these are those of :class:`pgsimhash.terms.Terms`: ``distance``,
     ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``, ``keep_first`` and
     ``min_words``. What is not given is as policies say, else as the collection has it.
     """
-
-    _what: str = "a store"
-    _runs: dict[int, Run]
 
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
@@ -73,10 +52,13 @@ class Writes(Policing):
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the collection's scheme is not registered in this process.
+            SchemeError: the scheme of the collection, or of a policy, is neither registered in this
+                process nor saved.
             InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none.
+            CollectionError: the collection was renamed since it was opened, or the one for
+                another scheme of a policy cannot be created.
             StoreError: the database does not answer.
         """
         return next(iter(self.ingest_many([(url, html)], **options)))
@@ -84,8 +66,8 @@ class Writes(Policing):
     def should_store(self, url: str, html: str | bytes, **options: Unpack[Options]) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
 
-        It is if its verdict is ``new``: not if a near-copy is known, under this URL or another,
-        and not if it says too little.
+        It is if its verdict is ``new``, or fewer than ``keep_first`` near-copies are known, under
+        this URL or another; not if it says too little.
 
         Raises:
             PageError: the page cannot be read, so that nothing was decided; the message says
@@ -133,10 +115,13 @@ class Writes(Policing):
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the collection's scheme is not registered in this process.
+            SchemeError: the scheme of the collection, or of a policy, is neither registered in this
+                process nor saved.
             InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or ``newest`` is below 1.
+            UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none.
+            CollectionError: the collection was renamed since it was opened, or the one for
+                another scheme of a policy cannot be created.
             StoreError: the database does not answer; the batches before stay.
         """
         return self._ingest(pages, jobs, options, self._write)
@@ -154,8 +139,11 @@ class Writes(Policing):
         Raises:
             InvalidUrlError: ``url`` is not one.
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidTimeError: ``fetched_at`` names no zone or is in the future.
+            InvalidTimeError: ``fetched_at`` names no zone or is in the future, or ``max_age`` is
+                none.
             InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         if fetched_at is not None:
@@ -173,6 +161,9 @@ class Writes(Policing):
 
         Raises:
             InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            InvalidTimeError: ``max_age`` is none.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
         write = self._by_scheme(self._write, self._rules(options))
@@ -189,60 +180,9 @@ class Writes(Policing):
 
         Raises:
             InvalidSimhashError: the array has another shape or dtype.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         check_simhashes(simhashes)
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
-
-    def _ingest(
-        self, pages: Iterable[Page], jobs: int, options: Options, work: _Work
-    ) -> Iterator[Verdict]:
-        rules = self._rules(options)
-
-        def scheme_for(url: str) -> Scheme | None:
-            # A collection that policies opened for a scheme takes no page of another one.
-            named = None if self._collection.policies_of else rules.scheme_for(url)
-            if named is None:
-                return None
-            with self._session.read() as connection:
-                return find_scheme(connection, named)
-
-        records = extract_many(map(as_source, pages), jobs, self._collection.scheme, scheme_for)
-        decide = self._by_scheme(work, rules)
-        return write_in_batches(map(with_checked_time, records), decide, BATCH_PAGES)
-
-    def _by_scheme(self, work: _Work, rules: Rules) -> Callable[[list[PageRecord]], list[Verdict]]:
-        """Return what decides about a batch: the records of each scheme in their collection."""
-
-        def decide(records: list[PageRecord]) -> list[Verdict]:
-            verdicts: dict[int, Verdict] = {}
-            places: dict[str, list[int]] = {}
-            for at, record in enumerate(records):
-                least = rules.terms_for(record.url).min_words
-                if record.words is not None and record.words < least:
-                    verdicts[at] = refused(record, least)
-                else:
-                    places.setdefault(record.scheme or self._collection.scheme, []).append(at)
-            for scheme, numbers in places.items():
-                some = [records[at] for at in numbers]
-                made = self._with_policies(partial(work, scheme, some, rules))
-                verdicts.update(zip(numbers, made, strict=True))
-            return [verdicts[at] for at in range(len(records))]
-
-        return decide
-
-    def _judge(self, scheme: str, records: list[PageRecord], rules: Rules) -> list[Verdict]:
-        with self._session.read() as connection:
-            collection = find_branch(connection, self._collection, scheme)
-            return judge_batch(connection, collection, records, rules)
-
-    def _write(self, scheme: str, records: list[PageRecord], rules: Rules) -> list[Verdict]:
-        with self._session.transaction() as connection:
-            collection = open_branch(connection, self._collection, scheme)
-            run = self._runs.get(collection.collection_id)
-            if run is None:
-                run = draw_run(connection, self._what)
-                self._runs[collection.collection_id] = run
-            made = write_batch(connection, collection, records, rules, run)
-        return [decision.verdict for decision in made]

@@ -4,9 +4,9 @@ SELECT
     n.query_number, n.page_id, n.url, n.distance, n.html_digest, n.copies,
     NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::bigint
 FROM pgsimhash.nearest(
-    %(collection_id)s::integer, %(collection_ids)s::integer[], %(collections)s::text[],
-    %(before_page)s::bigint, %(simhashes)s::bigint[], %(sketch_high)s::bigint[],
-    %(sketch_low)s::bigint[], %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
+    %(collection_id)s::integer, %(collection_ids)s::integer[], %(before_page)s::bigint,
+    %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
+    %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
     %(keep_first)s::integer[], %(own_urls)s::text[], %(distance)s::integer,
     %(trusted_distance)s::integer, %(sketch_distance)s::integer
 ) AS n

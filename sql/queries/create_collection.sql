@@ -4,4 +4,4 @@ INSERT INTO pgsimhash.collections (
 VALUES (
     %(name)s, %(scheme)s, %(layout)s, %(distance)s, %(keep_markdown)s, %(policies_of)s
 )
-ON CONFLICT (name) DO NOTHING
+ON CONFLICT DO NOTHING

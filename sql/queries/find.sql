@@ -4,7 +4,8 @@
 -- planner would rather walk another one.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
-    %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
+    %(simhash)s::bigint, %(distance)s::integer,
+    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
 ) AS m
 LEFT JOIN LATERAL (
     SELECT url, title

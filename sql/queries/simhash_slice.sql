@@ -1,1 +1,3 @@
-SELECT pgsimhash.simhash_slice(%(collection)s::text, %(number)s::integer, %(slices)s::integer)
+SELECT pgsimhash.simhash_slice(name, %(number)s::integer, %(slices)s::integer)
+FROM pgsimhash.collections
+WHERE collection_id = %(collection_id)s

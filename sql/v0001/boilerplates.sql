@@ -33,15 +33,22 @@ CREATE FUNCTION pgsimhash.boilerplates_deleted() RETURNS trigger
     AS $$
 DECLARE
     users constant text := (
-        SELECT string_agg(c.name, ', ' ORDER BY c.name)
-        FROM pgsimhash.collections AS c
-        WHERE OLD.version = ANY ((string_to_array(c.scheme, '+'))[2:])
+        SELECT string_agg(u.name, ', ' ORDER BY u.name)
+        FROM (
+            SELECT c.name, c.scheme
+            FROM pgsimhash.collections AS c
+            UNION ALL
+            SELECT format('%s (policy for %s)', c.name, p.host), p.scheme
+            FROM pgsimhash.policies AS p
+            JOIN pgsimhash.collections AS c USING (collection_id)
+        ) AS u
+        WHERE OLD.version = ANY ((string_to_array(u.scheme, '+'))[2:])
     );
 BEGIN
     IF users IS NOT NULL THEN
         RAISE EXCEPTION 'boilerplate % is used by: %', OLD.version, users
             USING ERRCODE = 'foreign_key_violation',
-            HINT = 'Keep it as long as these collections are there.';
+            HINT = 'Keep it as long as these are there.';
     END IF;
     RETURN OLD;
 END

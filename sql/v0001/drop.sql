@@ -1,8 +1,8 @@
 DROP FUNCTION pgsimhash.known_pages(integer, bigint, text[]);
 
 DROP FUNCTION pgsimhash.nearest(
-    integer, integer[], text[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[],
-    bigint[], integer[], text[], integer, integer, integer
+    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    integer[], text[], integer, integer, integer
 );
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
@@ -76,6 +76,7 @@ DROP TABLE pgsimhash.sightings;
 DROP TABLE pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.host_of(text);
+
 DROP TABLE pgsimhash.boilerplate_hosts;
 
 DROP TABLE pgsimhash.boilerplates;

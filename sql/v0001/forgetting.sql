@@ -116,20 +116,33 @@ $$;
 COMMENT ON FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer) IS
     'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
+-- By policies, what they opened beside the collection for other schemes expires too.
 CREATE PROCEDURE pgsimhash.expire(
     collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
 )
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    place record;
-    last_page bigint := 0;
+    names constant text[] := ARRAY(
+        SELECT c.name
+        FROM pgsimhash.collections AS o
+        JOIN pgsimhash.collections AS c
+            ON c.collection_id = o.collection_id
+            OR c.policies_of = o.collection_id AND older_than IS NULL
+        WHERE o.name = collection
+        ORDER BY c.collection_id
+    );
+    name text;
+    last_page bigint;
 BEGIN
-    LOOP
-        place := pgsimhash.expire_batch(collection, older_than, last_page, batch);
-        last_page := place.last_page;
-        COMMIT;
-        EXIT WHEN last_page IS NULL;
+    PERFORM pgsimhash.name_for(collection, 'simhashes');
+    FOREACH name IN ARRAY names LOOP
+        last_page := 0;
+        LOOP
+            last_page := (pgsimhash.expire_batch(name, older_than, last_page, batch)).last_page;
+            COMMIT;
+            EXIT WHEN last_page IS NULL;
+        END LOOP;
     END LOOP;
 END
 $$;

@@ -184,43 +184,60 @@ COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
     'How many distinct simhashes a collection has.';
 
 -- Under the locks of writers: what they wrote before they wrote under the old names, and those that
--- come after find out.
+-- come after find out. The collections that policies opened beside one are called after it.
 CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    renamed constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = old_name
-    );
-    other constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = new_name
-    );
-    spare text;
+    locked integer[];
+    renamed integer[];
+    names text[];
+    taken text;
 BEGIN
+    LOOP
+        SELECT
+            array_agg(c.collection_id ORDER BY c.collection_id),
+            array_agg(o.after || substr(c.name, length(o.before) + 1) ORDER BY c.collection_id)
+        INTO renamed, names
+        FROM (VALUES (old_name, new_name), (new_name, old_name)) AS o (before, after)
+        JOIN pgsimhash.collections AS owner ON owner.name = o.before
+        JOIN pgsimhash.collections AS c
+            ON c.collection_id = owner.collection_id
+            OR c.policies_of = owner.collection_id AND c.name = o.before || ':' || c.scheme;
+        -- Until it was locked, someone else could rename one.
+        EXIT WHEN renamed IS NOT DISTINCT FROM locked;
+        PERFORM pg_advisory_xact_lock(1885827944, r) FROM unnest(renamed) AS r;
+        locked := renamed;
+    END LOOP;
     PERFORM pgsimhash.name_for(old_name, 'simhashes');
     IF coalesce(new_name, '') = '' THEN
         RAISE EXCEPTION 'a collection has a name'
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
-    ELSIF other IS NULL AND swap THEN
+    ELSIF old_name = new_name THEN
+        RETURN;
+    ELSIF swap THEN
         PERFORM pgsimhash.name_for(new_name, 'simhashes');
-    ELSIF other <> renamed AND NOT swap THEN
-        RAISE EXCEPTION 'collection "%" exists already', new_name
+    END IF;
+    SELECT c.name INTO taken
+    FROM pgsimhash.collections AS c
+    WHERE c.name = ANY (names) AND (NOT swap OR c.collection_id <> ALL (renamed))
+    ORDER BY length(c.name)
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'collection "%" exists already', taken
             USING ERRCODE = 'unique_violation',
             HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
     END IF;
-    PERFORM pg_advisory_xact_lock(1885827944, least(renamed, other));
-    PERFORM pg_advisory_xact_lock(1885827944, greatest(renamed, other));
-    IF other <> renamed THEN
-        -- No name may be there twice, not for a moment either.
-        spare := gen_random_uuid();
-        UPDATE pgsimhash.collections SET name = spare WHERE collection_id = other;
-    END IF;
-    UPDATE pgsimhash.collections SET name = new_name WHERE collection_id = renamed;
-    UPDATE pgsimhash.collections SET name = old_name WHERE collection_id = other AND name = spare;
+    -- No name may be there twice, not for a moment either.
+    UPDATE pgsimhash.collections SET name = gen_random_uuid() WHERE collection_id = ANY (renamed);
+    UPDATE pgsimhash.collections AS c
+    SET name = r.name
+    FROM unnest(renamed, names) AS r (collection_id, name)
+    WHERE c.collection_id = r.collection_id;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
-    'Gives a collection another name, or exchanges the names of two collections.';
+    'Gives a collection another name, or exchanges two names; branches of policies follow.';

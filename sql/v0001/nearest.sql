@@ -6,7 +6,7 @@
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash.nearest(
-    own_id integer, compared_ids integer[], compared text[], before_page bigint, queries bigint[],
+    own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
     oldest_pages bigint[], keep_firsts integer[], urls text[], max_distance integer,
     trusted_distance integer, largest_sketch_distance integer
@@ -42,9 +42,10 @@ BEGIN
         CASE WHEN c.collection_id = own_id THEN p.page_id END,
         p.url, p.html_digest,
         count(*) OVER (PARTITION BY q.query_number)::integer
-    FROM unnest(compared_ids, compared) AS c (collection_id, name)
+    FROM unnest(compared_ids) AS c (collection_id)
     CROSS JOIN LATERAL pgsimhash.near_duplicates(
-        distinct_queries, max_distance, c.name
+        distinct_queries, max_distance,
+        (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
     ) AS m
     JOIN unnest(
         queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls
@@ -97,8 +98,8 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.nearest(
-    integer, integer[], text[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[],
-    bigint[], integer[], text[], integer, integer, integer
+    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    integer[], text[], integer, integer, integer
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
 
 -- Of each URL, and of those marked the same: its newest version before a page, the first one, and

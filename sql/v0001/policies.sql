@@ -6,7 +6,8 @@
 %>\
 -- What holds for the pages of some hosts in place of what holds for the collection. A setting that
 -- is NULL is left to the next policy that fits: of the page's host, of the hosts it is a subdomain
--- of, of all hosts; for the same host the one with the longer path comes first.
+-- of, of all hosts; for the same host the one with the longer path comes first. Ages are such as can be
+-- taken off the present time, or else no writer could go on.
 CREATE TABLE pgsimhash.policies (
     policy_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
@@ -19,12 +20,15 @@ CREATE TABLE pgsimhash.policies (
     verify boolean,
     scope text CONSTRAINT policies_scope_known CHECK (scope IN ('host', 'collection', 'global')),
     newest integer CONSTRAINT policies_newest_positive CHECK (newest >= 1),
-    max_age interval CONSTRAINT policies_max_age_positive CHECK (max_age > interval '0'),
+    max_age interval
+        CONSTRAINT policies_max_age_fits
+            CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
     canonical_link boolean,
     keep_first integer CONSTRAINT policies_keep_first_positive CHECK (keep_first >= 1),
     min_words integer CONSTRAINT policies_min_words_positive CHECK (min_words >= 1),
     expire_after interval
-        CONSTRAINT policies_expire_after_positive CHECK (expire_after > interval '0'),
+        CONSTRAINT policies_expire_after_fits
+            CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
     scheme text CONSTRAINT policies_scheme_given CHECK (scheme <> ''),
     set_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
@@ -58,13 +62,14 @@ $$;
 CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
     FOR EACH ROW EXECUTE FUNCTION pgsimhash.policy_checked();
 
--- Writers that remember policies see by the number that there are others now.
+-- Writers that remember policies see by the number that there are others now. It comes from a
+-- sequence, because numbers that were rolled back must not come again.
 CREATE FUNCTION pgsimhash.policies_changed() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     UPDATE pgsimhash.collections AS c
-    SET policies_version = policies_version + 1
+    SET policies_version = nextval(pg_get_serial_sequence('pgsimhash.policies', 'policy_id'))
     WHERE c.collection_id IN (OLD.collection_id, NEW.collection_id);
     RETURN NULL;
 END

@@ -12,11 +12,19 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import BoilerplateError, CollectionError, SchemeError, Store, fingerprint
+from pgsimhash import (
+    BoilerplateError,
+    CollectionError,
+    SchemeError,
+    Settings,
+    Store,
+    fingerprint,
+)
 from pgsimhash.boilerplate import Boilerplate, learn, without_boilerplate
 from pgsimhash.insight.sides import read_side
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, registry
 from pgsimhash.schemes.shipped import SHIPPED
+from tests.conftest import wait_for_a_lock
 
 SLOGAN = "Subscribe to the Harbour Letter,\n and never miss a tide, whatever the <b>weather</b>!"
 
@@ -262,6 +270,17 @@ def test_what_a_collection_uses_is_not_deleted(dsn: str) -> None:
                 ask(version_of(other))
 
 
+def test_what_a_policy_names_is_not_deleted(dsn: str) -> None:
+    scheme = save_learnt(dsn)
+    with pgsimhash.connect(dsn, collection="kept") as store:
+        store.set_policy("bay.example", Settings(scheme=scheme))
+        users = r"is used by: kept \(policy for bay\.example\); Keep it"
+        with pytest.raises(BoilerplateError, match=users):
+            store.delete_boilerplate(version_of(scheme))
+        store.remove_policy("bay.example")
+        store.delete_boilerplate(version_of(scheme))
+
+
 def test_a_collection_that_is_being_created_is_waited_for(dsn: str) -> None:
     name = save_learnt(dsn)
 
@@ -277,16 +296,6 @@ def test_a_collection_that_is_being_created_is_waited_for(dsn: str) -> None:
             connection.commit()
         with pytest.raises(BoilerplateError, match="used by: clean"):
             deleting.result(timeout=60)
-
-
-def wait_for_a_lock(dsn: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for _ in range(600):
-            waiting = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            if waiting.fetchone() != (0,):
-                return
-            connection.execute("SELECT pg_sleep(0.1)")
-    pytest.fail("nobody waits")
 
 
 def test_in_a_transaction_of_the_caller_it_goes_with_that(dsn: str) -> None:

@@ -14,8 +14,8 @@ from pgsimhash import Store, connect
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.sources import SourcePage
 from pgsimhash.terms import SCOPES
+from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
-from tests.store.test_writers import wait_for_the_lock
 
 HTML = page(*ARTICLE)
 
@@ -145,7 +145,7 @@ class TestScope:
             first.add("https://a.example/1", 0)
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 waiting = pool.apply_async(add_one, [(dsn, scope)])
-                wait_for_the_lock(dsn)
+                wait_for_a_lock(dsn)
                 holder.commit()
                 found = waiting.get(timeout=60)
         assert found == (None if scope == "host" else "https://a.example/1")

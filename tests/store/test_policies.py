@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg import sql
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect
@@ -163,6 +166,29 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         assert [run.pages for run in other.runs()] == [1, 1]
 
 
+def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
+    store.set_policy("long.example", Settings(min_words=10_000))
+    with connect(dsn) as other:
+        assert other.ingest("https://long.example/", HTML).reason == "policy"
+        store.remove_policy("long.example")
+        assert other.decide("https://long.example/", HTML).verdict == "new"
+        assert other.ingest("https://long.example/", HTML).verdict == "new"
+        store.set_policy("*", Settings(min_words=10_000))
+        assert other.ingest("https://a.example/", HTML).reason == "policy"
+        assert [run.pages for run in other.runs()] == [1]
+
+
+def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
+    store.add("https://a.example/", 0)
+    with psycopg.connect(dsn) as connection:
+        own = connect(connection=connection)
+        connection.commit()
+        own.set_policy("*", Settings(distance=0))
+        connection.rollback()
+        store.set_policy("*", Settings(distance=3))
+        assert own.add("https://b.example/", 0b1).verdict == "identical"
+
+
 class TestScheme:
     """Pages that a policy reads by another scheme live in a collection of their own."""
 
@@ -187,6 +213,17 @@ class TestScheme:
             assert branch.decide("https://text.example/3", HTML).verdict == "identical"
             assert branch.policy_for("https://text.example/").distance == 2
         assert store.ingest("https://text.example/1", HTML).reason == "unchanged"
+
+    def test_several_writers_open_the_collection_once(self, store: Store, dsn: str) -> None:
+        store.set_policy("text.example", Settings(scheme=OTHER))
+        with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+            writers = [stack.enter_context(connect(dsn)) for _ in range(4)]
+            made = pool.map(
+                lambda number: writers[number].ingest(f"https://text.example/{number}", HTML),
+                range(4),
+            )
+            assert sorted(verdict.verdict for verdict in made) == ["identical"] * 3 + ["new"]
+        assert len(store.status()) == 2
 
     def test_in_several_processes_too(self, store: Store) -> None:
         store.set_policy("text.example", Settings(scheme=OTHER))
@@ -234,6 +271,17 @@ class TestExpiry:
             connection.execute("CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
 
+    def test_the_procedure_goes_through_other_schemes_too(self, store: Store, dsn: str) -> None:
+        store.set_policy("text.example", Settings(expire_after=timedelta(days=30), scheme=OTHER))
+        self.fill(store)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CALL pgsimhash.expire('default', interval '365 days')")
+            assert [status.pages for status in store.status()] == [2, 1]
+            connection.execute("CALL pgsimhash.expire('default')")
+            assert [status.pages for status in store.status()] == [2, 0]
+            with pytest.raises(psycopg.errors.UndefinedObject, match='"nowhere" does not exist'):
+                connection.execute("CALL pgsimhash.expire('nowhere')")
+
     def test_what_was_seen_again_stays(self, store: Store) -> None:
         store.set_policy("*", Settings(expire_after=timedelta(days=30)))
         self.fill(store)
@@ -268,6 +316,17 @@ class TestRefusals:
         with pytest.raises(pgsimhash.InvalidTimeError):
             store.set_policy("*", Settings(expire_after=timedelta(0)))
         assert store.policies() == []
+
+    @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
+    @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
+    def test_an_age_that_no_writer_could_go_by(self, dsn: str, setting: str, age: str) -> None:
+        connect(dsn).close()
+        statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
+        with (
+            psycopg.connect(dsn) as connection,
+            pytest.raises(psycopg.errors.CheckViolation, match=f"policies_{setting}_fits"),
+        ):
+            connection.execute(statement.format(sql.Identifier(setting)), [age])
 
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:

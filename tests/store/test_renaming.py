@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
 import numpy as np
 import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Settings, Store, connect
+from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
+from tests.store.test_store import ARTICLE, page
 
 A, B = "https://a.example/", "https://b.example/"
 
@@ -71,3 +77,110 @@ def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
     assert store.collection == "default"
     with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) -> None:
+    store.add(A, 1)
+    with connect(dsn, collection="other") as other:
+        other.add(B, 3)
+        other.rename("third")
+        with connect(dsn, create=False) as renamer:
+            renamer.rename("third" if swap else "fourth", swap=swap)
+        assert [(match.simhash, match.url) for match in other.find(1)] == [(3, B)]
+    assert [(match.simhash, match.url) for match in store.find(1)] == [(1, A)]
+    assert store.find_many(np.array([1], dtype=np.uint64)).simhashes.tolist() == [1]
+    assert store.simhashes().tolist() == [1]
+    assert store.exists(1, distance=0)
+    assert not store.exists(3, distance=0)
+    assert store.report().status.collection == ("third" if swap else "fourth")
+    assert [verdict.url for verdict in store.rejudge()] == [A]
+
+
+CHANGES: list[Callable[[Store], object]] = [
+    lambda store: store.delete(A),
+    lambda store: store.delete_host("a.example"),
+    lambda store: store.undo(),
+    lambda store: store.expire(timedelta(microseconds=1)),
+    lambda store: store.mark(A, B, same=True),
+    lambda store: store.unmark(A, B),
+    lambda store: store.set_policy("*", Settings(distance=3)),
+    lambda store: store.remove_policy("*"),
+    lambda store: store.relayout("32+32", distance=3),
+    lambda store: store.rename("fifth"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("swap", [False, True])
+def test_who_has_it_open_by_the_old_name_changes_nothing(
+    dsn: str, store: Store, change: Callable[[Store], object], swap: bool
+) -> None:
+    store.add(A, 1)
+    with connect(dsn, collection="other") as other:
+        other.add(A, 1)
+        other.add(B, 1)
+        if not swap:
+            other.rename("third")
+        with connect(dsn, create=False) as renamer:
+            renamer.rename("other", swap=swap)
+        before = content(dsn, "other"), content(dsn, "default")
+        with pytest.raises(pgsimhash.CollectionError):
+            change(store)
+        assert (content(dsn, "other"), content(dsn, "default")) == before
+        assert other.marks() == []
+        assert other.policies() == []
+        assert {status.layout for status in store.status()} == {"22+21+21"}
+
+
+def test_collections_of_policies_are_called_after_the_one_that_opened_them(
+    dsn: str, store: Store
+) -> None:
+    url, html, scheme = "https://text.example/1", page(*ARTICLE), "pgsimhash-text-1"
+    with connect(dsn, collection="other") as other:
+        for one in (store, other):
+            one.set_policy("text.example", Settings(scheme=scheme))
+            one.ingest(url, html)
+        before = names(dsn)
+        other.rename("default", swap=True)
+        after = names(dsn)
+        assert after[f"default:{scheme}"] == before[f"other:{scheme}"]
+        assert after[f"other:{scheme}"] == before[f"default:{scheme}"]
+        assert other.ingest(url, html).reason == "unchanged"
+        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'other'"):
+            store.ingest(url, html)
+        with pytest.raises(pgsimhash.CollectionError, match="exists already"):
+            other.rename("other")
+        other.rename("third")
+        assert f"third:{scheme}" in names(dsn)
+        assert other.ingest(url, html).reason == "unchanged"
+
+
+def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str, store: Store) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(dsn) as connection:
+            connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
+            late = pool.submit(store.rename, "second")
+            wait_for_a_lock(dsn)
+            connection.commit()
+        with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
+            late.result(timeout=60)
+    assert list(names(dsn)) == ["first"]
+
+
+def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
+    scheme = "pgsimhash-blog-words-1"
+    connect(dsn, collection="new", scheme=scheme).close()
+    with ThreadPoolExecutor(1) as pool, connect(dsn, collection="a", keep_markdown=True) as store:
+        with psycopg.connect(dsn) as connection:
+            # A rename has the lock of writers before it waits for rows that refer to what it names.
+            connection.execute(
+                "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
+                "FROM pgsimhash.collections WHERE name = 'new'"
+            )
+            late = pool.submit(store.refingerprint, "new", scheme)
+            wait_for_a_lock(dsn)
+            connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
+            connection.commit()
+        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'newer'"):
+            late.result(timeout=60)

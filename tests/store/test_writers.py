@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from pgsimhash import connect, from_bigint, hamming_distance
+from tests.conftest import wait_for_a_lock
 
 WRITERS = 8
 DISTANCE = 3
@@ -78,7 +79,7 @@ def test_a_page_stored_between_lookup_and_lock_is_seen(dsn: str, batches: int) -
         context = multiprocessing.get_context("spawn")
         with context.Pool(1) as pool:
             waiting = pool.apply_async(write_one, [(dsn, 0)])
-            wait_for_the_lock(dsn)
+            wait_for_a_lock(dsn)
             holder.commit()
             assert waiting.get(timeout=60) == ("identical", "https://a.example/0")
         assert len(other.find(1, 0)) == 1
@@ -89,16 +90,3 @@ def write_one(job: tuple[str, int]) -> tuple[str, str | None]:
     with connect(dsn) as store:
         verdict = store.add("https://b.example/", simhash, distance=DISTANCE)
     return verdict.verdict, verdict.duplicate_of
-
-
-def wait_for_the_lock(dsn: str) -> None:
-    """Return once another connection waits for an advisory lock."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for _ in range(600):
-            row = connection.execute(
-                "SELECT count(*), pg_sleep(0.05) FROM pg_locks "
-                "WHERE locktype = 'advisory' AND NOT granted"
-            ).fetchone()
-            if row is not None and row[0]:
-                return
-    raise AssertionError("nobody waits for the lock")

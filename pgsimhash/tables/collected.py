@@ -1,14 +1,8 @@
-"""The tables as SQLAlchemy sees them, for queries and for Alembic's comparison.
-
-They describe what the migrations made; the migrations do not read them.
-"""
+"""Collections with what is collected in them: simhashes, pages, sightings and runs."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -19,9 +13,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
-    Interval,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -30,15 +22,11 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 
 from pgsimhash.bits import NEAR_MAX
 from pgsimhash.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
 from pgsimhash.statements import prefix_expression
-
-SCHEMA: Final = "pgsimhash"
-
-metadata = MetaData(schema=SCHEMA)
+from pgsimhash.tables.schema import metadata
 
 layouts = Table(
     "layouts",
@@ -81,35 +69,6 @@ collections = Table(
     UniqueConstraint("policies_of", "scheme", name="collections_policies_of_key"),
     CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
     comment="A set of pages compared with one another: one scheme, one layout.",
-)
-
-boilerplates = Table(
-    "boilerplates",
-    metadata,
-    Column("version", Text, primary_key=True),
-    Column("digest", LargeBinary, nullable=False),
-    Column("base", Text, nullable=False),
-    Column(
-        "scheme",
-        Text,
-        Computed("base || '+' || version", persisted=True),
-        comment="The scheme without it; any other scheme, a plus and the version is one as well.",
-    ),
-    Column("pages", BigInteger, nullable=False),
-    Column("saved_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    CheckConstraint("version = left(encode(digest, 'hex'), 8)", name="boilerplates_version_fits"),
-    comment="Versions of what stands on most pages of hosts, learnt from so many pages.",
-)
-
-boilerplate_hosts = Table(
-    "boilerplate_hosts",
-    metadata,
-    Column("version", Text, ForeignKey(boilerplates.c.version, ondelete="CASCADE"), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("paragraphs", ARRAY(BigInteger), nullable=False),
-    PrimaryKeyConstraint("version", "host", name="boilerplate_hosts_pkey"),
-    comment="The hosts of each version, with the hashes of their paragraphs (murmur3 of the "
-    "words).",
 )
 
 
@@ -209,55 +168,4 @@ runs = Table(
     Column("last_page", BigInteger),
     Index("runs_collection_idx", "collection_id", "run_id"),
     comment="Every run that added pages, with what it did; finished_at is its last batch so far.",
-)
-
-tasks = Table(
-    "tasks",
-    metadata,
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("what", Text, nullable=False),
-    Column("terms", JSONB, nullable=False),
-    Column("last_page", BigInteger, nullable=False, server_default=text("0")),
-    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("collection_id", "what", name="tasks_pkey"),
-    comment="How far long work on a collection has come, on what terms: the last page that is "
-    "done.",
-)
-
-marks = Table(
-    "marks",
-    metadata,
-    Column("mark_id", BigInteger, Identity(always=True), primary_key=True),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("url_a", Text, nullable=False),
-    Column("url_b", Text, nullable=False),
-    Column("same", Boolean, nullable=False),
-    Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Index("marks_url_a_idx", "collection_id", "url_a"),
-    Index("marks_url_b_idx", "collection_id", "url_b"),
-    comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
-)
-
-policies = Table(
-    "policies",
-    metadata,
-    Column("policy_id", BigInteger, Identity(always=True), primary_key=True),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("path", Text, nullable=False, server_default="*"),
-    Column("distance", SmallInteger),
-    Column("verify", Boolean),
-    Column("scope", Text),
-    Column("newest", Integer),
-    Column("max_age", Interval),
-    Column("canonical_link", Boolean),
-    Column("keep_first", Integer),
-    Column("min_words", Integer),
-    Column("expire_after", Interval),
-    Column("scheme", Text),
-    Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
-    comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "
-    "in it.",
 )

@@ -1,0 +1,110 @@
+"""What people say and set, what was learnt, and how far long work has come."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Computed,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    Interval,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from pgsimhash.tables.collected import collections
+from pgsimhash.tables.schema import metadata
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("mark_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("url_a", Text, nullable=False),
+    Column("url_b", Text, nullable=False),
+    Column("same", Boolean, nullable=False),
+    Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index("marks_url_a_idx", "collection_id", "url_a"),
+    Index("marks_url_b_idx", "collection_id", "url_b"),
+    comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("policy_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("path", Text, nullable=False, server_default="*"),
+    Column("distance", SmallInteger),
+    Column("verify", Boolean),
+    Column("scope", Text),
+    Column("newest", Integer),
+    Column("max_age", Interval),
+    Column("canonical_link", Boolean),
+    Column("keep_first", Integer),
+    Column("min_words", Integer),
+    Column("expire_after", Interval),
+    Column("scheme", Text),
+    Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
+    comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "
+    "in it.",
+)
+
+boilerplates = Table(
+    "boilerplates",
+    metadata,
+    Column("version", Text, primary_key=True),
+    Column("digest", LargeBinary, nullable=False),
+    Column("base", Text, nullable=False),
+    Column(
+        "scheme",
+        Text,
+        Computed("base || '+' || version", persisted=True),
+        comment="The scheme without it; any other scheme, a plus and the version is one as well.",
+    ),
+    Column("pages", BigInteger, nullable=False),
+    Column("saved_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    CheckConstraint("version = left(encode(digest, 'hex'), 8)", name="boilerplates_version_fits"),
+    comment="Versions of what stands on most pages of hosts, learnt from so many pages.",
+)
+
+boilerplate_hosts = Table(
+    "boilerplate_hosts",
+    metadata,
+    Column("version", Text, ForeignKey(boilerplates.c.version, ondelete="CASCADE"), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("paragraphs", ARRAY(BigInteger), nullable=False),
+    PrimaryKeyConstraint("version", "host", name="boilerplate_hosts_pkey"),
+    comment="The hosts of each version, with the hashes of their paragraphs (murmur3 of the "
+    "words).",
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("what", Text, nullable=False),
+    Column("terms", JSONB, nullable=False),
+    Column("last_page", BigInteger, nullable=False, server_default=text("0")),
+    Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("collection_id", "what", name="tasks_pkey"),
+    comment="How far long work on a collection has come, on what terms: the last page that is "
+    "done.",
+)
