@@ -9,9 +9,9 @@ import click
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.layouts import layout_option
 from pgsimhash.cli.options import (
+    SchemeName,
     collection_option,
     dsn_option,
-    known_scheme_option,
     people,
     print_json,
 )
@@ -25,7 +25,12 @@ from pgsimhash.terms import Options
 @click.command()
 @collection_option
 @click.option("--into", metavar="NAME", required=True, help="The collection to make.")
-@known_scheme_option
+@click.option(
+    "--scheme",
+    type=SchemeName(),
+    help="The recipe from text to simhash, or NAME+VERSION, which leaves a saved boilerplate out; "
+    "this or --boilerplate is needed.",
+)
 @boilerplate_option
 @layout_option
 @click.option(
