@@ -16,7 +16,7 @@ from pgsimhash.cli.options import (
     print_json,
 )
 from pgsimhash.cli.summary import print_verdicts
-from pgsimhash.cli.terms import terms_options
+from pgsimhash.cli.terms import stored_terms_options, terms_options
 from pgsimhash.cli.work import progress_bar, summary_option
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
@@ -89,7 +89,7 @@ def refingerprint(
 
 @click.command()
 @click.option("--save", is_flag=True, help="Store the verdicts in place of the ones there are.")
-@terms_options
+@stored_terms_options
 @summary_option
 @collection_option
 @dsn_option

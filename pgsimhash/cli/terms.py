@@ -29,9 +29,16 @@ def terms_options(command: Command) -> Command:
     return command
 
 
+def stored_terms_options(command: Command) -> Command:
+    """Add those of them that are not about pages to come."""
+    for option in reversed(_OPTIONS_OF_STORED):
+        command = option(command)
+    return command
+
+
 _COUNT = click.IntRange(1, NUMBER_MAX)
 
-_OPTIONS = (
+_OPTIONS_OF_STORED = (
     distance_option(None, "the collection's, 8"),
     click.option(
         "--verify/--no-verify",
@@ -70,6 +77,10 @@ _OPTIONS = (
         show_default="1",
         help="How many pages of a kind are worth keeping.",
     ),
+)
+
+_OPTIONS = (
+    *_OPTIONS_OF_STORED,
     click.option(
         "--min-words",
         type=_COUNT,
