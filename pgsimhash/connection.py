@@ -63,6 +63,26 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     return connection
 
 
+def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
+    """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login.
+        EmbeddedServerError: it comes to the embedded server and that does not start.
+    """
+    own = open_connection(resolve_dsn(dsn), autocommit=True)
+    try:
+        if configured_dsn(dsn) is None and (schema_revision(own) or "") < REVISION:
+            # Alembic takes a while to import and is rarely needed.
+            from pgsimhash.migrate import upgrade
+
+            upgrade(own.info.dsn)
+    except BaseException:
+        own.close()
+        raise
+    return own
+
+
 def check_schema(connection: psycopg.Connection[Any]) -> None:
     """Check that the schema is the one this version of the package works with.
 
@@ -101,7 +121,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         NoServerError: the connection was lost.
         CollectionError: a collection is there no more by the name it had.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
-            read-only, or the user may not do this.
+            read-only, cannot hold a value, or the user may not do this.
     """
     try:
         yield
@@ -126,6 +146,14 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
             "or ask what writes nothing: find, decide, status --brief"
         ) from error
+    except (UnicodeEncodeError, psycopg.DataError) as error:
+        # Functions of the schema complain with this one, and their callers know of what.
+        if isinstance(error, psycopg.errors.InvalidParameterValue):
+            raise
+        raise StoreError(
+            f"the database cannot hold a value: {_first_line(error)}; give text that is valid "
+            "UTF-8 without NUL, and numbers that are not so large"
+        ) from error
 
 
 @contextmanager
@@ -134,11 +162,12 @@ def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
 
     Raises:
         NoServerError: no server answers, or it refuses the login.
+        EmbeddedServerError: it comes to the embedded server and that does not start.
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the server refuses what is asked inside the block.
     """
     with (
-        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
+        open_deployed(dsn) as connection,
         translated_errors(connection),
     ):
         check_schema(connection)
@@ -148,7 +177,10 @@ def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
 def server_words(error: psycopg.Error) -> str:
     """Return what a function of the schema says when it refuses, with the fix."""
     said = error.diag
-    return f"{said.message_primary}; {(said.message_hint or '').rstrip('.')}".rstrip("; ")
+    hint = (said.message_hint or "").rstrip(".")
+    if not hint.startswith("SELECT "):
+        hint = hint[:1].lower() + hint[1:]
+    return f"{said.message_primary}; {hint}".rstrip("; ")
 
 
 def _first_line(error: Exception) -> str:

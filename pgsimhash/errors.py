@@ -59,6 +59,11 @@ class PageError(PgsimhashError, ValueError):
 
     reason = "failed"
 
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        super().__init__(message)
+        if reason is not None:
+            self.reason = reason
+
 
 class TooShortError(PageError):
     """The page holds too little text: its simhash would match every other such page."""

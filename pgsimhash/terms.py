@@ -11,6 +11,9 @@ from pgsimhash.times import check_age
 
 Scope = Literal["host", "collection", "global"]
 
+NUMBER_MAX: Final = 2**31 - 1
+"""The largest ``newest``, ``keep_first`` and ``min_words``, that of an integer in SQL."""
+
 SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
 
 
@@ -61,14 +64,18 @@ class Terms:
         """Check the values, all but the distance, which is for the layout to check.
 
         Raises:
-            UnknownRuleError: there is no such scope, or a number is below 1.
+            UnknownRuleError: there is no such scope, or a number is none from 1 to NUMBER_MAX.
             InvalidTimeError: ``max_age`` is not more than nothing.
         """
         if self.scope not in SCOPES:
             raise UnknownRuleError(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         for name in ("newest", "keep_first", "min_words"):
             number = getattr(self, name)
-            if number is not None and number < 1:
-                raise UnknownRuleError(f"{name} is a number, 1 or more, not {number}")
+            if number is None:
+                continue
+            if not isinstance(number, int) or number < 1:
+                raise UnknownRuleError(f"{name} is a number, 1 or more, not {number!r}")
+            if number > NUMBER_MAX:
+                raise UnknownRuleError(f"{name} is at most {NUMBER_MAX:,}, not {number:,}")
         if self.max_age is not None:
             check_age(self.max_age)

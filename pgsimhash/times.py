@@ -48,6 +48,8 @@ def check_age(age: timedelta) -> timedelta:
     Raises:
         InvalidTimeError: it is not, or does.
     """
+    if not isinstance(age, timedelta):
+        raise InvalidTimeError(f"an age is a timedelta, such as timedelta(days=90), not {age!r}")
     longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
     if not timedelta(0) < age < longest:
         raise InvalidTimeError(

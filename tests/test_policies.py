@@ -110,6 +110,10 @@ def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
         Rules(Policies, {"scope": "planet"}, 8)  # type: ignore[typeddict-item]
     with pytest.raises(UnknownRuleError, match="keep_first is a number, 1 or more, not 0"):
         Rules(Policies, {"keep_first": 0}, 8)
+    with pytest.raises(UnknownRuleError, match="newest is a number, 1 or more, not '5'"):
+        Rules(Policies, {"newest": "5"}, 8)  # type: ignore[typeddict-item]
+    with pytest.raises(UnknownRuleError, match="newest is at most 2,147,483,647, not"):
+        Rules(Policies, {"newest": 2**31}, 8)
     with pytest.raises(UnknownRuleError, match="min_words"):
         Rules(Policies, {"min_words": -1}, 8)
     with pytest.raises(InvalidTimeError):

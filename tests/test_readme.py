@@ -76,7 +76,10 @@ def test_the_first_python_finds_the_copy(dsn: str, clone: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "printed"),
     [
-        ("store.should_store(", ["worth keeping", "new first_seen", "same_bytes"]),
+        (
+            "store.should_store(",
+            ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
+        ),
         ("store.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
         ("store.save_boilerplate(", [r"\S+\+[0-9a-f]{8} Tides .*", "True"]),
     ],

@@ -51,3 +51,8 @@ def test_what_is_no_age_is_refused(text: str) -> None:
 def test_an_age_is_more_than_nothing() -> None:
     with pytest.raises(InvalidTimeError, match="such as timedelta"):
         check_age(timedelta(0))
+
+
+def test_an_age_is_no_number() -> None:
+    with pytest.raises(InvalidTimeError, match="an age is a timedelta, such as"):
+        check_age(30)  # type: ignore[arg-type]

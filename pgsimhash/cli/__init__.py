@@ -6,7 +6,10 @@ database or the schema cannot be used as it is; 130 stopped with Ctrl-C.
 
 from __future__ import annotations
 
+import errno
+
 import click
+import psycopg
 
 from pgsimhash.cli.admin import migrate, status
 from pgsimhash.cli.boilerplate import boilerplates, delete_boilerplate, learn_boilerplate
@@ -21,10 +24,17 @@ from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
+from pgsimhash.cli.output import INTERRUPTED, printable
 from pgsimhash.cli.policies import policy
 from pgsimhash.cli.report import report
 from pgsimhash.cli.reruns import refingerprint, rejudge, rename
-from pgsimhash.errors import PageError, PgsimhashError
+from pgsimhash.errors import (
+    InvalidSimhashError,
+    PageError,
+    PgsimhashError,
+    UnknownRuleError,
+    UnknownRunError,
+)
 
 __all__ = ["main"]
 
@@ -41,10 +51,26 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except PageError as error:
+        except (PageError, UnknownRunError) as error:
             raise _PageFailure(str(error)) from error
+        except (InvalidSimhashError, UnknownRuleError) as error:
+            raise click.UsageError(str(error)) from error
         except PgsimhashError as error:
             raise _StoreFailure(str(error)) from error
+        except (psycopg.Error, UnicodeEncodeError) as error:
+            # What no module of ours foresaw: still no traceback for whoever typed a command.
+            raise _StoreFailure(
+                f"the database refuses: {printable(str(error).strip())}; check what was given"
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise _PageFailure(
+                f"the system refuses: {error}; make room, or read and write elsewhere"
+            ) from error
+        except KeyboardInterrupt:
+            click.echo("Stopped. What was committed stays; run again to continue.", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from pgsimhash.cli.options import distance_option, dsn_option, people, print_json
 from pgsimhash.connection import (
-    check_schema,
+    checked_connection,
     open_connection,
     resolve_dsn,
     schema_revision,
@@ -84,11 +84,7 @@ def status(brief: bool, collection: str | None, distance: int | None, dsn: str |
         raise click.UsageError("--distance is for the clusters, which --brief leaves out")
     shown: list[CollectionStatus] = []
     console = people()
-    with (
-        open_connection(resolve_dsn(dsn), autocommit=True) as connection,
-        translated_errors(connection),
-    ):
-        check_schema(connection)
+    with checked_connection(dsn) as connection:
         if collection is not None:
             # Complains where there is none.
             open_collection(connection, collection, create=False)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import click
 
-from pgsimhash.boilerplate import SHARE, base_name, learn, read_boilerplate, without_boilerplate
+from pgsimhash.boilerplate import (
+    PAGES_MIN,
+    SHARE,
+    base_name,
+    learn,
+    read_boilerplate,
+    without_boilerplate,
+)
 from pgsimhash.cli.options import Command, dsn_option, people, print_json, scheme_option
 from pgsimhash.cli.output import check_folder, write_text
 from pgsimhash.cli.work import with_progress
@@ -109,7 +116,10 @@ def learn_boilerplate(
             }
         )
     if not learnt.hosts:
-        people().print(f"Nothing was learnt from {learnt.pages:,} pages.")
+        people().print(
+            f"Nothing was learnt from {learnt.pages:,} pages; give {PAGES_MIN} or more of one "
+            "host, by URLs that name it."
+        )
         context.exit(1)
     if output is not None:
         write_text(output, learnt.as_json())

@@ -30,7 +30,7 @@ def decide(
     """Say what ingest would decide about a page, and remember nothing.
 
     FILE is an HTML file, - reads one from stdin and needs --url. Prints the verdict as a JSON
-    line; exits with 0 if the page is new, else with 1.
+    line; exits with 0 if the page is worth keeping ("keep"), else with 1.
     """
     where = url or file_url(file)
     if where is None:

@@ -13,20 +13,38 @@ from rich.text import Text
 from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
 from pgsimhash.cli.output import output_option, printable, write_text
 from pgsimhash.cli.work import summary_option
+from pgsimhash.errors import InvalidTimeError
 from pgsimhash.insight.drift import Version
 from pgsimhash.insight.recrawl import RecrawlHint, recrawl_hint
 from pgsimhash.pictures import drift_page
+from pgsimhash.sources.page import parse_time
 from pgsimhash.store import connect
+from pgsimhash.times import check_time
 
 _SHOWN = 50
+
+
+def _as_time(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime | None:
+    try:
+        return None if value is None else check_time(parse_time(value))
+    except InvalidTimeError as error:
+        raise click.BadParameter(str(error)) from error
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(
+            f"{value!r} is no time; write one like 2025-03-01 or 2025-03-01T12:00:00+02:00"
+        ) from error
 
 
 @click.command()
 @click.argument("url")
 @click.option(
     "--seen-at",
-    type=click.DateTime(),
-    help="When it was found unchanged later than the collection knows, in UTC.",
+    metavar="TIME",
+    callback=_as_time,
+    help="When it was found unchanged later than the collection knows: 2025-03-01, or "
+    "2025-03-01T12:00:00+02:00; in UTC unless it names a zone.",
 )
 @output_option
 @summary_option

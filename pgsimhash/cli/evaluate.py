@@ -9,7 +9,7 @@ import click
 from pgsimhash.cli.evaluate_runs import load_schemes, sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import SchemeName, dsn_option, people, print_json
-from pgsimhash.cli.output import check_folder, output_option, write_text
+from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write_text
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
 from pgsimhash.evaluation import NearSample, Score
@@ -18,8 +18,6 @@ from pgsimhash.evaluation.measures import LARGEST
 from pgsimhash.evaluation.report import labelled_report, sample_report
 from pgsimhash.evaluation.sample import unlabelled_csv
 from pgsimhash.schemes import DEFAULT_SCHEME
-
-_INTERRUPTED = 130
 
 
 class _WrongLabels(click.ClickException):
@@ -182,7 +180,7 @@ def evaluate(
         raise _WrongLabels(str(error)) from error
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
-        context.exit(_INTERRUPTED)
+        context.exit(INTERRUPTED)
     report_failures(missed)
     context.exit(1 if missed.failures or imprecise else 0)
 

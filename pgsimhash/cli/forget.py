@@ -12,6 +12,7 @@ from pgsimhash.cli.options import collection_option, dsn_option, people, print_j
 from pgsimhash.cli.terms import as_age
 from pgsimhash.store import connect
 from pgsimhash.store.forgetting import Forgotten
+from pgsimhash.urls import host_of
 
 
 @click.command()
@@ -39,9 +40,15 @@ def undo(collection: str, dsn: str | None) -> None:
     print_json({**run.as_json(), "forgotten": forgotten})
 
 
+def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and host_of(f"https://{value}") != value.lower():
+        raise click.BadParameter(f"{value!r} is no host; give it alone, such as example.com")
+    return value
+
+
 @click.command()
 @click.option("--url", help="Forget all versions of one page.")
-@click.option("--host", help="Forget all pages of a host.")
+@click.option("--host", callback=_as_host, help="Forget all pages of a host.")
 @click.option("--run", type=int, metavar="NUMBER", help="Forget what a run added.")
 @collection_option
 @dsn_option

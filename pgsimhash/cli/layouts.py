@@ -146,7 +146,8 @@ def create(
             distance=distance,
             keep_markdown=keep_markdown,
         )
-    print_json(dataclasses.asdict(made))
+    about = dataclasses.asdict(made)
+    print_json({"collection": about.pop("name"), **about})
 
 
 @click.command()

@@ -10,6 +10,9 @@ import click
 
 from pgsimhash.cli.options import Command
 
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C."""
+
 # Controls, lone surrogates, and what turns the direction of writing.
 _UNPRINTABLE: Final = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]"

@@ -12,6 +12,7 @@ from pgsimhash.cli.terms import as_age, terms_options
 from pgsimhash.policies import Settings
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
+from pgsimhash.urls import check_url
 
 
 @click.group()
@@ -72,7 +73,7 @@ def list_policies(collection: str, dsn: str | None) -> None:
 def show(url: str, collection: str, dsn: str | None) -> None:
     """Print the settings that policies have for URL, as a JSON line."""
     with connect(dsn, collection=collection, create=False) as store:
-        print_json({"url": url, **store.policy_for(url).as_json()})
+        print_json({"url": check_url(url), **store.policy_for(url).as_json()})
 
 
 @policy.command("remove")

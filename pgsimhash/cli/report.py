@@ -34,16 +34,16 @@ def _limit(name: str, told: str) -> click.Option:
         type=click.IntRange(min=0),
         default=getattr(_LIMITS, name),
         show_default=True,
-        help=f"How many {told} to show.",
+        help=f"How many to show of the {told}.",
     )
 
 
 @click.command(
     params=[
-        _limit("clusters", "clusters, the biggest"),
-        _limit("members", "pages of each cluster, those farthest from the canonical one"),
-        _limit("hosts", "hosts, those with the most duplicates"),
-        _limit("urls", "pages that changed, those that changed most"),
+        _limit("clusters", "clusters, the biggest first"),
+        _limit("members", "pages of each cluster, those farthest from the canonical one first"),
+        _limit("hosts", "hosts, those with the most duplicates first"),
+        _limit("urls", "pages that changed, those that changed most first"),
     ]
 )
 @distance_option(None, "the collection's")

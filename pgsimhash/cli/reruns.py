@@ -9,14 +9,14 @@ import click
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.layouts import layout_option
 from pgsimhash.cli.options import (
+    SchemeName,
     collection_option,
     dsn_option,
-    known_scheme_option,
     people,
     print_json,
 )
 from pgsimhash.cli.summary import print_verdicts
-from pgsimhash.cli.terms import terms_options
+from pgsimhash.cli.terms import stored_terms_options, terms_options
 from pgsimhash.cli.work import progress_bar, summary_option
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
@@ -25,7 +25,12 @@ from pgsimhash.terms import Options
 @click.command()
 @collection_option
 @click.option("--into", metavar="NAME", required=True, help="The collection to make.")
-@known_scheme_option
+@click.option(
+    "--scheme",
+    type=SchemeName(),
+    help="The recipe from text to simhash, or NAME+VERSION, which leaves a saved boilerplate out; "
+    "this or --boilerplate is needed.",
+)
 @boilerplate_option
 @layout_option
 @click.option(
@@ -84,7 +89,7 @@ def refingerprint(
 
 @click.command()
 @click.option("--save", is_flag=True, help="Store the verdicts in place of the ones there are.")
-@terms_options
+@stored_terms_options
 @summary_option
 @collection_option
 @dsn_option

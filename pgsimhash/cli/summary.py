@@ -13,9 +13,8 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from pgsimhash.cli.options import print_json
+from pgsimhash.cli.output import INTERRUPTED
 from pgsimhash.records import Verdict
-
-_INTERRUPTED = 130
 
 _SHOWN = 20
 
@@ -116,7 +115,7 @@ def print_verdicts(
         result.print(console)
     if interrupted:
         click.echo(stopped, err=True)
-        return _INTERRUPTED
+        return INTERRUPTED
     return 1 if result.counts["failed"] else 0
 
 

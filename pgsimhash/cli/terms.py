@@ -8,7 +8,7 @@ import click
 
 from pgsimhash.cli.options import Command, distance_option
 from pgsimhash.errors import InvalidTimeError
-from pgsimhash.terms import SCOPES
+from pgsimhash.terms import NUMBER_MAX, SCOPES
 from pgsimhash.times import parse_age
 
 
@@ -29,7 +29,16 @@ def terms_options(command: Command) -> Command:
     return command
 
 
-_OPTIONS = (
+def stored_terms_options(command: Command) -> Command:
+    """Add those of them that are not about pages to come."""
+    for option in reversed(_OPTIONS_OF_STORED):
+        command = option(command)
+    return command
+
+
+_COUNT = click.IntRange(1, NUMBER_MAX)
+
+_OPTIONS_OF_STORED = (
     distance_option(None, "the collection's, 8"),
     click.option(
         "--verify/--no-verify",
@@ -45,7 +54,7 @@ _OPTIONS = (
     ),
     click.option(
         "--newest",
-        type=click.IntRange(min=1),
+        type=_COUNT,
         metavar="N",
         help="Compare with the N pages stored last only.",
     ),
@@ -63,14 +72,18 @@ _OPTIONS = (
     ),
     click.option(
         "--keep-first",
-        type=click.IntRange(min=1),
+        type=_COUNT,
         metavar="N",
         show_default="1",
         help="How many pages of a kind are worth keeping.",
     ),
+)
+
+_OPTIONS = (
+    *_OPTIONS_OF_STORED,
     click.option(
         "--min-words",
-        type=click.IntRange(min=1),
+        type=_COUNT,
         metavar="N",
         show_default="the scheme's, 20",
         help="A page of fewer words is too short.",

@@ -11,6 +11,7 @@ from lxml.html import HtmlElement
 
 from pgsimhash.errors import TooLargeError
 from pgsimhash.page.decode import clean_text
+from pgsimhash.page.names import words
 from pgsimhash.page.nesting import may_crowd_attributes
 
 ELEMENTS_MAX: Final = 500_000
@@ -24,6 +25,9 @@ ATTRIBUTES_MAX: Final = 100
 
 ATTRIBUTES_CROWD: Final = 2_000
 """How many are far too many."""
+
+HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
+"""What may stand in a head (WHATWG HTML, section 13.2.6.4.4); anything else begins the body."""
 
 _Text = str | bytes
 
@@ -39,10 +43,12 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     """Return the root element of ``text``, None where there is no element and no text.
 
     Nothing is loaded from the network or from other files: libxml2's HTML parser knows neither
-    external entities nor document types. Two of its limits need a way around, which reads the
-    page as a stream of events: it stops at 2,048 nested elements and drops the rest of the page
-    (here all text stays, in a tree :data:`DEPTH_MAX` deep), and its time is quadratic in the
-    attributes of an element (here the first :data:`ATTRIBUTES_MAX` count).
+    external entities nor document types. It is older than ``article`` and ``main``, and leaves
+    them in the head of a page that does not write ``<body>``; here they are in the body. Two of
+    its limits need a way around, which reads the page as a stream of events: it stops at 2,048
+    nested elements and drops the rest of the page (here all text stays, in a tree
+    :data:`DEPTH_MAX` deep), and its time is quadratic in the attributes of an element (here the
+    first :data:`ATTRIBUTES_MAX` count).
 
     Raises:
         TooLargeError: there are more than ``max_elements`` elements.
@@ -65,7 +71,25 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     many = source.count(b"<") > max_elements // 2
     if many and root is not None and root.xpath("count(//*) > $most", most=max_elements):
         raise TooLargeError(f"the page has more than {max_elements:,} elements")
+    if root is not None:
+        _empty_head(root)
     return root
+
+
+def _empty_head(root: HtmlElement) -> None:
+    """Move what begins the body, where ``<body>`` was left out, from the head to the body."""
+    head = root.find("head")
+    begins = () if head is None else [child for child in head if child.tag not in HEAD]
+    if head is None or not begins:
+        return
+    body = root.find("body")
+    if body is None:
+        body = root.makeelement("body")
+        head.addnext(body)
+    if body.text:
+        begins[-1].tail = f"{begins[-1].tail or ''}{body.text}"
+        body.text = None
+    body[:0] = begins
 
 
 def _crowds_attributes(source: bytes) -> bool:

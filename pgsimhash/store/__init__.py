@@ -6,8 +6,7 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash import server
-from pgsimhash.connection import REVISION, configured_dsn, open_connection, schema_revision
+from pgsimhash.connection import open_deployed
 from pgsimhash.schemes import Scheme
 from pgsimhash.store.store import Store
 
@@ -62,14 +61,8 @@ def connect(
             layout=layout,
             keep_markdown=keep_markdown,
         )
-    where = configured_dsn(dsn)
-    own = open_connection(where or server.start(), autocommit=True)
+    own = open_deployed(dsn)
     try:
-        if where is None and (schema_revision(own) or "") < REVISION:
-            # Alembic takes a while to import and is rarely needed.
-            from pgsimhash.migrate import upgrade
-
-            upgrade(own.info.dsn)
         return Store(
             own,
             collection,

@@ -13,6 +13,7 @@ from pgsimhash.errors import (
     InvalidSimhashError,
     InvalidTimeError,
     InvalidUrlError,
+    NotHtmlError,
     ScriptPageError,
     TooShortError,
 )
@@ -45,8 +46,16 @@ Page = SourcePage | SourceFailure | tuple[str, str | bytes]
 
 
 def as_source(page: Page) -> SourcePage | SourceFailure:
-    """Return a page or a ``(url, html)`` pair as a page."""
-    return SourcePage(*page) if isinstance(page, tuple) else page
+    """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
+    source = SourcePage(*page) if isinstance(page, tuple) else page
+    if isinstance(source, SourcePage):
+        if not isinstance(source.url, str):
+            what = f"a URL is a str, not {type(source.url).__name__}"
+            return SourceFailure(str(source.url), InvalidUrlError.reason, what)
+        if not isinstance(source.html, str | bytes | bytearray):
+            what = f"a page is a str or bytes, not {type(source.html).__name__}"
+            return SourceFailure(source.url, NotHtmlError.reason, what)
+    return source
 
 
 def as_record(page: tuple[str, int]) -> PageRecord | PageFailure:

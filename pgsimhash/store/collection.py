@@ -87,8 +87,11 @@ def create_collection(
     Raises:
         UnknownLayoutError: there is no such layout.
         InvalidDistanceError: the layout does not answer ``distance``.
-        CollectionError: the layout has no indexes yet: another collection is moving to it.
+        CollectionError: the name is empty, or the layout has no indexes yet: another collection
+            is moving to it.
     """
+    if not name:
+        raise CollectionError("a collection has a name; give one that is not empty")
     recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]

@@ -70,12 +70,12 @@ class Writes(Deciding):
         this URL or another; not if it says too little.
 
         Raises:
-            PageError: the page cannot be read, so that nothing was decided; the message says
-                why. Otherwise as for :meth:`ingest`.
+            PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
+                message say why. Otherwise as for :meth:`ingest`.
         """
         verdict = self.ingest(url, html, **options)
         if verdict.verdict == "failed":
-            raise PageError(f"{url}: {verdict.detail}")
+            raise PageError(f"{url}: {verdict.detail}", verdict.reason)
         return verdict.keep
 
     def decide(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:

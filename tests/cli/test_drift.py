@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.harness import Run
 
 URL = "https://a.example/page"
@@ -41,10 +43,21 @@ def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, fold
 
 
 def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) -> None:
-    ingest(run, folder / "wells.html")
-    known = run("drift", URL).lines[-1]["recrawl"]["interval_seconds"]
-    seen = run("drift", URL, "--seen-at", "2126-01-01").lines[-1]["recrawl"]["interval_seconds"]
-    assert (known, seen) == (30 * 86_400, 365 * 86_400)
+    ingest(run, folder / "wells.html", "2024-01-01T00:00:00Z")
+    known = run("drift", URL).lines[-1]["recrawl"]
+    seen = run("drift", URL, "--seen-at", "2025-06-01T02:00:00+02:00").lines[-1]["recrawl"]
+    assert known["interval_seconds"] == 30 * 86_400 < seen["interval_seconds"]
+    assert seen["known_until"] == "2025-06-01T02:00:00+02:00"
+
+
+@pytest.mark.parametrize(
+    ("time", "advice"),
+    [("2126-01-01", "in the future; correct it"), ("tuesday", "is no time; write one like")],
+)
+def test_what_is_no_time_to_have_seen_it_at_is_refused(run: Run, time: str, advice: str) -> None:
+    refused = run("drift", URL, "--seen-at", time)
+    assert refused.code == 2
+    assert advice in " ".join(refused.stderr.split())
 
 
 def test_the_table_and_the_picture(run: Run, folder: Path) -> None:

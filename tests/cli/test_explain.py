@@ -53,7 +53,7 @@ def test_an_unknown_url_and_a_page_without_text_exit_with_1(run: Run, folder: Pa
 
 def test_what_is_neither_page_nor_simhash_is_refused(run: Run) -> None:
     done = run("explain", "wells", "0")
-    assert done.code == 3
+    assert done.code == 2
     assert "'wells' is neither a file, nor a URL, nor a simhash" in done.stderr
     assert run("explain", "1", "0", "-o", "/nowhere/x.html").code == 2
     assert "stdin can be read once" in run("explain", "-", "-").stderr

@@ -23,7 +23,7 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     assert run("runs").lines == [first]
     run("undo")
     refused = run("undo")
-    assert refused.code == 3
+    assert refused.code == 1
     assert "no run to undo" in refused.stderr
 
 
@@ -41,8 +41,11 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     number = run("runs").lines[0]["run"]
     assert run("delete", "--run", number).lines == [{"forgotten": 1}]
     refused = run("delete", "--run", number)
-    assert refused.code == 3
+    assert refused.code == 1
     assert "pgsimhash runs" in refused.stderr
+    url = run("delete", "--host", "https://b.example/")
+    assert url.code == 2
+    assert "give it alone, such as example.com" in url.stderr
     assert run("delete").code == run("delete", "--run", 1, "--host", "a.example").code == 2
 
 

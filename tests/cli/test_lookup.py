@@ -28,7 +28,7 @@ def test_find_exits_with_one_where_there_is_nothing(run: Run, folder: Path) -> N
 
 def test_find_refuses_what_is_neither_a_file_nor_a_simhash(run: Run) -> None:
     done = run("find", "no-such-file.html")
-    assert done.code == 3
+    assert done.code == 2
     assert "neither a file nor a simhash" in done.stderr
 
 

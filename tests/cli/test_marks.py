@@ -27,5 +27,5 @@ def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
     refused = run("mark", a, "https://nowhere.example/", "--same")
     assert refused.code == 1
-    assert "Ingest the page first" in refused.stderr
+    assert "ingest the page first" in refused.stderr
     assert run("mark", a, b).code == 2

@@ -101,6 +101,7 @@ def test_verdicts_on_other_terms_are_shown_and_saved(run: Run) -> None:
     by_host = run("rejudge", "--scope", "host")
     assert [line["verdict"] for line in by_host.lines] == ["new", "new"]
     assert run("rejudge", "--collection", "nowhere").code == 3
+    assert run("rejudge", "--min-words", "30").code == 2  # which is about pages to come
 
 
 def test_ctrl_c_says_whether_anything_was_stored(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from lxml import etree
 
 from pgsimhash.page import read_article
+from pgsimhash.page.parse import parse
 
 URL = "https://bay.example/news/7"
 STORY = "".join(
@@ -105,6 +107,24 @@ def test_without_paragraphs_the_largest_block_is_the_story() -> None:
 def test_plain_text_is_a_page_too() -> None:
     assert text_of("") == ""
     assert read_article("The ferry crosses every day.").markdown == "The ferry crosses every day."
+
+
+@pytest.mark.parametrize("block", ["article", "main", "section", "custom-block"])
+@pytest.mark.parametrize(
+    "head", ["<title>Ferry</title>", "<head><meta name=a><title>Ferry</title>"]
+)
+def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
+    article = read_article(f"<!doctype html>{head}<{block}>{STORY}</{block}><footer>1874</footer>")
+    assert (article.title, " ".join(article.text.split())) == ("Ferry", ALONE)
+
+
+def test_what_no_head_may_hold_comes_before_the_text_of_the_body() -> None:
+    root = parse("<head><title>Ferry</title><main>one</main> two <body>three<p>four</body>")
+    assert root is not None
+    assert etree.tostring(root) == (
+        b"<html><head><title>Ferry</title></head>"
+        b"<body><main>one</main> two three<p>four</p></body></html>"
+    )
 
 
 def test_title_canonical_url_and_language() -> None:

@@ -258,7 +258,7 @@ def test_what_a_collection_uses_is_not_deleted(dsn: str) -> None:
     version = version_of(name)
     pgsimhash.connect(dsn, collection="clean", scheme=name).close()
     with pgsimhash.connect(dsn) as store:
-        with pytest.raises(BoilerplateError, match=f"{version} is used by: clean; Keep it"):
+        with pytest.raises(BoilerplateError, match=f"{version} is used by: clean; keep it"):
             store.delete_boilerplate(version)
         with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.ForeignKeyViolation):
             connection.execute("DELETE FROM pgsimhash.boilerplates")
@@ -274,7 +274,7 @@ def test_what_a_policy_names_is_not_deleted(dsn: str) -> None:
     scheme = save_learnt(dsn)
     with pgsimhash.connect(dsn, collection="kept") as store:
         store.set_policy("bay.example", Settings(scheme=scheme))
-        users = r"is used by: kept \(policy for bay\.example\); Keep it"
+        users = r"is used by: kept \(policy for bay\.example\); keep it"
         with pytest.raises(BoilerplateError, match=users):
             store.delete_boilerplate(version_of(scheme))
         store.remove_policy("bay.example")

@@ -46,10 +46,18 @@ def test_should_store_decides_and_remembers(store: Store) -> None:
 
 
 def test_should_store_raises_where_nothing_can_be_decided(store: Store) -> None:
-    with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML"):
+    with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML") as caught:
         store.should_store("https://a.example/1", b"%PDF-1.7 ...")
+    assert caught.value.reason == "not_html"
     with pytest.raises(pgsimhash.PageError, match="larger than 10,000,000 bytes"):
         store.should_store("https://a.example/1", "x" * 10_000_001)
+
+
+def test_what_is_of_another_type_fails_as_a_page_does(store: Store) -> None:
+    pages = [(None, HTML), ("https://a.example/1", None), ("https://a.example/2", HTML)]
+    verdicts = list(store.ingest_many(pages))  # type: ignore[arg-type]
+    assert [verdict.reason for verdict in verdicts] == ["invalid_url", "not_html", "first_seen"]
+    assert verdicts[1].detail == "a page is a str or bytes, not NoneType"
 
 
 def test_each_verdict_has_its_reason(store: Store) -> None:

@@ -285,7 +285,7 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
             (p.pattern, p.given()) for p in kept.policies()
         ]
     kept.set_policy("*", Settings(distance=12))
-    with pytest.raises(pgsimhash.PolicyError, match="Give a smaller distance"):
+    with pytest.raises(pgsimhash.PolicyError, match="give a smaller distance"):
         kept.refingerprint("small", WORDS, layout="32+32")
 
 

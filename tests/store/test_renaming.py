@@ -72,7 +72,7 @@ def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
         store.rename("other")
     with pytest.raises(pgsimhash.CollectionError, match='"nowhere" does not exist'):
         store.rename("nowhere", swap=True)
-    with pytest.raises(pgsimhash.CollectionError, match="Give one that is not empty"):
+    with pytest.raises(pgsimhash.CollectionError, match="give one that is not empty"):
         store.rename("")
     assert store.collection == "default"
     with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):

@@ -1,0 +1,86 @@
+"""What goes wrong under a command ends in one line that says what to do, not in a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import Store
+from tests.cli.harness import Run
+
+NO_TEXT = os.fsdecode(b"\xff")
+"""How Python hands over an argument that is not UTF-8."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "--collection", NO_TEXT),
+        ("create-collection", NO_TEXT),
+        ("rename-collection", "default", NO_TEXT),
+        ("delete", "--url", NO_TEXT),
+        ("delete", "--host", NO_TEXT),
+        ("policy", "set", NO_TEXT, "--distance", "3"),
+        ("policy", "show", f"https://a.example/{NO_TEXT}"),
+        ("drift", NO_TEXT),
+        ("mark", NO_TEXT, "https://a.example/", "--same"),
+    ],
+)
+def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
+    assert run("create-collection", "default").code == 0
+    done = run(*command)
+    assert done.code in (1, 3)
+    assert len(done.stderr.splitlines()) == 1
+    assert "surrogates not allowed" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ingest", "create-collection"])
+def test_a_collection_has_a_name(run: Run, command: str, folder: Path) -> None:
+    arguments = ["ingest", folder, "--collection", ""] if command == "ingest" else [command, ""]
+    done = run(*arguments)
+    assert done.code == 3
+    assert "give one that is not empty" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-words"])
+def test_a_number_that_no_column_holds_is_mistyped(run: Run, option: str) -> None:
+    assert run("policy", "set", "a.example", option, str(2**31)).code == 2
+    assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0
+
+
+def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    run("create-collection", "default")
+    monkeypatch.setattr(Store, "undo", stopped)
+    done = run("undo")
+    assert done.code == 130
+    assert "run again to continue" in done.stderr
+
+
+def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, dsn: str) -> None:
+    run("create-collection", "default")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from pgsimhash.cli import main; main()", "status"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PGSIMHASH_DSN": dsn},
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"No space left on device; make room" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_embedded_server_gets_its_schema_from_any_command(
+    run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGSIMHASH_DSN")
+    monkeypatch.setattr("pgsimhash.server.start", lambda: empty_dsn)
+    assert run("status").code == 0
