@@ -44,8 +44,9 @@ class Terms:
             with each batch: the pages of a batch count beside it.
         max_age: an original counts only if it was fetched at most so long before the page.
         canonical_link: whether a page is a duplicate of the page that its ``rel=canonical`` names,
-            at any distance, if that was known before it and is on the same host. Off unless asked
-            for: many sites name their front page everywhere.
+            at any distance, if that was known before it and is on the same host, a subdomain of
+            it or the other way round. Off unless asked for: many sites name their front page
+            everywhere.
         keep_first: how many pages of a kind are worth keeping: a duplicate is, as long as fewer
             known pages count as its originals.
         min_words: a page of fewer words is not remembered.

@@ -24,6 +24,12 @@ def host_of(url: str) -> str | None:
     return None if found is None else found[1].lower()
 
 
+def same_site(a: str, b: str) -> bool:
+    """Return whether two URLs have one host, or the host of one is a subdomain of the other's."""
+    one, other = sorted((host_of(a) or "", host_of(b) or ""), key=len)
+    return one == other or ("." in one and other.endswith(f".{one}"))
+
+
 def path_of(url: str) -> str:
     """Return what follows the host in an absolute URL, from its first slash on."""
     found = _PATH.match(url)

@@ -68,7 +68,7 @@ _OPTIONS_OF_STORED = (
         "--canonical-link/--no-canonical-link",
         default=None,
         show_default="no-canonical-link",
-        help="Whether the page that rel=canonical names, on the same host, is the original.",
+        help="Whether the page that rel=canonical names, on the same site, is the original.",
     ),
     click.option(
         "--keep-first",

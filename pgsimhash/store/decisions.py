@@ -16,7 +16,7 @@ from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
 from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
 from pgsimhash.terms import Terms
-from pgsimhash.urls import host_of
+from pgsimhash.urls import host_of, same_site
 
 
 class Look(NamedTuple):
@@ -196,7 +196,7 @@ def _canonical(
 ) -> KnownMatch | None:
     """Return the page that a record names as the canonical one, if it is to be believed."""
     url = record.canonical_url
-    if not terms.canonical_link or url is None or host_of(url) != host_of(record.url):
+    if not terms.canonical_link or url is None or not same_site(url, record.url):
         return None
     if url in marks.get(record.url, UNMARKED).different or not _is_earlier(url, record, versions):
         return None

@@ -72,33 +72,45 @@ def _expire_batch(
 
 def forget(
     session: Session,
-    collection: Collection,
+    collections: Sequence[Collection],
     statement: str,
     parameters: dict[str, Any],
     progress: Forgotten,
 ) -> int:
-    """Delete the pages that ``sql/queries/<statement>.sql`` finds, batch by batch.
+    """Delete the pages that ``sql/queries/<statement>.sql`` finds; return how many there were.
 
     Raises:
         CollectionError: the collection was renamed since it was opened.
     """
+    forgotten = 0
+    for collection in collections:
+        after_page: int | None = 0
+        while after_page is not None:
+            after_page, pages = _forget_batch(
+                session, collection, statement, {**parameters, "after_page": after_page}
+            )
+            forgotten += pages
+            progress(forgotten)
+    return forgotten
+
+
+def _forget_batch(
+    session: Session, collection: Collection, statement: str, parameters: dict[str, Any]
+) -> tuple[int | None, int]:
+    """Return the page to go on after, None at the end, and how many went."""
     scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
-    forgotten, after_page = 0, 0
-    while True:
-        with (
-            session.transaction() as connection,
-            connection.cursor(row_factory=scalar_row) as cursor,
-        ):
-            found = cursor.execute(query(statement), {**scope, "after_page": after_page})
-            page_ids = found.fetchall()
-            if not page_ids:
-                return forgotten
-            doomed = {"collection": collection.name, "page_ids": page_ids}
-            forgotten += cursor.execute(query("forget_pages"), doomed).fetchone() or 0
-            # Only now: under the lock that was just taken nobody renames it.
-            check_names(connection, [collection])
-        after_page = page_ids[-1]
-        progress(forgotten)
+    with (
+        session.transaction() as connection,
+        connection.cursor(row_factory=scalar_row) as cursor,
+    ):
+        page_ids = cursor.execute(query(statement), scope).fetchall()
+        if not page_ids:
+            return None, 0
+        doomed = {"collection": collection.name, "page_ids": page_ids}
+        forgotten = cursor.execute(query("forget_pages"), doomed).fetchone() or 0
+        # Only now: under the lock that was just taken nobody renames it.
+        check_names(connection, [collection])
+    return page_ids[-1], forgotten
 
 
 def reclaim(

@@ -12,6 +12,7 @@ from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import forgetting
 from pgsimhash.store.branches import branches
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.store.part import Part
 from pgsimhash.times import check_age
@@ -59,12 +60,9 @@ class Removal(Part):
             StoreError: the database does not answer, or the space cannot be reclaimed in a
                 transaction.
         """
-        collections = [self._collection]
         if older_than is not None:
             check_age(older_than)
-        else:
-            with self._session.read() as connection:
-                collections += branches(connection, self._collection)
+        collections = [self._collection] if older_than is not None else self._with_branches()
         forgotten = forgetting.expire(self._session, collections, older_than, progress)
         if reclaim is not None and forgotten:
             with self._session.read() as connection:
@@ -74,23 +72,29 @@ class Removal(Part):
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
 
+        Those in the collections that policies opened for other schemes go too.
+
         Raises:
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         return forgetting.forget(
-            self._session, self._collection, "pages_of_url", {"url": url}, _unheard
+            self._session, self._with_branches(), "pages_of_url", {"url": url}, _unheard
         )
 
     def delete_host(self, host: str, *, progress: Forgotten = _unheard) -> int:
         """Forget all pages of a host and return how many versions there were.
+
+        Those in the collections that policies opened for other schemes go too.
 
         Raises:
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         scope = {"host": host.lower()}
-        return forgetting.forget(self._session, self._collection, "pages_of_host", scope, progress)
+        return forgetting.forget(
+            self._session, self._with_branches(), "pages_of_host", scope, progress
+        )
 
     def runs(self) -> list[RunRecord]:
         """Return the runs that added pages, the last one first.
@@ -123,7 +127,7 @@ class Removal(Part):
             )
         scope = {"run_id": run_id}
         forgotten = forgetting.forget(
-            self._session, self._collection, "pages_of_run", scope, progress
+            self._session, [self._collection], "pages_of_run", scope, progress
         )
         with self._session.transaction() as connection:
             connection.execute(
@@ -142,7 +146,11 @@ class Removal(Part):
         runs = self.runs()
         if not runs:
             raise UnknownRunError(
-                f"collection {self._collection.name!r} has no run to undo; "
-                "pgsimhash status lists the collections"
+                f"collection {self._collection.name!r} has no run to undo: nothing was "
+                "added, or all of it was undone; pgsimhash status --brief lists the collections"
             )
         return runs[0], self.delete_run(runs[0].run_id, progress=progress)
+
+    def _with_branches(self) -> list[Collection]:
+        with self._session.read() as connection:
+            return [self._collection, *branches(connection, self._collection)]

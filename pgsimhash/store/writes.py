@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
 from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.sources import SourcePage
 from pgsimhash.store.batches import BATCH_SIMHASHES, Page, as_record, write_in_batches
 from pgsimhash.store.deciding import Deciding
 from pgsimhash.store.runs import draw_run
@@ -43,12 +44,20 @@ class Writes(Deciding):
         self._what, self._runs = what, {self._collection.collection_id: run}
         return run.run_id
 
-    def ingest(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:
+    def ingest(
+        self,
+        url: str,
+        html: str | bytes,
+        *,
+        fetched_at: datetime | None = None,
+        **options: Unpack[Options],
+    ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
 
         Args:
             url: the page's absolute URL.
             html: the page; bytes are decoded as a browser would.
+            fetched_at: when it was fetched, by default now.
             options: on what terms; by default the collection's.
 
         Raises:
@@ -56,14 +65,23 @@ class Writes(Deciding):
                 process nor saved.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none.
+            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone or is in the
+                future.
             CollectionError: the collection was renamed since it was opened, or the one for
                 another scheme of a policy cannot be created.
             StoreError: the database does not answer.
         """
-        return next(iter(self.ingest_many([(url, html)], **options)))
+        page = _page(url, html, fetched_at)
+        return next(iter(self.ingest_many([page], **options)))
 
-    def should_store(self, url: str, html: str | bytes, **options: Unpack[Options]) -> bool:
+    def should_store(
+        self,
+        url: str,
+        html: str | bytes,
+        *,
+        fetched_at: datetime | None = None,
+        **options: Unpack[Options],
+    ) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
 
         It is if its verdict is ``new``, or fewer than ``keep_first`` near-copies are known, under
@@ -73,18 +91,26 @@ class Writes(Deciding):
             PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
                 message say why. Otherwise as for :meth:`ingest`.
         """
-        verdict = self.ingest(url, html, **options)
+        verdict = self.ingest(url, html, fetched_at=fetched_at, **options)
         if verdict.verdict == "failed":
             raise PageError(f"{url}: {verdict.detail}", verdict.reason)
         return verdict.keep
 
-    def decide(self, url: str, html: str | bytes, **options: Unpack[Options]) -> Verdict:
+    def decide(
+        self,
+        url: str,
+        html: str | bytes,
+        *,
+        fetched_at: datetime | None = None,
+        **options: Unpack[Options],
+    ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and remember nothing.
 
         Raises:
             As for :meth:`ingest`.
         """
-        return next(iter(self.decide_many([(url, html)], **options)))
+        page = _page(url, html, fetched_at)
+        return next(iter(self.decide_many([page], **options)))
 
     def decide_many(
         self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
@@ -186,3 +212,7 @@ class Writes(Deciding):
         check_simhashes(simhashes)
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
+
+
+def _page(url: str, html: str | bytes, fetched_at: datetime | None) -> SourcePage:
+    return SourcePage(url, html, fetched_at=None if fetched_at is None else check_time(fetched_at))

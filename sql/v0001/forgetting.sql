@@ -75,6 +75,7 @@ DECLARE
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
+    PERFORM pgsimhash.name_for(collection, 'simhashes');
     IF older_than <= interval '0' THEN
         RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
@@ -85,7 +86,7 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
             USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'Give an age such as interval ''90 days'', or set a policy: '
+            HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
     END IF;
     SELECT array_agg(o.page_id), array_agg(o.seen_before), max(o.page_id)

@@ -1,8 +1,11 @@
-"""rel=canonical, believed when asked for and on the same host."""
+"""rel=canonical, believed when asked for and on the same site."""
 
 from __future__ import annotations
 
+import pytest
+
 from pgsimhash import Store
+from pgsimhash.urls import same_site
 from tests.store.test_store import ARTICLE, page, paragraph
 
 FRONT = "https://a.example/story"
@@ -42,6 +45,23 @@ def test_another_host_an_unknown_page_and_itself_are_not_believed(store: Store) 
     }
     for url, html in pages.items():
         assert store.ingest(url, html, canonical_link=True).verdict == "new"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("https://a.example/1", "http://A.example:8080/2", True),
+        ("https://www.a.example/", "https://a.example/", True),
+        ("https://a.example/", "https://m.a.example/", True),
+        ("https://www.a.example/", "https://m.a.example/", False),
+        ("https://ba.example/", "https://a.example/", False),
+        ("https://a.example/", "https://example/", False),
+        ("file:///a.html", "https://a.example/", False),
+        ("file:///a.html", "file:///b.html", True),
+    ],
+)
+def test_a_site_is_a_host_and_a_subdomain_of_it(a: str, b: str, same: bool) -> None:
+    assert same_site(a, b) == same_site(b, a) == same
 
 
 def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(

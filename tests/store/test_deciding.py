@@ -38,6 +38,22 @@ def test_a_dry_run_says_what_ingest_then_says_and_leaves_nothing(store: Store) -
     assert store.decide(*pages[3]).reason == "unchanged"
 
 
+def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
+    time = datetime(2026, 1, 1, tzinfo=UTC)
+    store.ingest("https://a.example/1", HTML, fetched_at=time)
+    found = store.get("https://a.example/1")
+    assert found is not None
+    assert found.fetched_at == time
+    month = timedelta(days=30)
+    later, much_later = time + month, time + 2 * month
+    url = "https://a.example/2"
+    assert store.decide(url, HTML, fetched_at=later, max_age=month).verdict == "identical"
+    assert store.decide(url, HTML, fetched_at=much_later, max_age=month).verdict == "new"
+    assert not store.should_store(url, HTML, fetched_at=later)
+    with pytest.raises(pgsimhash.InvalidTimeError, match="names no zone"):
+        store.ingest(url, HTML, fetched_at=datetime(2026, 1, 1))
+
+
 def test_should_store_decides_and_remembers(store: Store) -> None:
     assert store.should_store("https://a.example/1", HTML)
     assert not store.should_store("https://a.example/1", HTML)

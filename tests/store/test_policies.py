@@ -225,6 +225,16 @@ class TestScheme:
             assert sorted(verdict.verdict for verdict in made) == ["identical"] * 3 + ["new"]
         assert len(store.status()) == 2
 
+    def test_they_go_with_their_url_and_their_host(self, store: Store) -> None:
+        store.set_policy("text.example", Settings(scheme=OTHER))
+        for number in range(3):
+            store.ingest(f"https://text.example/{number}", page(paragraph(number)))
+        assert store.delete("https://text.example/1") == 1
+        told: list[int] = []
+        assert store.delete_host("text.example", progress=told.append) == 2
+        assert told[-1] == 2
+        assert store.decide("https://text.example/0", page(paragraph(0))).verdict == "new"
+
     def test_in_several_processes_too(self, store: Store) -> None:
         store.set_policy("text.example", Settings(scheme=OTHER))
         pages = [(f"https://{host}.example/", HTML) for host in ("a", "text", "b")]
@@ -294,6 +304,10 @@ class TestExpiry:
         store.set_policy("*", Settings(distance=3))
         with pytest.raises(pgsimhash.PolicyError, match="policy set"):
             store.expire()
+
+    def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
+        with pytest.raises(psycopg.errors.UndefinedObject, match='"nope" does not exist'):
+            connection.execute("SELECT * FROM pgsimhash.expire_batch('nope', NULL, 0, 10)")
 
 
 class TestRefusals:
