@@ -70,13 +70,14 @@ def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
         NoServerError: no server answers, or it refuses the login.
         EmbeddedServerError: it comes to the embedded server and that does not start.
     """
-    own = open_connection(resolve_dsn(dsn), autocommit=True)
+    where = resolve_dsn(dsn)
+    own = open_connection(where, autocommit=True)
     try:
         if configured_dsn(dsn) is None and (schema_revision(own) or "") < REVISION:
             # Alembic takes a while to import and is rarely needed.
             from pgsimhash.migrate import upgrade
 
-            upgrade(own.info.dsn)
+            upgrade(where)
     except BaseException:
         own.close()
         raise

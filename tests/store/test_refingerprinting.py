@@ -289,7 +289,7 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
         kept.refingerprint("small", WORDS, layout="32+32")
 
 
-def test_a_scheme_that_reads_pages_in_another_way_is_refused(kept: Store) -> None:
+def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
     hinted = pgsimhash.register_scheme(
         Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
@@ -298,7 +298,7 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(kept: Store) -> Non
         with pytest.raises(pgsimhash.SchemeError, match="reads pages in another way"):
             kept.refingerprint("again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
-            connect(kept._session.connection.info.dsn, collection="again", create=False)
+            connect(dsn, collection="again", create=False)
     verdicts = list(kept.refingerprint("again", "pgsimhash-text-1", approximate=True))
     assert [v.verdict for v in verdicts] == ["new"]
 
