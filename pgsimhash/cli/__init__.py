@@ -29,14 +29,20 @@ from pgsimhash.cli.policies import policy
 from pgsimhash.cli.report import report
 from pgsimhash.cli.reruns import refingerprint, rejudge, rename
 from pgsimhash.errors import (
+    InvalidDistanceError,
     InvalidSimhashError,
     PageError,
     PgsimhashError,
+    PolicyError,
     UnknownRuleError,
     UnknownRunError,
 )
 
 __all__ = ["main"]
+
+
+_MISTYPED = (InvalidDistanceError, InvalidSimhashError, PolicyError, UnknownRuleError)
+"""Values that options and arguments cannot have, which only the database knew."""
 
 
 class _PageFailure(click.ClickException):
@@ -53,7 +59,7 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except (PageError, UnknownRunError) as error:
             raise _PageFailure(str(error)) from error
-        except (InvalidSimhashError, UnknownRuleError) as error:
+        except _MISTYPED as error:
             raise click.UsageError(str(error)) from error
         except PgsimhashError as error:
             raise _StoreFailure(str(error)) from error

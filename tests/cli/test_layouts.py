@@ -46,7 +46,7 @@ def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) 
 
 def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run) -> None:
     done = run("create-collection", "news", "--layout", "32+32", "--distance", "8")
-    assert done.code == 3
+    assert done.code == 2
     assert "from 0 to 7" in done.stderr
     assert run("status").lines == []
 
