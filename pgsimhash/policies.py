@@ -49,6 +49,11 @@ class Settings:
         values = ((name, getattr(self, name)) for name in SETTINGS)
         return {name: value for name, value in values if value is not None}
 
+    def terms(self) -> dict[str, Any]:
+        """Return those of them that are fields of :class:`pgsimhash.terms.Terms`."""
+        others = ("expire_after", "scheme")
+        return {name: value for name, value in self.given().items() if name not in others}
+
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""
         return {
@@ -157,12 +162,10 @@ class Rules:
         return self._made.get(fitting) or self._make(fitting)
 
     def _make(self, fitting: tuple[Policy, ...]) -> tuple[Terms, str | None]:
-        said = merged(fitting).given()
-        said.pop("expire_after", None)
-        scheme = said.pop("scheme", None)
-        terms = Terms(**{"distance": self._default_distance, **said, **self._asked})
-        self._made[fitting] = terms, scheme
-        return terms, scheme
+        said = merged(fitting)
+        terms = Terms(**{"distance": self._default_distance, **said.terms(), **self._asked})
+        self._made[fitting] = terms, said.scheme
+        return terms, said.scheme
 
 
 def merged(policies: Iterable[Settings]) -> Settings:

@@ -57,10 +57,11 @@ class Verdict:
 
     ``reason`` is a short stable code. ``first_seen``: nothing near is known, in the scope asked
     for. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
-    same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so,
-    and it may be any number of bits away. ``unchanged``: this URL is known with
-    this very simhash; it is ``identical`` to itself and adds nothing. ``policy``: it has
-    fewer words than asked for. Any other page that was not stored has its ``PageError.reason``.
+    same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so, or
+    ``canonical_link``: the page names it as its original; it may be any number of bits away.
+    ``unchanged``: this URL is known with this very simhash; it is ``identical`` to itself and adds
+    nothing. ``policy``: it has fewer words than asked for. Any other page that was not stored has
+    its ``PageError.reason``.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
     where more than one is to be kept (see :class:`pgsimhash.terms.Terms`).

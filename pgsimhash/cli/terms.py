@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import click
@@ -24,14 +25,16 @@ def as_age(
 
 def terms_options(command: Command) -> Command:
     """Add the options that become :class:`pgsimhash.terms.Options`; None says nothing."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return _added(command, _OPTIONS)
 
 
 def stored_terms_options(command: Command) -> Command:
     """Add those of them that are not about pages to come."""
-    for option in reversed(_OPTIONS_OF_STORED):
+    return _added(command, _OPTIONS_OF_STORED)
+
+
+def _added(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 

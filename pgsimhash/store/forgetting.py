@@ -25,6 +25,21 @@ BATCH: Final = 1000
 Forgotten = Callable[[int], None]
 """Told how many pages are gone so far."""
 
+_Batch = Callable[[Collection, int], tuple[int | None, int]]
+"""Deletes some pages after one; returns the page to go on after, None at the end, and how many."""
+
+
+def _batch_by_batch(collections: Sequence[Collection], batch: _Batch, progress: Forgotten) -> int:
+    """Let ``batch`` go through each collection; return how many pages went."""
+    forgotten = 0
+    for collection in collections:
+        after_page: int | None = 0
+        while after_page is not None:
+            after_page, pages = batch(collection, after_page)
+            forgotten += pages
+            progress(forgotten)
+    return forgotten
+
 
 def expire(
     session: Session,
@@ -38,14 +53,11 @@ def expire(
         PolicyError: no age is given, and no policy gives one.
         CollectionError: a collection was renamed since it was opened.
     """
-    forgotten = 0
-    for collection in collections:
-        after_page: int | None = 0
-        while after_page is not None:
-            after_page, pages = _expire_batch(session, collection, older_than, after_page)
-            forgotten += pages
-            progress(forgotten)
-    return forgotten
+    return _batch_by_batch(
+        collections,
+        lambda collection, after_page: _expire_batch(session, collection, older_than, after_page),
+        progress,
+    )
 
 
 def _expire_batch(
@@ -82,16 +94,13 @@ def forget(
     Raises:
         CollectionError: the collection was renamed since it was opened.
     """
-    forgotten = 0
-    for collection in collections:
-        after_page: int | None = 0
-        while after_page is not None:
-            after_page, pages = _forget_batch(
-                session, collection, statement, {**parameters, "after_page": after_page}
-            )
-            forgotten += pages
-            progress(forgotten)
-    return forgotten
+    return _batch_by_batch(
+        collections,
+        lambda collection, after_page: _forget_batch(
+            session, collection, statement, {**parameters, "after_page": after_page}
+        ),
+        progress,
+    )
 
 
 def _forget_batch(

@@ -108,8 +108,7 @@ class Policing(Part):
         return merged(self._policies.fitting(url))
 
     def _check(self, settings: Settings, scheme: Scheme) -> None:
-        given = settings.given()
-        if not given:
+        if not settings.given():
             raise PolicyError(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
         if settings.expire_after is not None:
             check_age(settings.expire_after)
@@ -119,8 +118,7 @@ class Policing(Part):
                 f"pages of fewer than {least} words have no fingerprint in scheme "
                 f"{scheme.name!r}; give a larger min_words than {settings.min_words}"
             )
-        terms = {name: given[name] for name in given if name not in ("expire_after", "scheme")}
-        Terms(**{**terms, "distance": self._distance(settings.distance)})
+        Terms(**{**settings.terms(), "distance": self._distance(settings.distance)})
 
     def _read_policies(self) -> None:
         with self._session.read() as connection:
