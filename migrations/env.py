@@ -1,17 +1,29 @@
 """How Alembic reaches the database: for `alembic upgrade head` and for `pgsimhash migrate`.
 
-The DSN is the connection handed over by the caller, else `-x dsn=...`, else PGSIMHASH_DSN,
-else the embedded server. The version table lives in the schema that it versions.
+The database is that of the connection handed over by the caller, else `-x dsn=...`, else the
+sqlalchemy.url of the ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The
+version table lives in the schema that it versions.
 """
 
 from __future__ import annotations
 
+import sys
+
+import psycopg
 from alembic import context
-from sqlalchemy import Connection
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, func, select
 from sqlalchemy.schema import CreateSchema
 
-from pgsimhash.connection import resolve_dsn
-from pgsimhash.migrate import VERSION_TABLE, engine_for
+from pgsimhash.connection import (
+    DSN_VARIABLE,
+    EMBEDDED,
+    configured_dsn,
+    describe,
+    resolve_dsn,
+)
+from pgsimhash.errors import PgsimhashError
+from pgsimhash.migrate import MIGRATION_LOCK, VERSION_TABLE, dsn_of_url, engine_for
 from pgsimhash.tables import SCHEMA, metadata, simhashes
 
 
@@ -42,9 +54,39 @@ def _run(connection: Connection | None) -> None:
             include_name=_include_name,
         )
     with context.begin_transaction():
+        if connection is not None:
+            connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
         # The version table needs its schema before Alembic creates it.
         context.execute(CreateSchema(SCHEMA, if_not_exists=True))
         context.run_migrations()
+
+
+def _dsn() -> str:
+    given = context.get_x_argument(as_dictionary=True).get("dsn")
+    config = context.config
+    # A project without an ini has no such section.
+    section = config.config_ini_section
+    if not given and config.file_config.has_option(section, "sqlalchemy.url"):
+        given = dsn_of_url(config.file_config.get(section, "sqlalchemy.url"))
+    if not configured_dsn(given):
+        raise CommandError(
+            f"no database is named: give -x dsn=..., sqlalchemy.url or {DSN_VARIABLE} "
+            f"(-x dsn={EMBEDDED} is the embedded server)"
+        )
+    return resolve_dsn(given)
+
+
+def _run_here() -> None:
+    try:
+        connection = engine_for(_dsn()).connect()
+    except PgsimhashError as error:
+        # Alembic shows any other error as a traceback.
+        raise CommandError(str(error)) from error
+    with connection:
+        own = connection.connection.driver_connection
+        assert isinstance(own, psycopg.Connection)
+        print(f"Migrations of pgsimhash: {describe(own)}.", file=sys.stderr)
+        _run(connection)
 
 
 if context.is_offline_mode():
@@ -52,6 +94,4 @@ if context.is_offline_mode():
 elif (given := context.config.attributes.get("connection")) is not None:
     _run(given)
 else:
-    dsn = context.get_x_argument(as_dictionary=True).get("dsn")
-    with engine_for(resolve_dsn(dsn)).connect() as connection:
-        _run(connection)
+    _run_here()

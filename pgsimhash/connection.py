@@ -17,6 +17,9 @@ from pgsimhash.statements import query
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
 
+EMBEDDED: Final = "embedded"
+"""Stands for the embedded server where a DSN is given."""
+
 REVISION: Final = "0001"
 """The schema revision that this version of the package works with."""
 
@@ -25,8 +28,13 @@ _SETTINGS: Final = {"connect_timeout": "10", "application_name": "pgsimhash"}
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
-    """Return ``dsn``, else PGSIMHASH_DSN, else None, which stands for the embedded server."""
+    """Return ``dsn``, else PGSIMHASH_DSN, else None."""
     return dsn or os.environ.get(DSN_VARIABLE) or None
+
+
+def is_embedded(dsn: str | None = None) -> bool:
+    """Whether :func:`resolve_dsn` comes to the embedded server, by its name or for want of any."""
+    return configured_dsn(dsn) in (None, EMBEDDED)
 
 
 def resolve_dsn(dsn: str | None = None) -> str:
@@ -35,7 +43,14 @@ def resolve_dsn(dsn: str | None = None) -> str:
     Raises:
         EmbeddedServerError: it comes to the embedded server and that does not start.
     """
-    return configured_dsn(dsn) or server.start()
+    given = configured_dsn(dsn)
+    return server.start() if given is None or given == EMBEDDED else given
+
+
+def describe(connection: psycopg.Connection[Any]) -> str:
+    """Say which database a connection is to, without the password, for one line to print."""
+    info = connection.info
+    return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
 
 
 def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
@@ -73,7 +88,7 @@ def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
     where = resolve_dsn(dsn)
     own = open_connection(where, autocommit=True)
     try:
-        if configured_dsn(dsn) is None and (schema_revision(own) or "") < REVISION:
+        if is_embedded(dsn) and (schema_revision(own) or "") < REVISION:
             # Alembic takes a while to import and is rarely needed.
             from pgsimhash.migrate import upgrade
 

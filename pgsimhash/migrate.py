@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Final
@@ -11,14 +12,21 @@ import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.util.exc import CommandError
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import DBAPIError
+from psycopg import conninfo
+from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.connection import open_connection
-from pgsimhash.errors import SchemaError, StoreError
+from pgsimhash.errors import NoServerError, SchemaError, StoreError
 
 VERSION_TABLE: Final = "alembic_version"
+
+MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
+"""The advisory lock that a migration holds: whoever else would migrate waits."""
+
+# Alembic keeps what it is doing in module globals.
+_one_at_a_time: Final = threading.Lock()
 
 
 def engine_for(dsn: str) -> Engine:
@@ -27,7 +35,33 @@ def engine_for(dsn: str) -> Engine:
     def connect() -> psycopg.Connection:
         return open_connection(dsn)
 
-    return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+    # Whoever waited for another migration must see what that did.
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=connect,
+        poolclass=NullPool,
+        isolation_level="READ COMMITTED",
+    )
+
+
+def dsn_of_url(url: str) -> str:
+    """Return the DSN that says the same as ``url``, a URL as SQLAlchemy reads them, or a DSN.
+
+    Raises:
+        NoServerError: the URL is for another database than PostgreSQL.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        return url
+    if parsed.get_backend_name() not in ("postgresql", "postgres"):
+        raise NoServerError(
+            f"sqlalchemy.url is for {parsed.get_backend_name()!r}; it looks like "
+            "postgresql://user:password@host:5432/database"
+        )
+    dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
+    _, parameters = dialect.create_connect_args(parsed)
+    return conninfo.make_conninfo(**parameters)
 
 
 def _config(output: io.StringIO | None = None) -> Config:
@@ -62,7 +96,7 @@ def downgrade(dsn: str, revision: str = "base") -> None:
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
     config = _config()
-    with engine_for(dsn).connect() as connection:
+    with _one_at_a_time, engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
         try:
             step(config, revision)

@@ -243,7 +243,7 @@ def test_each_of_four_commands_that_use_a_fresh_folder_at_once_is_done(home: Pat
         command.stdin = None
     said = [command.communicate() for command in commands]
     assert [command.returncode for command in commands] == [0] * 4, said
-    assert sorted(json.loads(out)["verdict"] for out, _ in said) == ["duplicate"] * 3 + ["new"]
+    assert sorted(json.loads(out)["verdict"] for out, _ in said) == ["identical"] * 3 + ["new"]
     assert not pid_file(home / "data").exists()
 
 
@@ -291,14 +291,18 @@ def test_a_server_whose_supervisor_was_killed_is_joined_and_stopped(used: Path) 
 
 
 def test_a_killed_server_starts_anew(used: Path) -> None:
-    with clients(used) as (first,), psycopg.connect(first.dsn()):
-        postmaster(used).kill()
-        with clients(used) as (second,):
+    with clients(used, 2) as (first, second):
+        with psycopg.connect(first.dsn()):
             psycopg.connect(second.dsn()).close()
-            assert second.end() == ""
+            postmaster(used).kill()
+            with clients(used) as (third,):
+                psycopg.connect(third.dsn()).close()
+                assert third.end() == ""
+        assert first.end() == second.end() == ""
+    assert not pid_file(used).exists()
 
 
-def test_threads_may_start_the_server_at_once(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_may_start_the_server_at_once(used: Path) -> None:
     program = """
 import sys, threading
 from pathlib import Path

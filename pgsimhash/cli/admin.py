@@ -14,7 +14,11 @@ from rich.table import Table
 
 from pgsimhash.cli.options import distance_option, dsn_option, people, print_json
 from pgsimhash.connection import (
+    DSN_VARIABLE,
+    EMBEDDED,
     checked_connection,
+    configured_dsn,
+    describe,
     open_connection,
     resolve_dsn,
     schema_revision,
@@ -41,8 +45,8 @@ from pgsimhash.store.status import read_status
 def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:
     """Create or upgrade the schema pgsimhash.
 
-    The same as `alembic upgrade head` in a checkout. With --sql nothing is changed: pipe the
-    script to psql.
+    The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
+    is the embedded server. With --sql nothing is changed: pipe the script to psql.
     """
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
@@ -54,17 +58,24 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
     if sql:
         click.echo(migrations.upgrade_sql(), nl=False)
         return
+    if configured_dsn(dsn) is None:
+        raise click.UsageError(
+            f"name the database in --dsn or {DSN_VARIABLE}; --dsn {EMBEDDED} is the embedded "
+            "server, which needs no migrating before its first use"
+        )
     where = resolve_dsn(dsn)
     if downgrade:
         migrations.downgrade(where, downgrade)
     else:
         migrations.upgrade(where)
     with open_connection(where) as connection:
+        database = describe(connection)
         revision = schema_revision(connection)
         if layout is not None:
             with translated_errors(connection):
                 set_default_layout(connection, get_layout(layout))
-    people().print(f"The schema pgsimhash is at revision {revision or 'base'}.")
+    done = f"The schema pgsimhash is at revision {revision or 'base'} in {database}."
+    people().print(escape(done), soft_wrap=True)
 
 
 @click.command()

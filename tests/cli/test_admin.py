@@ -28,6 +28,34 @@ def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder
     assert run("ingest", folder, "--dsn", empty_dsn).code == 0
 
 
+def test_migrate_says_which_database_and_not_the_password(run: Run, empty_dsn: str) -> None:
+    name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+    where = empty_dsn
+    if "password" not in conninfo.conninfo_to_dict(empty_dsn):
+        where = conninfo.make_conninfo(empty_dsn, password="s3cret")
+    done = run("migrate", "--dsn", where)
+    assert f"is at revision 0001 in database '{name}' on " in done.stderr
+    assert str(conninfo.conninfo_to_dict(where)["password"]) not in done.stderr.replace(
+        f"as {conninfo.conninfo_to_dict(where)['user']!r}", ""
+    ).replace(str(name), "")
+
+
+def test_migrate_wants_the_database_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGSIMHASH_DSN")
+    monkeypatch.setattr("pgsimhash.server.start", lambda: pytest.fail("it was not asked for"))
+    done = run("migrate")
+    assert done.code == 2
+    assert "--dsn embedded is the embedded server" in " ".join(done.stderr.split())
+
+
+def test_the_embedded_server_has_a_name(
+    run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsimhash.server.start", lambda: empty_dsn)
+    assert run("status", "--dsn", "embedded").code == 0
+    assert run("migrate", "--dsn", "embedded").code == 0
+
+
 def test_migrate_can_go_back(run: Run, dsn: str) -> None:
     done = run("migrate", "--downgrade", "base")
     assert done.code == 0

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import psycopg
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from psycopg import conninfo, sql
+from sqlalchemy import URL
 
 import pgsimhash
 from pgsimhash import migrate
-from pgsimhash.connection import REVISION, check_schema, open_connection
+from pgsimhash.connection import REVISION, check_schema, open_connection, schema_revision
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +46,22 @@ def dump(dsn: str) -> str:
     return "\n".join(
         line for line in done.stdout.splitlines() if not any(stamp in line for stamp in stamps)
     )
+
+
+def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
+    """The exit codes of processes that run at the same time, and what they print to stderr."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env={**os.environ, "PGSIMHASH_DSN": dsn},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+    said = [process.communicate()[1] for process in processes]
+    return [(process.returncode, text) for process, text in zip(processes, said, strict=True)]
 
 
 def alembic(*arguments: str, dsn: str) -> None:
@@ -101,6 +120,121 @@ def test_upgrading_twice_changes_nothing(dsn: str) -> None:
     before = dump(dsn)
     migrate.upgrade(dsn)
     assert dump(dsn) == before
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
+def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
+    dsn: str, empty_dsn: str, isolation: str
+) -> None:
+    name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
+                sql.Identifier(str(name)), isolation
+            )
+        )
+    done = at_once(4, "pgsimhash", "migrate", dsn=empty_dsn)
+    assert [code for code, _ in done] == [0] * 4, done
+    assert dump(empty_dsn) == dump(dsn)
+
+
+def test_threads_may_migrate_at_once(dsn: str, empty_dsn: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(migrate.upgrade, [empty_dsn] * 4))
+    assert dump(empty_dsn) == dump(dsn)
+
+
+def deployed(dsn: str) -> bool:
+    with open_connection(dsn) as connection:
+        return schema_revision(connection) is not None
+
+
+def upgrade_with_ini(
+    folder: Path, url: str | None, *options: str, variable: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """``alembic upgrade head`` in a project of another's own."""
+    line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
+    ini = folder / "alembic.ini"
+    # Where the package is installed from a wheel, this is pgsimhash:migrations.
+    ini.write_text(f"[alembic]\nscript_location = {ROOT / 'migrations'}\n{line}")
+    environment = {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
+    if variable is not None:
+        environment["PGSIMHASH_DSN"] = variable
+    environment["PGSIMHASH_DATA_DIR"] = str(folder / "data")
+    return subprocess.run(
+        [sys.executable, "-m", "alembic", *options, "upgrade", "head"],
+        check=False,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def as_url(dsn: str) -> str:
+    """A DSN as people write it in an ini, with a password that needs quoting."""
+    given = conninfo.conninfo_to_dict(dsn)
+    host = str(given["host"])
+    url = URL.create(
+        "postgresql+psycopg",
+        username=str(given["user"]),
+        password=str(given.get("password") or "p@ss%word"),
+        host=None if host.startswith("/") else host,
+        port=int(given.get("port") or 5432),
+        database=str(given["dbname"]),
+        query={"host": host} if host.startswith("/") else {},
+    )
+    return url.render_as_string(hide_password=False)
+
+
+NOWHERE = "host=nowhere.invalid"
+
+
+@pytest.mark.parametrize("which", ["x", "ini", "variable"])
+def test_alembic_migrates_the_database_it_is_told_and_says_which(
+    empty_dsn: str, tmp_path: Path, which: str
+) -> None:
+    """What comes later in the order is a database that cannot be reached."""
+    if which == "x":
+        done = upgrade_with_ini(
+            tmp_path, f"postgresql://{NOWHERE}", "-x", f"dsn={empty_dsn}", variable=NOWHERE
+        )
+    elif which == "ini":
+        done = upgrade_with_ini(tmp_path, as_url(empty_dsn), variable=NOWHERE)
+    else:
+        done = upgrade_with_ini(tmp_path, None, variable=empty_dsn)
+    assert done.returncode == 0, done.stderr
+    given = conninfo.conninfo_to_dict(empty_dsn)
+    assert f"database {given['dbname']!r} on {given['host']!r}" in done.stderr
+    assert "p@ss" not in done.stderr + done.stdout
+    assert not (tmp_path / "data").exists()
+    assert deployed(empty_dsn)
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (None, "-x dsn=embedded is the embedded server"),
+        ("driver://user:pass@localhost/dbname", "it looks like postgresql://"),
+        ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
+    ],
+)
+def test_alembic_names_the_fix_where_no_database_can_be_migrated(
+    tmp_path: Path, url: str | None, advice: str
+) -> None:
+    done = upgrade_with_ini(tmp_path, url)
+    assert done.returncode != 0
+    assert advice in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_alembic_migrates_the_embedded_server_by_its_name(tmp_path: Path) -> None:
+    done = upgrade_with_ini(tmp_path, f"postgresql://{NOWHERE}", "-x", "dsn=embedded")
+    assert done.returncode == 0, done.stderr
+    # The folder is too deep for a socket, which is elsewhere then.
+    assert "database 'postgres' on '/" in done.stderr
+    assert (tmp_path / "data" / "postgres" / "PG_VERSION").exists()
 
 
 def test_the_sqlalchemy_tables_describe_the_schema(dsn: str) -> None:
