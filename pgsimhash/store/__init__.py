@@ -27,7 +27,7 @@ def connect(
 
     Args:
         dsn: where PostgreSQL is, in any form libpq understands; None means PGSIMHASH_DSN, else
-            the embedded server, whose schema is deployed and upgraded on the way.
+            "embedded": the embedded server, whose schema is deployed and upgraded on the way.
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
         scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
