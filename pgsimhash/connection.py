@@ -25,6 +25,8 @@ REVISION: Final = "0001"
 
 _OLDEST_SERVER: Final = 140000
 _SETTINGS: Final = {"connect_timeout": "10", "application_name": "pgsimhash"}
+_ENCODING: Final = {"client_encoding": "UTF8"}
+"""Not to be chosen: a database, a user or the environment may have another one."""
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
@@ -58,12 +60,13 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
 
     Raises:
         NoServerError: the DSN is malformed, nothing answers there, or the login is refused.
-        StoreError: the server is older than PostgreSQL 14.
+        StoreError: the server is older than PostgreSQL 14, or the database is not in UTF-8.
     """
     try:
         given = conninfo.conninfo_to_dict(dsn)
         others = {name: value for name, value in _SETTINGS.items() if name not in given}
-        connection = psycopg.connect(conninfo.make_conninfo(dsn, **others), autocommit=autocommit)
+        wanted = conninfo.make_conninfo(dsn, **others, **_ENCODING)
+        connection = psycopg.connect(wanted, autocommit=autocommit)
     except psycopg.ProgrammingError as error:
         raise NoServerError(
             f"the DSN cannot be read: {_first_line(error)}; it looks like "
@@ -75,7 +78,35 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
         version = connection.info.server_version // 10000
         connection.close()
         raise StoreError(f"PostgreSQL 14 or later is needed, and this server is {version}")
+    try:
+        check_settings(connection)
+    except StoreError:
+        connection.close()
+        raise
     return connection
+
+
+def check_settings(connection: psycopg.Connection[Any]) -> None:
+    """Check that every text comes back as it was stored, whatever a page says.
+
+    Times and ages need no such care: they are read in binary, which no setting changes.
+
+    Raises:
+        StoreError: the database, or the connection, has another encoding than UTF-8.
+    """
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):
+        raise StoreError(
+            f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
+            "hold the texts of all pages; use one with UTF-8: "
+            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+        )
+    encoding = connection.info.parameter_status("client_encoding")
+    if encoding not in (None, "UTF8"):
+        raise StoreError(
+            f"the connection has the client_encoding {encoding}, and texts are UTF-8; "
+            "run: SET client_encoding TO 'UTF8'"
+        )
 
 
 def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
@@ -137,14 +168,15 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         NoServerError: the connection was lost.
         CollectionError: a collection is there no more by the name it had.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
-            read-only, cannot hold a value, or the user may not do this.
+            read-only, cannot hold a value, forgets prepared statements, is in a transaction that
+            failed, or the user may not do this.
     """
     try:
         yield
     except psycopg.OperationalError as error:
         kind, what = (
             (NoServerError, "the connection to the database was lost")
-            if connection.broken
+            if connection.closed
             else (StoreError, "the database gave up")
         )
         raise kind(
@@ -157,6 +189,20 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         ) from error
     except psycopg.errors.UndefinedObject as error:
         raise CollectionError(server_words(error)) from error
+    except psycopg.errors.InFailedSqlTransaction as error:
+        raise StoreError(
+            "the connection is in a transaction that failed; end it first: connection.rollback(), "
+            "or leave its transaction() block"
+        ) from error
+    except (
+        psycopg.errors.DuplicatePreparedStatement,
+        psycopg.errors.InvalidSqlStatementName,
+    ) as error:
+        raise StoreError(
+            f"a pooler mixes up the prepared statements of its clients: {_first_line(error)}; let "
+            "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
+            "or give connect() a connection with prepare_threshold=None"
+        ) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise StoreError(
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "

@@ -137,6 +137,10 @@ class EmbeddedServerError(StoreError):
     """The bundled PostgreSQL server is not installed or does not start."""
 
 
+class SharedStoreError(StoreError):
+    """A store is used by another thread or process than its own, or within one of its own calls."""
+
+
 class SchemaError(StoreError):
     """The schema ``pgsimhash`` is missing, or older or newer than this package."""
 

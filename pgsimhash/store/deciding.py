@@ -38,6 +38,7 @@ class Deciding(Policing):
     def _ingest(
         self, pages: Iterable[Page], jobs: int, options: Options, work: Work
     ) -> Iterator[Verdict]:
+        self._session.check()
         rules = self._rules(options)
 
         def scheme_for(url: str) -> Scheme | None:

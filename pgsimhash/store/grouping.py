@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from pgsimhash.bits import check_distance
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import MEMORY_BYTES, Pairs
+from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
 from pgsimhash.store import groups
 from pgsimhash.store.part import Part
 
@@ -29,11 +29,14 @@ class Groups(Part):
             InvalidDistanceError: ``distance`` is not in 0..12.
             StoreError: the database does not answer.
         """
+        self._session.check()
         return self._pairs(check_distance(distance, DISTANCE_MAX), memory)
 
     def _pairs(self, distance: int, memory: int) -> Generator[Pairs]:
         with self._session.read() as connection:
-            yield from groups.pairs(connection, self._collection, distance, memory)
+            read = groups.spool(connection, self._collection)
+        with read as simhashes:
+            yield from stream_pairs(simhashes, distance, memory=memory)
 
     def clusters(
         self,
@@ -57,12 +60,15 @@ class Groups(Part):
             UnknownRuleError: there is no such rule or linkage.
             StoreError: the database does not answer.
         """
+        self._session.check()
         check_linkage(linkage)
         return self._clusters(check_distance(distance, DISTANCE_MAX), linkage, scorer(canonical))
 
     def _clusters(self, distance: int, linkage: Linkage, score: Score) -> Generator[Cluster]:
         with self._session.transaction() as connection:
-            yield from groups.clusters(connection, self._collection, distance, linkage, score)
+            for cluster in groups.clusters(connection, self._collection, distance, linkage, score):
+                yield cluster
+                self._session.check()
 
     def save_pairs(self, table: str, distance: int = 3) -> int:
         """Create ``table`` with :meth:`pairs` (low, high, distance) and return their number.
@@ -74,9 +80,11 @@ class Groups(Part):
             StoreError: the table is there already, or the database does not answer.
         """
         check_distance(distance, DISTANCE_MAX)
-        with self._session.transaction() as connection:
-            found = groups.pairs(connection, self._collection, distance)
-            return groups.save_pairs(connection, table, found)
+        with (
+            self._session.transaction() as connection,
+            groups.spool(connection, self._collection) as simhashes,
+        ):
+            return groups.save_pairs(connection, table, stream_pairs(simhashes, distance))
 
     def save_clusters(
         self,

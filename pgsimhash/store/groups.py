@@ -25,7 +25,7 @@ from pgsimhash.clusters import (
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
 from pgsimhash.marks import Mark, join_marked, split_marked
-from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
+from pgsimhash.pairs import Pairs, stream_pairs
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
@@ -37,15 +37,9 @@ _ROWS: Final = 2_000
 """How many members of clusters the server sends at a time."""
 
 
-def pairs(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    distance: int,
-    memory: int = MEMORY_BYTES,
-) -> Iterator[Pairs]:
-    """Yield all pairs within ``distance``, each once, in blocks; see ``pairs.stream_pairs``."""
-    with Spool(simhash_slices(connection, collection)) as spool:
-        yield from stream_pairs(spool, distance, memory=memory)
+def spool(connection: psycopg.Connection[Any], collection: Collection) -> Spool:
+    """Return all distinct simhashes of a collection, which is read at once."""
+    return Spool(simhash_slices(connection, collection))
 
 
 def clusters(
@@ -56,10 +50,10 @@ def clusters(
     score: Score,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; ``connection`` is in a transaction."""
-    with Spool(simhash_slices(connection, collection)) as spool:
-        simhashes = spool.read()
+    with spool(connection, collection) as read:
+        simhashes = read.read()
         simhashes.sort()
-        roots = cluster_simhashes(simhashes, stream_pairs(spool, distance), linkage, distance)
+        roots = cluster_simhashes(simhashes, stream_pairs(read, distance), linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
     connection.execute(query("cluster_table"))

@@ -9,38 +9,73 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.connection import translated_errors
+from pgsimhash.connection import check_settings, translated_errors
+from pgsimhash.store.turns import turns_on
 
 
 class Session:
-    """One connection, the store's own or the caller's."""
+    """One connection, the store's own or the caller's, in one thread; see ``turns``."""
 
     def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
+        """Take over a connection.
+
+        Raises:
+            SharedStoreError: another process opened it, or another thread is using it.
+            StoreError: texts would not come back as they are.
+        """
+        self._turns = turns_on(connection, owned=owned)
+        check_settings(connection)
         self.connection = connection
         self._owned = owned
 
+    def check(self) -> None:
+        """Check that this is the thread and the process that opened the store.
+
+        Raises:
+            SharedStoreError: it is another one.
+        """
+        self._turns.check()
+
     def close(self) -> None:
-        """Close the connection, unless it is the caller's."""
+        """Close the connection, unless it is the caller's.
+
+        Raises:
+            SharedStoreError: another thread is in a call.
+        """
         if self._owned:
+            self._turns.check_idle()
             self.connection.close()
 
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run statements that write nothing: in no transaction of their own."""
-        if self.connection.info.transaction_status == TransactionStatus.IDLE:
-            with translated_errors(self.connection):
+        """Run statements that write nothing: in no transaction of their own.
+
+        Raises:
+            SharedStoreError: it is another thread's or process's turn.
+        """
+        with self._turns.reading(), translated_errors(self.connection):
+            if self.connection.info.transaction_status == TransactionStatus.IDLE:
                 yield self.connection
-        else:
-            with self.transaction() as connection:
-                yield connection
+            else:
+                with self._block():
+                    yield self.connection
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's where there is one."""
-        with translated_errors(self.connection):
-            idle = self.connection.info.transaction_status == TransactionStatus.IDLE
-            if idle and not self.connection.autocommit:
-                # Begin what only the caller may commit: the block below is then a savepoint.
-                self.connection.execute("SELECT 1")
-            with self.connection.transaction():
-                yield self.connection
+        """Run a block in a transaction, inside the caller's where there is one.
+
+        Raises:
+            SharedStoreError: it is another thread's or process's turn, or a transaction of a
+                store over this connection is not done.
+        """
+        with self._turns.writing(), translated_errors(self.connection), self._block():
+            yield self.connection
+
+    @contextmanager
+    def _block(self) -> Iterator[None]:
+        status = self.connection.info.transaction_status
+        if status == TransactionStatus.IDLE and not self.connection.autocommit:
+            # Begin what only the caller may commit: the block below is then a savepoint.
+            self.connection.execute("SELECT 1")
+        with self.connection.transaction():
+            yield

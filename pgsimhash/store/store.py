@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import psycopg
 
-from pgsimhash.connection import check_schema, translated_errors
+from pgsimhash.connection import check_schema
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import Scheme
 from pgsimhash.store.boilerplates import find_scheme, register_saved
@@ -31,7 +31,13 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
     A store that opened its own connection commits batch by batch and closes the connection at
     the end of its ``with`` block. One that was given a connection neither commits nor closes
     it: on a connection with ``autocommit`` each batch is a transaction, on any other the caller
-    commits. Not to be shared between threads.
+    commits.
+
+    A store belongs to the thread that opened it, and after a fork to the parent: every method
+    raises :class:`~pgsimhash.SharedStoreError` elsewhere, but for :meth:`close`. Open one in each
+    thread and process. Of several stores over one connection, as a pool hands it from thread to
+    thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
+    function that was passed to a method, reads are answered and all else is refused.
     """
 
     def __init__(
@@ -54,6 +60,9 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
             SchemeError: no scheme is registered or saved under that name.
             BoilerplateError: the boilerplate that the scheme leaves out is not what was saved.
             UnknownLayoutError: there is no such layout.
+            SharedStoreError: another process opened ``connection``, or another thread is using it.
+            StoreError: ``connection`` is in a transaction that failed, or texts would not come
+                back from it as they are.
         """
         self._session = Session(connection, owned=owns_connection)
         with self._session.transaction():
@@ -72,6 +81,7 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
         self._runs = {}
 
     def __enter__(self) -> Self:
+        self._session.check()
         return self
 
     def __exit__(
@@ -83,7 +93,13 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
         self.close()
 
     def close(self) -> None:
-        """Close the connection, if the store opened it."""
+        """Close the connection, if the store opened it; any thread may do so.
+
+        In a forked child the parent's session goes on.
+
+        Raises:
+            SharedStoreError: another thread is in a call.
+        """
         self._session.close()
 
     @property
@@ -126,8 +142,7 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
                 of a policy.
             StoreError: the connection is in a transaction, or another process is at it.
         """
-        connection = self._session.connection
-        with translated_errors(connection):
+        with self._session.read() as connection:
             check_names(connection, [self._collection])
             relayout(
                 connection,

@@ -192,6 +192,7 @@ class Writes(Deciding):
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
+        self._session.check()
         write = self._by_scheme(self._write, self._rules(options))
         return write_in_batches(map(as_record, pages), write, BATCH_SIMHASHES)
 

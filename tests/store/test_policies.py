@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -216,13 +216,15 @@ class TestScheme:
 
     def test_several_writers_open_the_collection_once(self, store: Store, dsn: str) -> None:
         store.set_policy("text.example", Settings(scheme=OTHER))
-        with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
-            writers = [stack.enter_context(connect(dsn)) for _ in range(4)]
-            made = pool.map(
-                lambda number: writers[number].ingest(f"https://text.example/{number}", HTML),
-                range(4),
-            )
-            assert sorted(verdict.verdict for verdict in made) == ["identical"] * 3 + ["new"]
+        together = Barrier(4)
+
+        def write(number: int) -> str:
+            with connect(dsn) as writer:
+                together.wait(60)
+                return writer.ingest(f"https://text.example/{number}", HTML).verdict
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(pool.map(write, range(4))) == ["identical"] * 3 + ["new"]
         assert len(store.status()) == 2
 
     def test_they_go_with_their_url_and_their_host(self, store: Store) -> None:

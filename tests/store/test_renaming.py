@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 import psycopg
@@ -156,8 +158,11 @@ def test_collections_of_policies_are_called_after_the_one_that_opened_them(
         assert other.ingest(url, html).reason == "unchanged"
 
 
-def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str, store: Store) -> None:
-    with ThreadPoolExecutor(1) as pool:
+def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
+    with (
+        ThreadPoolExecutor(1) as pool,
+        contextlib.closing(pool.submit(connect, dsn).result(timeout=60)) as store,
+    ):
         with psycopg.connect(dsn) as connection:
             connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
             late = pool.submit(store.rename, "second")
@@ -171,7 +176,11 @@ def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str, store: Store)
 def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
     scheme = "pgsimhash-blog-words-1"
     connect(dsn, collection="new", scheme=scheme).close()
-    with ThreadPoolExecutor(1) as pool, connect(dsn, collection="a", keep_markdown=True) as store:
+    open_source = partial(connect, dsn, collection="a", keep_markdown=True)
+    with (
+        ThreadPoolExecutor(1) as pool,
+        contextlib.closing(pool.submit(open_source).result(timeout=60)) as store,
+    ):
         with psycopg.connect(dsn) as connection:
             # A rename has the lock of writers before it waits for rows that refer to what it names.
             connection.execute(
