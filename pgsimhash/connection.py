@@ -72,7 +72,8 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
             f"the DSN cannot be read: {_first_line(error)}; it looks like "
             "postgresql://user:password@host:5432/database"
         ) from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, UnicodeError) as error:
+        # What is no host's name is refused by the codec of such names.
         raise NoServerError(_login_advice(_first_line(error))) from error
     if connection.info.server_version < _OLDEST_SERVER:
         version = connection.info.server_version // 10000

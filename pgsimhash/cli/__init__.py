@@ -7,6 +7,7 @@ database or the schema cannot be used as it is; 130 stopped with Ctrl-C.
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import click
 import psycopg
@@ -24,8 +25,9 @@ from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
 from pgsimhash.cli.marks import mark, marks, unmark
-from pgsimhash.cli.output import INTERRUPTED, printable
+from pgsimhash.cli.output import INTERRUPTED
 from pgsimhash.cli.policies import policy
+from pgsimhash.cli.printing import guard_other_output, printable_complaints, tell
 from pgsimhash.cli.report import report
 from pgsimhash.cli.reruns import refingerprint, rejudge, rename
 from pgsimhash.errors import (
@@ -54,7 +56,21 @@ class _StoreFailure(click.ClickException):
 
 
 class _Commands(click.Group):
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with printable_complaints():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
+        with printable_complaints():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except (PageError, UnknownRunError) as error:
@@ -66,7 +82,7 @@ class _Commands(click.Group):
         except (psycopg.Error, UnicodeEncodeError) as error:
             # What no module of ours foresaw: still no traceback for whoever typed a command.
             raise _StoreFailure(
-                f"the database refuses: {printable(str(error).strip())}; check what was given"
+                f"the database refuses: {str(error).strip()}; check what was given"
             ) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
@@ -75,7 +91,7 @@ class _Commands(click.Group):
                 f"the system refuses: {error}; make room, or read and write elsewhere"
             ) from error
         except KeyboardInterrupt:
-            click.echo("Stopped. What was committed stays; run again to continue.", err=True)
+            tell("Stopped. What was committed stays; run again to continue.")
             ctx.exit(INTERRUPTED)
 
 
@@ -90,6 +106,7 @@ def main() -> None:
     Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 mistyped; 3 the database
     cannot be used as it is; 130 stopped with Ctrl-C.
     """
+    guard_other_output()
 
 
 for command in (

@@ -9,10 +9,11 @@ from typing import Any
 import click
 import psycopg
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from pgsimhash.cli.options import distance_option, dsn_option, people, print_json
+from pgsimhash.cli.options import distance_option, dsn_option
+from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.connection import (
     DSN_VARIABLE,
     EMBEDDED,
@@ -56,7 +57,7 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
     if downgrade and layout:
         raise click.UsageError("--layout goes with an upgrade only")
     if sql:
-        click.echo(migrations.upgrade_sql(), nl=False)
+        print_text(migrations.upgrade_sql())
         return
     if configured_dsn(dsn) is None:
         raise click.UsageError(
@@ -121,7 +122,8 @@ def _reports(
     limits = Limits().figures_only()
     for number, name in enumerate(names, start=1):
         store = Store(connection, name, create=False)
-        with console.status(f"collection {number:,} of {len(names):,}: {escape(name)}"):
+        told = f"collection {number:,} of {len(names):,}: {printable(name)}"
+        with console.status(Text(told)):
             report = store.report(distance, limits=limits)
         yield report
 
@@ -130,7 +132,5 @@ def _table(collections: Iterable[CollectionStatus]) -> Table:
     table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates")
     for row in collections:
         figures = (row.pages, row.urls, row.simhashes, row.duplicates)
-        table.add_row(
-            escape(row.collection), escape(row.scheme), *(f"{figure:,}" for figure in figures)
-        )
+        table.add_row(row.collection, row.scheme, *(f"{figure:,}" for figure in figures))
     return table

@@ -17,8 +17,9 @@ from pgsimhash.boilerplate import (
     read_boilerplate,
     without_boilerplate,
 )
-from pgsimhash.cli.options import Command, dsn_option, people, print_json, scheme_option
+from pgsimhash.cli.options import Command, dsn_option, scheme_option
 from pgsimhash.cli.output import check_folder, write_text
+from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import with_progress
 from pgsimhash.connection import checked_connection
 from pgsimhash.errors import BoilerplateError, PageError
@@ -154,12 +155,12 @@ def _texts(paths: tuple[str, ...], scheme: str) -> Iterator[tuple[str, str]]:
     pages = read_pages(paths, stdin=sys.stdin.buffer)
     for page in with_progress(pages, count_pages(paths), people(), "learn"):
         if not isinstance(page, SourcePage):
-            click.echo(f"{page.url}: {page.detail}", err=True)
+            tell(f"{page.url}: {page.detail}")
             continue
         try:
             yield page.url, recipe.extract(page.html, page.url, page.charset).text
         except PageError as error:
-            click.echo(f"{page.url}: {error}", err=True)
+            tell(f"{page.url}: {error}")
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option, file_url, print_json, read_file
+from pgsimhash.cli.options import collection_option, dsn_option, file_url, read_file
+from pgsimhash.cli.printing import print_json
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.store import connect
 from pgsimhash.terms import Options

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
-from pgsimhash.cli.output import output_option, printable, write_text
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.output import output_option, write_text
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import InvalidTimeError
 from pgsimhash.insight.drift import Version
@@ -89,7 +89,7 @@ def _print(console: Console, versions: list[Version], hint: RecrawlHint) -> None
             version.fetched_at.isoformat(sep=" ", timespec="minutes"),
             version.change or "first",
             *("" if figure is None else str(figure) for figure in figures),
-            Text(printable(version.title or "")),
+            version.title or "",
         )
     console.print(table)
     if len(versions) > _SHOWN:

@@ -8,8 +8,9 @@ import click
 
 from pgsimhash.cli.evaluate_runs import load_schemes, sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
-from pgsimhash.cli.options import SchemeName, dsn_option, people, print_json
+from pgsimhash.cli.options import SchemeName, dsn_option
 from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write_text
+from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
 from pgsimhash.evaluation import NearSample, Score
@@ -179,7 +180,7 @@ def evaluate(
     except LabelsError as error:
         raise _WrongLabels(str(error)) from error
     except KeyboardInterrupt:
-        click.echo("Stopped.", err=True)
+        tell("Stopped.")
         context.exit(INTERRUPTED)
     report_failures(missed)
     context.exit(1 if missed.failures or imprecise else 0)

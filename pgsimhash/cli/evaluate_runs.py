@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-import click
 import numpy as np
 
-from pgsimhash.cli.options import people
+from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.connection import checked_connection
 from pgsimhash.errors import LabelsError
@@ -69,7 +68,7 @@ def score_pairs(
             "for a label); label some"
         )
     if labels.unlabelled:
-        click.echo(f"{source}: {labels.unlabelled} rows have no label yet", err=True)
+        tell(f"{source}: {labels.unlabelled} rows have no label yet")
     names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
     scores = []
     missed = Fingerprints()

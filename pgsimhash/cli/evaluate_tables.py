@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
 from rich.console import Console
 from rich.table import Table
 
+from pgsimhash.cli.printing import tell
 from pgsimhash.evaluation import NearSample, Score
 from pgsimhash.evaluation.fingerprints import Fingerprints
 from pgsimhash.evaluation.report import verdict
@@ -27,7 +27,7 @@ def print_scores(console: Console, scores: Sequence[Score], precision: float) ->
             style = "bold" if at is score.best else None
             table.add_row(str(at.k), recall, f"{at.precision:.4f}", *figures, style=style)
         console.print(table)
-        console.print(verdict(score, precision), markup=False)
+        console.print(verdict(score, precision))
 
 
 def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) -> None:
@@ -46,10 +46,10 @@ def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) ->
 def report_failures(missed: Fingerprints) -> None:
     """Say which pages failed, and how many have too little text."""
     for failure in missed.failures[:_SHOWN]:
-        click.echo(f"failed: {failure.url}: {failure.detail}", err=True)
+        tell(f"failed: {failure.url}: {failure.detail}")
     if len(missed.failures) > _SHOWN:
-        click.echo(f"{len(missed.failures) - _SHOWN:,} more pages failed", err=True)
+        tell(f"{len(missed.failures) - _SHOWN:,} more pages failed")
     if missed.too_short:
         one = len(missed.too_short) == 1
         counted = "1 page has" if one else f"{len(missed.too_short):,} pages have"
-        click.echo(f"{counted} too little text", err=True)
+        tell(f"{counted} too little text")

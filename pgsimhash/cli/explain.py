@@ -10,15 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pgsimhash.bits import parse_simhash
-from pgsimhash.cli.options import (
-    dsn_option,
-    file_url,
-    people,
-    print_json,
-    read_file,
-    scheme_option,
-)
-from pgsimhash.cli.output import output_option, printable, write_text
+from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
+from pgsimhash.cli.output import output_option, write_text
+from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import InvalidSimhashError
 from pgsimhash.insight.differences import Difference, Piece
@@ -113,7 +107,7 @@ def print_explanation(console: Console, found: Explanation) -> None:
     """Print an explanation for people."""
     for name, side in (("A", found.a), ("B", found.b)):
         told = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
-        console.print(Text(f"{name}  {printable(' | '.join(told))}"))
+        console.print(f"{name}  {' | '.join(told)}")
     for own, other in (("a", "b"), ("b", "a")):
         line = Text("   ")
         for block in found.blocks:
@@ -121,7 +115,7 @@ def print_explanation(console: Console, found: Explanation) -> None:
                 line.append(one, style="" if one == beside else "bold reverse")
             line.append(" ")
         console.print(line, soft_wrap=True)
-    console.print(Text(found.sentence))
+    console.print(found.sentence)
     table = Table("permutation", "bits that differ", "finds the pair")
     for view in found.permutations:
         sees = "at no k" if view.sees_from is None else f"from k = {view.sees_from}"
@@ -140,7 +134,7 @@ def _print_features(console: Console, name: str, only: FeatureList) -> None:
         far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
         off = f" (by its Markdown, which is {far})"
     shown = ", ".join(f"{feature} {weight:.1f}" for feature, weight in only.top)
-    console.print(Text(f"only in {name}{off}: {only.count:,} features: {printable(shown)}"))
+    console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
 
 
 def _print_difference(console: Console, difference: Difference) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option, print_json
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.printing import print_json
 from pgsimhash.store import connect
 
 

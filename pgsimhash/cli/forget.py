@@ -8,7 +8,8 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.terms import as_age
 from pgsimhash.store import connect
 from pgsimhash.store.forgetting import Forgotten

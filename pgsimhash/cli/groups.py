@@ -5,14 +5,8 @@ from __future__ import annotations
 import click
 
 from pgsimhash.bits import format_simhash
-from pgsimhash.cli.options import (
-    cluster_options,
-    collection_option,
-    distance_option,
-    dsn_option,
-    people,
-    print_json,
-)
+from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.clusters import Linkage
 from pgsimhash.store import connect
 

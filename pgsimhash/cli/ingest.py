@@ -8,12 +8,8 @@ from typing import Unpack
 import click
 
 from pgsimhash.cli.boilerplate import boilerplate_option
-from pgsimhash.cli.options import (
-    collection_option,
-    dsn_option,
-    known_scheme_option,
-    people,
-)
+from pgsimhash.cli.options import collection_option, dsn_option, known_scheme_option
+from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress

@@ -9,7 +9,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from pgsimhash import planner
-from pgsimhash.cli.options import dsn_option, known_scheme_option, people, print_json
+from pgsimhash.cli.options import dsn_option, known_scheme_option
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, LAYOUTS
 from pgsimhash.store import connect

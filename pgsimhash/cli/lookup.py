@@ -17,10 +17,10 @@ from pgsimhash.cli.options import (
     distance_option,
     dsn_option,
     file_url,
-    print_json,
     read_file,
     scheme_option,
 )
+from pgsimhash.cli.printing import print_json, print_text, tell
 from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
 from pgsimhash.schemes import DEFAULT_SCHEME, Fingerprint, get_scheme
@@ -101,7 +101,7 @@ def find_many(
     def report(message: str) -> None:
         nonlocal failed
         failed = True
-        click.echo(message, err=True)
+        tell(message)
 
     with connect(dsn, collection=collection, create=False) as store:
         lines = iter(read_queries(file, report))
@@ -147,10 +147,10 @@ def fingerprint(
             made = _fingerprint(name, boilerplate or scheme)
         except PageError as error:
             failed = True
-            click.echo(f"{name}: {error}", err=True)
+            tell(f"{name}: {error}")
             continue
         if markdown:
-            click.echo(made.markdown)
+            print_text(made.markdown)
             continue
         fields = dataclasses.asdict(made)
         del fields["markdown"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option, people, print_json
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.store import connect
 
 

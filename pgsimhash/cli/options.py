@@ -1,15 +1,13 @@
-"""Options that several commands share, and how they print."""
+"""Options that several commands share, and what their arguments stand for."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
-from rich.console import Console
 
 from pgsimhash.bits import parse_simhash
 from pgsimhash.boilerplate import split_name
@@ -111,18 +109,6 @@ def scheme_option(command: Command) -> Command:
         help=f"The recipe from page to simhash; by default the collection's, else "
         f"{DEFAULT_SCHEME.name}.",
     )(command)
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON line to stdout, in UTF-8 whatever the locale."""
-    line = json.dumps(value, ensure_ascii=False)
-    # A lone surrogate, from an undecodable file name, becomes the JSON escape it stands for.
-    click.echo(line.encode("utf-8", "backslashreplace"))
-
-
-def people() -> Console:
-    """Return where to write for people: stderr, silent in colour and motion when piped."""
-    return Console(stderr=True, highlight=False)
 
 
 def read_file(name: str) -> bytes:

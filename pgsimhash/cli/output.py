@@ -1,8 +1,7 @@
-"""HTML pages that commands write, and text from pages on a terminal."""
+"""Files that commands write, and how they end."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +11,6 @@ from pgsimhash.cli.options import Command
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C."""
-
-# Controls, lone surrogates, and what turns the direction of writing.
-_UNPRINTABLE: Final = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]"
-)
 
 
 def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
@@ -47,8 +41,3 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise click.FileError(str(path), error.strerror) from error
-
-
-def printable(text: str) -> str:
-    """Return ``text`` without what would move a terminal's cursor or turn its lines around."""
-    return _UNPRINTABLE.sub("\ufffd", text)

@@ -7,7 +7,8 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option, print_json
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.printing import print_json
 from pgsimhash.cli.terms import as_age, terms_options
 from pgsimhash.policies import Settings
 from pgsimhash.store import connect

@@ -8,17 +8,10 @@ import click
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
-from rich.text import Text
 
-from pgsimhash.cli.options import (
-    cluster_options,
-    collection_option,
-    distance_option,
-    dsn_option,
-    people,
-    print_json,
-)
-from pgsimhash.cli.output import output_option, printable, write_text
+from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
+from pgsimhash.cli.output import output_option, write_text
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.clusters import Linkage
 from pgsimhash.insight.reports import Limits, Report
@@ -98,4 +91,4 @@ def _print(console: Console, found: Report) -> None:
     table.add_row("pages beside the canonical ones", f"{found.spare_pages:,}")
     console.print(table)
     for cluster in found.clusters[:5]:
-        console.print(Text(f"{cluster.size:,} pages like {printable(cluster.canonical.url)}"))
+        console.print(f"{cluster.size:,} pages like {cluster.canonical.url}")

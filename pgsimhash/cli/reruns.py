@@ -8,13 +8,8 @@ import click
 
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.layouts import layout_option
-from pgsimhash.cli.options import (
-    SchemeName,
-    collection_option,
-    dsn_option,
-    people,
-    print_json,
-)
+from pgsimhash.cli.options import SchemeName, collection_option, dsn_option
+from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import stored_terms_options, terms_options
 from pgsimhash.cli.work import progress_bar, summary_option

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-import click
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
-from pgsimhash.cli.options import print_json
 from pgsimhash.cli.output import INTERRUPTED
+from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.records import Verdict
 
 _SHOWN = 20
@@ -47,7 +46,7 @@ class Summary:
         if self._duplicates:
             self._print_duplicates(console)
         for failure in self._failures:
-            console.print(f"failed: {failure.url}: {failure.detail}", markup=False, soft_wrap=True)
+            console.print(f"failed: {failure.url}: {failure.detail}", soft_wrap=True)
         self._print_figures(console)
         pages = self.counts.total()
         if pages and self.unchanged + self.counts["too_short"] + self.counts["failed"] == pages:
@@ -72,7 +71,7 @@ class Summary:
                 str(verdict.distance),
                 unquote(original.removeprefix(folder)),
             )
-        console.print(table, markup=False)
+        console.print(table)
 
     def _print_figures(self, console: Console) -> None:
         pages = self.counts.total()
@@ -114,7 +113,7 @@ def print_verdicts(
     if console.is_terminal if summary is None else summary:
         result.print(console)
     if interrupted:
-        click.echo(stopped, err=True)
+        tell(stopped)
         return INTERRUPTED
     return 1 if result.counts["failed"] else 0
 

@@ -1,0 +1,285 @@
+"""Whatever is in names, addresses and pages, nothing that steers a terminal is printed raw."""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from pgsimhash import Settings, connect
+from pgsimhash.cli import main, printing
+from tests.conftest import ROOT
+
+# Sets a title and resets, the same from C1, deletes, forges a line, turns text around.
+EVIL = (
+    "\x1b]0;OWNED\x07\x1bc\x9d0;OWNED\x9c\x7f\x08\r\nFORGED\x85\u2028\u202eOWNED\u2066\u200f\t\x01"
+)
+CONTROLS = [chr(code) for code in (*range(1, 32), *range(127, 160)) if chr(code) != "\n"]
+STEERING = [*CONTROLS, *"\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"]
+STEERING += list("\u2066\u2067\u2068\u2069")
+
+URL = f"https://a.example/{EVIL}"
+PERCENT = "https://a.example/%1b%5d0;OWNED%07%0aFORGED%c2%9d"
+OTHER = "https://b.example/other"
+SCHEME = "pgsimhash-blog-words-1"
+# What rich itself sends to a terminal: colours, and the moves of a bar that is drawn again.
+OWN = re.compile(r"\r?\x1b\[[0-9;]*m|\r?\x1b\[\?25[lh]|\r?\x1b\[[0-9]*[AK]|\r(?=\x1b|$)")
+
+
+@pytest.fixture
+def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database in which everything that may have a hostile name has one."""
+    text = "".join(f"<p>Line {n} {EVIL} of <b>many</b> words and more.</p>" for n in range(30))
+    html = f"<title>{EVIL}</title><article>{text}</article>"
+    (folder / f"{EVIL}.html").write_text(html, newline="")
+    (folder / f"{EVIL}copy.html").write_text(f"{html}<p>and a word", newline="")
+    (folder / f"{EVIL}short.html").write_text("<p>x", newline="")
+    lines = [{"url": URL, "html": html}, {"url": PERCENT, "html": html}, {"url": EVIL}, EVIL]
+    (folder / f"{EVIL}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    pairs = f'a,b,label,kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n'
+    (folder / "pairs.csv").write_text(pairs, newline="")
+    (folder / "bad.csv").write_text(f'a,b,label\nx,y,"{EVIL}"\n', newline="")
+    (folder / "queries.jsonl").write_text(
+        json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
+    )
+    with connect(dsn, collection=EVIL, keep_markdown=True) as store:
+        store.set_policy("c.example", Settings(distance=1))
+        store.ingest(OTHER, html)
+        store.start_run(EVIL)
+        store.ingest(f"{OTHER}2", html)
+        for simhash in (0, 1):
+            store.add(OTHER, simhash)
+    with psycopg.connect(dsn) as connection:
+        # By SQL, as others may write these tables.
+        for number, url in enumerate((URL, PERCENT, URL)):
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title, markdown,"
+                " html_bytes, distance, duplicate_of) SELECT collection_id, %s, %s, %s, %s, 9, 0,"
+                " min(page_id) FROM pgsimhash.pages GROUP BY 1",
+                [url, number, EVIL, f"{EVIL}\n\n{EVIL} {number} " + "words of it " * 20],
+            )
+        connection.execute("SELECT pgsimhash.add_simhashes(%s, ARRAY[0, 1, 2]::bigint[])", [EVIL])
+    monkeypatch.setenv("PGSIMHASH_DSN", dsn)
+    monkeypatch.chdir(folder)
+    return dsn
+
+
+COMMANDS: dict[str, list[list[str]]] = {
+    "ingest": [
+        ["ingest", ".", "--summary", "--collection", EVIL],
+        ["ingest", f"{EVIL}.jsonl", "--summary"],
+        ["ingest", f"missing{EVIL}", "--summary"],
+        ["ingest", "x", f"--{EVIL}"],
+    ],
+    "should-fetch": [["should-fetch", URL, OTHER, "--collection", EVIL]],
+    "decide": [["decide", f"{EVIL}.html", "--url", URL, "--collection", EVIL]],
+    "find": [
+        ["find", "0" * 16, "--collection", EVIL],
+        ["find", EVIL, "--collection", EVIL],
+        ["find", f"{EVIL}.html", "--collection", EVIL],
+    ],
+    "find-many": [
+        ["find-many", "queries.jsonl", "--collection", EVIL],
+        ["find-many", f"missing{EVIL}", "--collection", EVIL],
+    ],
+    "pairs": [
+        ["pairs", "--collection", EVIL],
+        ["pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
+        ["pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
+    ],
+    "clusters": [
+        ["clusters", "--collection", EVIL],
+        ["clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
+    ],
+    "fingerprint": [
+        ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
+        ["fingerprint", "--markdown", f"{EVIL}.html"],
+        ["fingerprint", f"{EVIL}.html", "--boilerplate", f"{EVIL}.jsonl"],
+    ],
+    "compare": [["compare", EVIL, "0"], ["compare", f"{EVIL}short.html", "0"]],
+    "explain": [
+        ["explain", URL, PERCENT, "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"],
+        ["explain", f"{EVIL}.html", f"{EVIL}copy.html", "--summary"],
+        ["explain", f"{URL}unknown", URL, "--collection", EVIL],
+        ["explain", EVIL, "0", "-o", f"{EVIL}/{EVIL}"],
+    ],
+    "drift": [
+        ["drift", URL, "--collection", EVIL, "--summary"],
+        ["drift", f"{URL}unknown", "--collection", EVIL],
+        ["drift", URL, "--collection", EVIL, "--seen-at", EVIL],
+    ],
+    "report": [["report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"]],
+    "evaluate": [
+        ["evaluate", "pairs.csv", "--summary", "-o", f"{EVIL}out.html"],
+        ["evaluate", "bad.csv", "--summary"],
+        ["evaluate", f"missing{EVIL}.csv"],
+        ["evaluate", "--sample", "9", ".", "--summary", "--borderline", f"{EVIL}out.csv"],
+        ["evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
+    ],
+    "status": [["status"], ["status", "--brief"], ["status", "--collection", f"{EVIL}2"]],
+    "migrate": [
+        ["migrate"],
+        ["migrate", "--sql"],
+        ["migrate", "--dsn", f"postgresql://{EVIL}"],
+        ["migrate", "--downgrade", EVIL],
+        ["migrate", "--layout", EVIL],
+    ],
+    "create-collection": [
+        ["create-collection", f"{EVIL}2"],
+        ["create-collection", f"{EVIL}3", "--scheme", EVIL],
+    ],
+    "policy": [
+        ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
+        ["policy", "set", EVIL, "--distance", "2", "--collection", EVIL],
+        ["policy", "set", "d.example", "--scheme", EVIL, "--collection", EVIL],
+        ["policy", "set", "d.example", "--max-age", EVIL],
+        ["policy", "list", "--collection", EVIL],
+        ["policy", "show", URL, "--collection", EVIL],
+        ["policy", "remove", f"d.example/{EVIL}", "--collection", EVIL],
+        ["policy", EVIL],
+    ],
+    "plan": [["plan", "--rows", "1000"], ["plan", "--rows", EVIL]],
+    "relayout": [
+        ["relayout", EVIL, "22+21+21"],
+        ["relayout", EVIL, EVIL],
+        ["relayout", EVIL],
+        ["relayout", f"{EVIL}2", "22+21+21"],
+    ],
+    "refingerprint": [
+        ["refingerprint", "--collection", EVIL, "--into", f"{EVIL}2", "--scheme", SCHEME,
+         "--approximate", "--summary"],
+        ["refingerprint", "--collection", EVIL, "--into", EVIL, "--scheme", SCHEME],
+    ],
+    "rejudge": [["rejudge", "--save", "--summary", "--collection", EVIL]],
+    "rename-collection": [
+        ["rename-collection", EVIL, f"{EVIL}2"],
+        ["rename-collection", f"{EVIL}4", EVIL],
+    ],
+    "learn-boilerplate": [
+        ["learn-boilerplate", "--collection", EVIL, "--save"],
+        ["learn-boilerplate", f"{EVIL}.jsonl", f"missing{EVIL}", "--save"],
+        ["learn-boilerplate", ".", "-o", f"{EVIL}/x"],
+    ],
+    "boilerplates": [["boilerplates"]],
+    "delete-boilerplate": [["delete-boilerplate", EVIL]],
+    "runs": [["runs", "--collection", EVIL]],
+    "undo": [["undo", "--collection", EVIL], ["undo", "--collection", f"{EVIL}2"]],
+    "delete": [
+        ["delete", "--url", URL, "--collection", EVIL],
+        ["delete", "--host", EVIL, "--collection", EVIL],
+        ["delete", "--run", "77", "--collection", EVIL],
+    ],
+    "expire": [
+        ["expire", "--older-than", "1s", "--collection", EVIL],
+        ["expire", "--older-than", EVIL],
+    ],
+    "mark": [
+        ["mark", URL, PERCENT, "--same", "--collection", EVIL],
+        ["mark", f"{URL}unknown", URL, "--same", "--collection", EVIL],
+    ],
+    "marks": [["marks", "--collection", EVIL]],
+    "unmark": [["unmark", URL, PERCENT, "--collection", EVIL]],
+}  # fmt: skip
+
+QUOTES_NOTHING = {"boilerplates", "expire", "marks", "plan", "unmark"}
+"""Commands whose output, in these cases, has no name in it."""
+
+
+def test_every_command_is_tried() -> None:
+    assert set(COMMANDS) == set(main.commands)
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["piped", "on a terminal"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_byte_of_any_command_steers_a_terminal(
+    dsn_with_evil: str, command: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+    told = ""
+    for arguments in COMMANDS[command]:
+        done = CliRunner().invoke(main, arguments)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        stdout, stderr = done.stdout_bytes.decode(), done.stderr_bytes.decode()
+        if terminal:
+            stderr = OWN.sub("", stderr)
+        for output in (stdout, stderr):
+            assert [sign for sign in STEERING if sign in output] == [], (arguments, output)
+            assert not re.search(r"^\s*FORGED", output, re.MULTILINE), arguments
+        if stdout and arguments[0] != "fingerprint" and "--sql" not in arguments:
+            for line in stdout.splitlines():
+                json.loads(line)
+        told += stdout + stderr
+    assert "OWNED" in told or command in QUOTES_NOTHING
+
+
+def test_json_says_what_it_escapes() -> None:
+    text = EVIL + "".join(STEERING) + "é\U0001f6a2"
+    done = CliRunner().invoke(main, ["compare", "0", "0"])
+    assert json.loads(done.stdout)["distance"] == 0
+    written = _printed(lambda: printing.print_json({"url": text}))
+    assert json.loads(written) == {"url": text}
+    assert "é\U0001f6a2" in written
+    assert len(written.splitlines()) == 1
+
+
+def test_people_read_what_was_there() -> None:
+    assert printing.printable("a\x1b[31m\x9b\u202eé\n") == "a\\x1b[31m\\x9b\\u202eé\\x0a"
+    assert _printed(lambda: printing.print_text("a\n\tb\x1b\n")) == "a\n    b\\x1b\n\n"
+
+
+def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = CliRunner().invoke(main, ["pairs", "--table", "[link=evil]:bug:", "--collection", EVIL])
+    assert "pairs in [link=evil]:bug:" in done.stderr
+
+
+def test_what_libraries_log_and_errors_nobody_caught_are_printable() -> None:
+    script = (
+        "import logging; from pgsimhash.cli import printing; printing.guard_other_output();"
+        f"evil = {EVIL!r};"
+        "\ntry: raise ValueError(evil)"
+        "\nexcept ValueError: logging.getLogger('a').exception('said %s', evil)"
+        "\nraise KeyError(evil) from ValueError(evil)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=False, env={**os.environ}
+    )
+    told = done.stderr.decode()
+    assert done.returncode == 1
+    assert told.count("OWNED") >= 9
+    assert [sign for sign in STEERING if sign in told] == []
+    assert "said \\x1b]0;OWNED" in told
+    assert logging.lastResort is not None
+
+
+def test_only_one_module_prints() -> None:
+    """So that what is forgotten elsewhere cannot be printed at all."""
+    for path in sorted((ROOT / "pgsimhash" / "cli").glob("*.py")):
+        if path.name == "printing.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert called not in {"print", "click.echo", "click.secho", "Console"}, path
+            used = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            assert used not in {"sys.stderr", "sys.stdout.write", "sys.stdout.buffer"}, path
+
+
+def _printed(work: Callable[[], None]) -> str:
+    import click
+
+    done = CliRunner().invoke(click.Command("test", callback=work))
+    assert done.exception is None
+    return done.stdout_bytes.decode()
