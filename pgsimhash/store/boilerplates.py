@@ -114,7 +114,7 @@ def load(connection: psycopg.Connection[Any], version: str) -> Boilerplate | Non
 
 def saved(connection: psycopg.Connection[Any]) -> list[SavedBoilerplate]:
     """Return what is there, the oldest first."""
-    with connection.cursor(row_factory=class_row(SavedBoilerplate)) as cursor:
+    with connection.cursor(row_factory=class_row(SavedBoilerplate), binary=True) as cursor:
         return cursor.execute(query("boilerplates")).fetchall()
 
 

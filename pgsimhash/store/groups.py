@@ -65,7 +65,7 @@ def clusters(
             {"simhash": simhashes[shared].view(np.int64), "cluster": roots[shared].view(np.int64)},
         )
         cursor.execute("ANALYZE pgsimhash_clusters")
-    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row) as rows:
+    with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
         rows.execute(query("clusters"), {"collection_id": collection.collection_id})
         for _, members in groupby(rows, key=itemgetter(0)):

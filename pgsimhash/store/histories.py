@@ -25,7 +25,7 @@ def side(connection: psycopg.Connection[Any], collection: Collection, url: str) 
         UnknownPageError: the collection does not have it.
     """
     parameters = {"collection_id": collection.collection_id, "url": url}
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         row = cursor.execute(query("explained_page"), parameters).fetchone()
     if row is None:
         raise _unknown_page(collection, url)
@@ -52,7 +52,7 @@ def versions(
         UnknownPageError: the collection does not have it.
     """
     parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("versions"), parameters).fetchall()
     if not rows:
         raise _unknown_page(collection, url)
@@ -64,7 +64,7 @@ def newest_versions(
 ) -> list[Version]:
     """Return the newest versions of a page, without Markdown; none where it is not known."""
     parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         return _as_versions(cursor.execute(query("newest_versions"), parameters).fetchall())
 
 

@@ -67,6 +67,6 @@ class Marking(Part):
 
 def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> list[Mark]:
     """Return the marks of a collection, in their order."""
-    with connection.cursor(row_factory=class_row(Mark)) as cursor:
+    with connection.cursor(row_factory=class_row(Mark), binary=True) as cursor:
         scope = {"collection_id": collection.collection_id}
         return cursor.execute(query("marks"), scope).fetchall()

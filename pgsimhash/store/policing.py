@@ -61,7 +61,7 @@ class Policing(Part):
         try:
             with (
                 self._change() as connection,
-                connection.cursor(row_factory=class_row(Policy)) as cursor,
+                connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
             ):
                 (made,) = cursor.execute(query("set_policy"), parameters)
         except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
@@ -136,7 +136,7 @@ class Policing(Part):
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> Policies:
     """Return the policies that hold for a collection."""
     owner = collection.policies_of or collection.collection_id
-    with connection.cursor(row_factory=dict_row) as cursor:
+    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         rows = cursor.execute(query("policies"), {"collection_id": owner}).fetchall()
     version = rows[0]["policies_version"] if rows else 0
     found = [

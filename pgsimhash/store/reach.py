@@ -77,7 +77,7 @@ def _arrived(
         "compared_id": compared.collection_id,
         "newest_page": newest_page,
     }
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
     return [
         ArrivedPage(page_id, url, from_bigint(simhash), from_halves(*halves), *others)

@@ -135,7 +135,7 @@ def sample(
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
     """Return the present version of a page."""
     parameters = {"collection_id": collection.collection_id, "url": url}
-    with connection.cursor(row_factory=dict_row) as cursor:
+    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         row = cursor.execute(query("page"), parameters).fetchone()
     if row is None:
         return None

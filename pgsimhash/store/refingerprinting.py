@@ -223,7 +223,7 @@ def _see_again(session: Session, source: Collection, target: Collection) -> None
     while True:
         with session.transaction() as connection:
             lock_collections(connection, [target])
-            with connection.cursor(row_factory=tuple_row) as cursor:
+            with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
                 parameters = {**scope, "after_page": after_page}
                 rows = cursor.execute(query("seen_again"), parameters).fetchall()
             if not rows:

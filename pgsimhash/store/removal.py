@@ -104,7 +104,7 @@ class Removal(Part):
         """
         with (
             self._session.read() as connection,
-            connection.cursor(row_factory=class_row(RunRecord)) as cursor,
+            connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
         ):
             scope = {"collection_id": self._collection.collection_id}
             return cursor.execute(query("runs"), scope).fetchall()

@@ -43,7 +43,7 @@ def stored_records(
         "batch": batch,
         "markdown": markdown,
     }
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("stored_pages"), parameters).fetchall()
     return [_stored(*row) for row in rows]
 

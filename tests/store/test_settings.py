@@ -1,0 +1,174 @@
+"""Connections and databases of other settings, and in other states, than a store would choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg import conninfo, sql
+
+from pgsimhash import Settings, StoreError, connect, migrate
+from pgsimhash.cli import main
+from pgsimhash.connection import open_connection
+from tests.conftest import _drop, _fresh_name
+from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
+
+WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
+OTHER_SCHEME = "pgsimhash-blog-words-1"
+AGE = timedelta(days=40, hours=-5, seconds=6)
+SETTINGS = {
+    "German": {"DateStyle": "German, DMY", "IntervalStyle": "sql_standard"},
+    "SQL": {"DateStyle": "SQL, DMY", "IntervalStyle": "iso_8601"},
+    "Postgres": {"DateStyle": "Postgres, MDY", "IntervalStyle": "postgres_verbose"},
+    "Latin": {"client_encoding": "LATIN1"},
+    "bytes and zone": {"bytea_output": "escape", "TimeZone": "Asia/Tokyo"},
+}
+
+
+def let(dsn: str, settings: dict[str, str]) -> None:
+    """Let every session on the database begin with these settings."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for name, value in settings.items():
+            statement = sql.SQL("ALTER DATABASE {} SET {} TO {}")
+            database = sql.Identifier(connection.info.dbname)
+            connection.execute(statement.format(database, sql.Identifier(name), value))
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own", "the caller's"])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_times_ages_and_texts_come_back_under_any_settings(
+    dsn: str, settings: dict[str, str], own: bool
+) -> None:
+    let(dsn, settings)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if not own and "client_encoding" in settings:
+            connection.execute("SET client_encoding TO 'UTF8'")
+        given = {} if own else {"connection": connection}
+        with connect(dsn if own else None, keep_markdown=True, **given) as store:  # type: ignore[arg-type]
+            said = Settings(max_age=AGE, expire_after=AGE * 9)
+            for made in (store.set_policy("a.example", said), *store.policies()):
+                assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
+                assert made.set_at is not None
+                assert made.set_at.tzinfo is not None
+            title = "Łódź, 東京 und \U0001f6a2"
+            html = f"<title>{title}</title>{HTML}"
+            for number in range(2):
+                store.ingest(f"{URL}{number}", html, fetched_at=WHEN + timedelta(days=number))
+            store.ingest(f"{URL}0", html, fetched_at=WHEN + timedelta(days=3))
+            store.add(f"{URL}0", FAR, fetched_at=WHEN + timedelta(days=4))
+            store.mark(f"{URL}0", f"{URL}1", same=True)
+            found = store.get(f"{URL}1")
+            assert found is not None
+            assert (found.title, found.fetched_at) == (title, WHEN + timedelta(days=1))
+            assert [one.fetched_at for one in store.versions(f"{URL}0")] == [
+                WHEN,
+                WHEN + timedelta(days=4),
+            ]
+            assert store.versions(f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
+            assert store.find(found.simhash, since=WHEN + timedelta(days=2)) == []
+            assert len(store.find(found.simhash, since=WHEN)) == 1
+            (cluster,) = store.clusters(8)
+            assert {page.fetched_at for page in cluster.pages} == {
+                WHEN + timedelta(days=1),
+                WHEN + timedelta(days=4),
+            }
+            (run,) = store.runs()
+            assert abs(run.finished_at - store.marks()[0].marked_at) < timedelta(minutes=10)
+            assert len(store.report().histories) == 1
+            assert store.advise_fetch(f"{URL}0", now=WHEN).hint is not None
+            assert store.explain(f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(days=4)
+            assert len(list(store.rejudge(save=True, max_age=AGE))) == 3
+            copied = list(store.refingerprint("copy", OTHER_SCHEME, approximate=True))
+            assert [one.verdict for one in copied] == ["new", "identical", "failed"]
+            assert store.expire(AGE) == 3
+
+
+@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
+def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The DSN of an empty database of another encoding than UTF-8."""
+    name = _fresh_name()
+    statement = sql.SQL(
+        "CREATE DATABASE {} ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        connection.execute(statement.format(sql.Identifier(name), request.param))
+    yield conninfo.make_conninfo(server_dsn, dbname=name)
+    _drop(server_dsn, name)
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) -> None:
+    fix = "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+    with pytest.raises(StoreError, match=fix):
+        connect(other_encoding)
+    with pytest.raises(StoreError, match=fix):
+        migrate.upgrade(other_encoding)
+    with (
+        psycopg.connect(other_encoding) as connection,
+        pytest.raises(StoreError, match=fix),
+    ):
+        connect(connection=connection)
+    for command in (["migrate"], ["status"]):
+        done = CliRunner().invoke(main, [*command, "--dsn", other_encoding])
+        assert done.exit_code == 3
+        assert len(done.stderr.splitlines()) == 1
+        assert fix in done.stderr
+
+
+def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    let(dsn, {"client_encoding": "LATIN2"})
+    with open_connection(f"{dsn} client_encoding=LATIN9") as connection:
+        assert connection.info.encoding == "utf-8"
+    with psycopg.connect(dsn) as connection:
+        with pytest.raises(StoreError, match="SET client_encoding TO 'UTF8'"):
+            connect(connection=connection)
+        connection.execute("SET client_encoding TO 'UTF8'")
+        connect(connection=connection)
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
+    dsn: str, autocommit: bool
+) -> None:
+    with psycopg.connect(dsn, autocommit=autocommit) as connection:
+        store = connect(connection=connection, keep_markdown=True)
+        store.add(URL, FAR)
+        if not autocommit:
+            connection.commit()
+        connection.execute("BEGIN") if autocommit else None
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("SELECT 1 / 0")
+        with pytest.raises(StoreError, match=r"failed; end it first: connection\.rollback\(\)"):
+            connect(connection=connection)
+        for name, use in USES.items():
+            if name == "__enter__":
+                continue
+            with pytest.raises(StoreError, match=r"connection\.rollback\(\)") as raised:
+                use_up(use(store))
+            assert "\n" not in str(raised.value), name
+        connection.rollback()
+        assert store.get(URL) is not None
+
+
+def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
+        # As another client of the pooler left it.
+        connection.execute("PREPARE _pg3_0 AS SELECT 1", prepare=False)
+        with pytest.raises(StoreError, match=r"already exists.*prepare_threshold=None"):
+            connect(connection=connection)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
+        store = connect(connection=connection)
+        store.find(0)
+        connection.pgconn.exec_(b"DEALLOCATE ALL")
+        with pytest.raises(StoreError, match=r"does not exist.*prepare_threshold=None"):
+            store.find(0)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        connection.execute("PREPARE _pg3_0 AS SELECT 1")
+        store = connect(connection=connection)
+        for number in range(20):
+            store.add(f"{URL}{number}", number)
