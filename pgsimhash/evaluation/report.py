@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
+from pgsimhash.content_policy import content_policy
 from pgsimhash.evaluation.charts import curve_chart, curve_floor, histogram_chart
 from pgsimhash.evaluation.measures import NO_MATCH, Score
 from pgsimhash.evaluation.sample import NearSample
@@ -192,11 +193,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], best: int | None 
 
 
 def _page(title: str, body: str) -> str:
-    # The policy makes sure of what is promised: nothing is loaded and nothing is run.
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f'<meta http-equiv="Content-Security-Policy" content="{content_policy(_STYLE)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}</body></html>\n"

@@ -1,32 +1,27 @@
 """From a template to a page that loads nothing and runs nothing, whatever stands in it.
 
 Mako escapes every expression for HTML here; what a template writes unescaped is numbers that
-this package drew. The policy in each page makes sure of it: no script, no request, and no style
-but the page's own, which it knows by its hash (W3C, "Content Security Policy Level 3", 2.3.1).
+this package drew.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import Final
 from urllib.parse import urlsplit
 
 from mako.lookup import TemplateLookup
 
-_POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+from pgsimhash.content_policy import content_policy
 
 
 def render_page(template: str, title: str, **values: object) -> str:
     """Return the page that ``templates/<template>.html`` makes of ``values``."""
     style = _style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page: str = (
         _templates()
         .get_template(f"{template}.html")
-        .render(title=title, style=style, policy=_POLICY.format(digest), link=web_link, **values)
+        .render(title=title, style=style, policy=content_policy(style), link=web_link, **values)
     )
     return page
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from typing import Any
 
@@ -32,12 +34,13 @@ def xpath(tree: etree._Element, query: str) -> list[Any]:
     return found
 
 
-def reports() -> list[str]:
-    failures = [PageFailure(HOSTILE, "unreadable", HOSTILE)]
+def reports(name: str = HOSTILE) -> list[str]:
+    """Both kinds of pages, with ``name`` wherever a name is."""
+    failures = [PageFailure(name, "unreadable", name)]
     near = NearSample(9, np.arange(17), [])
     return [
-        labelled_report(HOSTILE, [score(HOSTILE, HOSTILE)], 0.999, [HOSTILE], failures),
-        sample_report(HOSTILE, [(HOSTILE, near)], 8, [HOSTILE], failures),
+        labelled_report(name, [score(name, name)], 0.999, [name], failures),
+        sample_report(name, [(name, near)], 8, [name], failures),
     ]
 
 
@@ -56,7 +59,12 @@ def test_nothing_is_loaded_and_nothing_is_run(report: str) -> None:
     assert "url(" not in report
     assert "@import" not in report
     (policy,) = xpath(tree, "//meta[@http-equiv='Content-Security-Policy']/@content")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    (style,) = re.findall("<style>(.*?)</style>", report, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    assert not xpath(tree, "//@style")
 
 
 @pytest.mark.parametrize("report", reports())

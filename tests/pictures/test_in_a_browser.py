@@ -14,6 +14,7 @@ import pytest
 from pgsimhash import Store, connect, recrawl_hint
 from pgsimhash.pictures import drift_page, explanation_page, report_page
 from tests.conftest import ROOT
+from tests.evaluation.test_report import reports as evaluation_pages
 from tests.pictures import hostile
 
 browser = pytest.importorskip("tests.pictures.browser", reason="selenium is not installed")
@@ -41,6 +42,8 @@ def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
             "drift": drift_page(found, recrawl_hint(found)),
             "explanation": explanation_page(hostile.explanation()),
         }
+    labelled, sampled = evaluation_pages("".join(hostile.TEXTS))
+    texts |= {"labelled": labelled, "sampled": sampled}
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")
     return {name: tmp_path / f"{name}.html" for name in texts}
@@ -69,6 +72,26 @@ def test_dark_is_dark_and_light_is_light(pages: dict[str, Path], driver: object)
         dark = browser.look(driver, page, SIZES["phone"], "dark")
         assert brightness(light.paper) > 600 > 200 > brightness(light.ink)
         assert brightness(dark.paper) < 200 < 600 < brightness(dark.ink)
+
+
+@pytest.mark.parametrize("kind", ["labelled", "sampled", "report", "drift", "explanation"])
+def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
+    pages: dict[str, Path], driver: object, kind: str
+) -> None:
+    """What escaping keeps out, the page's policy would stop."""
+    page = pages[kind]
+    text = page.read_text(encoding="utf-8")
+    bad = (
+        "<style>body { background: rgb(1, 2, 3) !important }</style>"
+        "<script>window.hacked = 1</script><svg onload='window.hacked = 2'></svg>"
+        "<p id=injected style='position: fixed; color: rgb(4, 5, 6)'>text"
+    )
+    page.write_text(text.replace("</body>", f"{bad}</body>"), encoding="utf-8")
+    seen = browser.look(driver, page, SIZES["desktop"], "light")
+    assert seen.hacked is None
+    assert seen.paper != "rgb(1, 2, 3)"
+    assert seen.requests == [page.as_uri()]
+    assert len(seen.console) >= 4  # each of them was stopped, and told
 
 
 def test_the_test_would_notice(driver: object, tmp_path: Path) -> None:
