@@ -76,7 +76,7 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
             with translated_errors(connection):
                 set_default_layout(connection, get_layout(layout))
     done = f"The schema pgsimhash is at revision {revision or 'base'} in {database}."
-    people().print(escape(done), soft_wrap=True)
+    people().print(done, soft_wrap=True)
 
 
 @click.command()
