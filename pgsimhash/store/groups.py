@@ -61,10 +61,10 @@ def clusters(
     with connection.cursor() as cursor:
         copy_binary(
             cursor,
-            "pgsimhash_clusters",
+            ("pg_temp", "pgsimhash_clusters"),
             {"simhash": simhashes[shared].view(np.int64), "cluster": roots[shared].view(np.int64)},
         )
-        cursor.execute("ANALYZE pgsimhash_clusters")
+        cursor.execute("ANALYZE pg_temp.pgsimhash_clusters")
     with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
         rows.execute(query("clusters"), {"collection_id": collection.collection_id})

@@ -4,12 +4,14 @@ SELECT
     ARRAY(
         SELECT c.name
         FROM pgsimhash.collections AS c
-        WHERE b.version = ANY ((string_to_array(c.scheme, '+'))[2:])
+        WHERE b.version = ANY ((pg_catalog.string_to_array(c.scheme, '+'))[2:])
         ORDER BY c.name
     ) AS collections
 FROM pgsimhash.boilerplates AS b
 CROSS JOIN LATERAL (
-    SELECT count(*) AS hosts, coalesce(sum(cardinality(paragraphs)), 0)::bigint AS paragraphs
+    SELECT
+        pg_catalog.count(*) AS hosts,
+        coalesce(pg_catalog.sum(pg_catalog.cardinality(paragraphs)), 0)::bigint AS paragraphs
     FROM pgsimhash.boilerplate_hosts
     WHERE version = b.version
 ) AS h

@@ -5,9 +5,9 @@ FROM (
     SELECT
         p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.features,
         coalesce(c.cluster, p.simhash) AS cluster,
-        count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
+        pg_catalog.count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
     FROM pgsimhash.pages AS p
-    LEFT JOIN pgsimhash_clusters AS c USING (simhash)
+    LEFT JOIN pg_temp.pgsimhash_clusters AS c USING (simhash)
     WHERE p.collection_id = %(collection_id)s
         AND NOT EXISTS (
             SELECT FROM pgsimhash.pages AS newer

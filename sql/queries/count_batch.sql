@@ -8,7 +8,7 @@ VALUES (
     %(first_page)s, %(last_page)s
 )
 ON CONFLICT (run_id) DO UPDATE SET
-    finished_at = now(),
+    finished_at = pg_catalog.now(),
     pages = r.pages + excluded.pages,
     new = r.new + excluded.new,
     duplicates = r.duplicates + excluded.duplicates,

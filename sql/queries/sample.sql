@@ -8,5 +8,5 @@ WHERE p.collection_id = %(collection_id)s
             AND newer.url = p.url
             AND newer.page_id > p.page_id
     )
-ORDER BY hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
+ORDER BY pg_catalog.hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
 LIMIT %(size)s

@@ -1,1 +1,1 @@
-SELECT to_regclass('pgsimhash.alembic_version') IS NOT NULL
+SELECT pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL

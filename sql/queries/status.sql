@@ -11,10 +11,10 @@ SELECT
 FROM pgsimhash.collections AS c
 CROSS JOIN LATERAL (
     SELECT
-        count(*) AS pages,
-        count(DISTINCT url) AS urls,
-        count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
-        coalesce(sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
+        pg_catalog.count(*) AS pages,
+        pg_catalog.count(DISTINCT url) AS urls,
+        pg_catalog.count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
+        coalesce(pg_catalog.sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
             AS duplicate_bytes
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id

@@ -3,7 +3,7 @@
 SELECT coalesce(
     (
         SELECT n.page_id
-        FROM unnest(%(collection_ids)s::integer[]) AS c (collection_id)
+        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
         CROSS JOIN LATERAL (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
@@ -19,7 +19,7 @@ SELECT coalesce(
     ),
     (
         SELECT n.page_id
-        FROM unnest(%(collection_ids)s::integer[]) AS c (collection_id)
+        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
         CROSS JOIN LATERAL (
             SELECT p.page_id
             FROM pgsimhash.pages AS p
@@ -35,5 +35,5 @@ SELECT coalesce(
     ),
     0
 )
-FROM unnest(%(hosts)s::text[]) WITH ORDINALITY AS h (host, number)
+FROM pg_catalog.unnest(%(hosts)s::text[]) WITH ORDINALITY AS h (host, number)
 ORDER BY h.number
