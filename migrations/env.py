@@ -13,7 +13,6 @@ import psycopg
 from alembic import context
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, func, select
-from sqlalchemy.schema import CreateSchema
 
 from pgsimhash.connection import (
     DSN_VARIABLE,
@@ -23,7 +22,15 @@ from pgsimhash.connection import (
     resolve_dsn,
 )
 from pgsimhash.errors import PgsimhashError
-from pgsimhash.migrate import MIGRATION_LOCK, VERSION_TABLE, dsn_of_url, engine_for
+from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.migrate import (
+    MIGRATION_LOCK,
+    VERSION_TABLE,
+    dsn_of_url,
+    engine_for,
+    search_path_kept,
+)
+from pgsimhash.statements import schema_statements
 from pgsimhash.tables import SCHEMA, metadata, simhashes
 
 
@@ -53,11 +60,12 @@ def _run(connection: Connection | None) -> None:
             include_schemas=True,
             include_name=_include_name,
         )
-    with context.begin_transaction():
+    with context.begin_transaction(), search_path_kept(connection):
         if connection is not None:
-            connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
         # The version table needs its schema before Alembic creates it.
-        context.execute(CreateSchema(SCHEMA, if_not_exists=True))
+        for statement in schema_statements("schema.sql", DEFAULT_LAYOUT):
+            context.execute(statement)
         context.run_migrations()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Final
 
@@ -13,11 +14,11 @@ from alembic import command
 from alembic.config import Config
 from alembic.util.exc import CommandError
 from psycopg import conninfo
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from pgsimhash.connection import open_connection
+from pgsimhash.connection import open_connection, server_words
 from pgsimhash.errors import NoServerError, SchemaError, StoreError
 
 VERSION_TABLE: Final = "alembic_version"
@@ -41,6 +42,8 @@ def engine_for(dsn: str) -> Engine:
         creator=connect,
         poolclass=NullPool,
         isolation_level="READ COMMITTED",
+        # To find it, names are looked up before search_path is set.
+        use_native_hstore=False,
     )
 
 
@@ -64,6 +67,18 @@ def dsn_of_url(url: str) -> str:
     return conninfo.make_conninfo(**parameters)
 
 
+@contextmanager
+def search_path_kept(connection: Connection | None) -> Iterator[None]:
+    """Give the transaction its search_path back after the block; None has none, but a script."""
+    if connection is None:
+        yield
+        return
+    before = connection.scalar(text("SELECT pg_catalog.current_setting('search_path')"))
+    yield
+    restored = text("SELECT pg_catalog.set_config('search_path', :before, true)")
+    connection.execute(restored, {"before": before})
+
+
 def _config(output: io.StringIO | None = None) -> Config:
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
@@ -75,7 +90,9 @@ def upgrade(dsn: str, revision: str = "head") -> None:
 
     Raises:
         NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema there, or ``revision``, is not one this package knows.
+        SchemaError: the schema there, or ``revision``, is not one this package knows; or it, or
+            something in it, belongs to a role that is neither the user, nor granted to the user,
+            nor a superuser.
         StoreError: the user may not change the schema.
     """
     _run(command.upgrade, dsn, revision)
@@ -106,6 +123,8 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
                 "run: pip install --upgrade pgsimhash"
             ) from error
         except DBAPIError as error:
+            if isinstance(error.orig, psycopg.errors.InvalidSchemaDefinition):
+                raise SchemaError(server_words(error.orig)) from error
             raise StoreError(
                 f"the database refuses to migrate: {str(error.orig).strip()}; connect as a user "
                 "who may create a schema in it, or hand an administrator the script that "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -108,8 +110,19 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
 
 
 def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
-    _execute(connection, "simhashes", layout, indexed=indexed)
-    _execute(connection, "lookups", layout)
+    with _pinned_names(connection):
+        _execute(connection, "simhashes", layout, indexed=indexed)
+        _execute(connection, "lookups", layout)
+
+
+@contextmanager
+def _pinned_names(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Let names mean PostgreSQL's own inside the block, which is in a transaction."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        pinned = {"search_path": "pg_catalog, pg_temp"}
+        before, _ = cursor.execute(query("set_search_path"), pinned).fetchall()[0]
+        yield
+        cursor.execute(query("set_search_path"), {"search_path": before})
 
 
 def _execute(

@@ -1,0 +1,50 @@
+-- What is deployed means PostgreSQL's own functions and operators, whatever others put into the
+-- schemas of the deployer's search_path.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Owners can replace what is theirs, and others then run it with their own rights. So what is there
+-- already has to belong to whoever deploys, to a role granted to that one, or to a superuser, who may
+-- do everything anyway. For a superuser pg_has_role() is true of any role: grants have to say it.
+DO $$
+DECLARE
+    present constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
+    object text;
+    owner name;
+BEGIN
+    IF present IS NULL THEN
+        CREATE SCHEMA pgsimhash;
+        RETURN;
+    END IF;
+    WITH RECURSIVE trusted (role) AS (
+        SELECT r.oid FROM pg_roles AS r WHERE r.rolname = current_user
+        UNION
+        SELECT m.roleid FROM trusted AS t JOIN pg_auth_members AS m ON m.member = t.role
+    )
+    SELECT pg_describe_object(o.catalog, o.object, 0), r.rolname INTO object, owner
+    FROM (
+        SELECT 'pg_namespace'::regclass AS catalog, n.oid AS object, n.nspowner AS owner
+        FROM pg_namespace AS n
+        WHERE n.oid = present
+        UNION ALL
+        SELECT 'pg_class'::regclass, c.oid, c.relowner
+        FROM pg_class AS c
+        WHERE c.relnamespace = present
+        UNION ALL
+        SELECT 'pg_proc'::regclass, p.oid, p.proowner
+        FROM pg_proc AS p
+        WHERE p.pronamespace = present
+    ) AS o
+    JOIN pg_roles AS r ON r.oid = o.owner
+    WHERE NOT r.rolsuper
+        AND NOT (pg_has_role(r.oid, 'USAGE') AND r.oid IN (SELECT t.role FROM trusted AS t))
+    ORDER BY o.catalog <> 'pg_namespace'::regclass, o.object
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% belongs to role "%", and % would run what that role puts there',
+            object, owner, current_user
+            USING ERRCODE = 'invalid_schema_definition',
+            HINT = 'If that role is to own it, deploy as that role (options=-crole=' || owner
+                || ' in the DSN); if not, drop the schema and deploy it anew.';
+    END IF;
+END
+$$;
