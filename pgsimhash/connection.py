@@ -170,7 +170,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         CollectionError: a collection is there no more by the name it had.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
             read-only, cannot hold a value, forgets prepared statements, is in a transaction that
-            failed, or the user may not do this.
+            failed or whose isolation level is not READ COMMITTED, or the user may not do this.
     """
     try:
         yield
@@ -204,6 +204,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
             "or give connect() a connection with prepare_threshold=None"
         ) from error
+    except psycopg.errors.InvalidTransactionState as error:
+        raise StoreError(server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise StoreError(
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "

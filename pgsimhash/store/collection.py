@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg.rows import class_row, scalar_row, tuple_row
+from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import CollectionError, StoreError
+from pgsimhash.errors import CollectionError
 from pgsimhash.layout import LAYOUTS, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
@@ -138,19 +138,12 @@ def lock_collections(
     """Wait until no other writer works on the collections, and hold them until the commit.
 
     Raises:
-        StoreError: the transaction's isolation level is not READ COMMITTED.
+        InvalidTransactionState: the isolation level is not READ COMMITTED; see
+            :func:`pgsimhash.connection.translated_errors`.
         CollectionError: a collection was renamed since it was opened.
     """
     scope = {"collection_ids": [collection.collection_id for collection in collections]}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute(query("lock_collection"), scope).fetchone()
-    # Under one snapshot for the whole transaction, rows that another writer committed while we
-    # waited for the lock would stay unseen.
-    if row is not None and row[1] != "read committed":
-        raise StoreError(
-            f"the connection's isolation level is {row[1]}, under which near-copies by other "
-            "writers would be missed; set it to READ COMMITTED"
-        )
+    connection.execute(query("lock_collections"), scope)
     check_names(connection, collections)
 
 

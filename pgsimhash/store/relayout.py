@@ -81,7 +81,10 @@ def relayout(
         if collection.next_layout is None:
             # What a move from there left behind, if it was interrupted in its last step.
             _empty(connection, collection, layout, progress)
-        connection.execute(query("relayout_begin"), scope)
+        with connection.transaction():
+            # What would refuse the last step refuses the first.
+            lock_collections(connection, [collection])
+            connection.execute(query("relayout_begin"), scope)
         _wait_for_writers(connection, present)
         _copy(connection, collection, present, layout, progress)
         progress("index", 0, 1)

@@ -28,8 +28,9 @@ class Removal(Part):
     """Forgetting pages, while other writers go on.
 
     Every method deletes in transactions of a thousand pages, unless the caller is in a
-    transaction. Simhashes that no other page has are forgotten too; pages that were found to
-    duplicate a forgotten one stay, as duplicates of nothing.
+    transaction. Simhashes that no other page has are forgotten too, unless they were added without
+    a page as well; pages that were found to duplicate a forgotten one stay, as duplicates of
+    nothing. The transaction's isolation level has to be READ COMMITTED, or StoreError says so.
     """
 
     def expire(

@@ -129,7 +129,7 @@ def _insert(
     simhashes = [to_bigint(record.simhash) for record in records]
     sketch_high, sketch_low = split_sketches(record.sketch for record in records)
     connection.execute(
-        query("add_simhashes"), {"collection": collection.name, "simhashes": simhashes}
+        query("add_simhashes_of_pages"), {"collection": collection.name, "simhashes": simhashes}
     )
     connection.execute(
         query("add_pages"),

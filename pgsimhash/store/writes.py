@@ -199,8 +199,9 @@ class Writes(Deciding):
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
 
-        For a load from elsewhere: all of them or none. Lookups find them with no URL. Batches
-        that another writer is deciding at that moment may not see them.
+        For a load from elsewhere: all of them or none. Lookups find them with no URL, and they
+        stay when pages that share them are deleted. Batches that another writer is deciding at
+        that moment may not see them.
 
         Args:
             simhashes: shape (n,), dtype uint64.

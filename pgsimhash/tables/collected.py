@@ -87,6 +87,14 @@ def _simhashes(layout: Layout) -> Table:
         "simhashes",
         metadata,
         Column("collection_id", Integer, nullable=False),
+        Column(
+            "bare",
+            Boolean,
+            nullable=False,
+            server_default=text("true"),
+            comment="Whether it was added by itself, so that it stays when the pages go that "
+            "share it.",
+        ),
         Column("simhash", BigInteger, nullable=False),
         *columns,
         PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),

@@ -1,9 +1,9 @@
--- FOR KEY SHARE: a row that someone is deleting is waited for, and one that is copied is deleted
--- from both tables.
-INSERT INTO {next} (collection_id, simhash)
-SELECT collection_id, simhash
+-- FOR SHARE: a row that someone is changing or deleting is waited for, and what becomes of one that
+-- is copied happens in both tables.
+INSERT INTO {next} (collection_id, simhash, bare)
+SELECT collection_id, simhash, bare
 FROM {present}
 WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
 ORDER BY prefix_1, simhash
-FOR KEY SHARE
+FOR SHARE
 ON CONFLICT DO NOTHING

@@ -30,6 +30,7 @@ COMMENT ON TABLE pgsimhash.boilerplate_hosts IS
 -- that is being created is waited for and seen.
 CREATE FUNCTION pgsimhash.boilerplates_deleted() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     users constant text := (

@@ -7,6 +7,8 @@ DROP FUNCTION pgsimhash.nearest(
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
+DROP FUNCTION pgsimhash.expiring_collections(text, boolean);
+
 DROP FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer);
 
 DROP FUNCTION pgsimhash.copy_marks(text, text);
@@ -43,9 +45,15 @@ DROP FUNCTION pgsimhash.count_simhashes(text);
 
 DROP FUNCTION pgsimhash.simhash_slice(text, integer, integer);
 
-DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[]);
+DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[], boolean);
+
+DROP FUNCTION pgsimhash.add_simhashes_of_pages(text, bigint[]);
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
+
+DROP FUNCTION pgsimhash.lock_collections(integer[]);
+
+DROP FUNCTION pgsimhash.check_isolation();
 
 DROP FUNCTION pgsimhash.check_lookup(integer, text, boolean);
 

@@ -5,6 +5,7 @@ CREATE FUNCTION pgsimhash.forget_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -15,7 +16,7 @@ DECLARE
     simhashes bigint[];
 BEGIN
     PERFORM pgsimhash.name_for(collection, 'simhashes');
-    PERFORM pg_advisory_xact_lock(1885827944, wanted);
+    PERFORM pgsimhash.lock_collections(ARRAY[wanted]);
     WITH deleted AS (
         DELETE FROM pgsimhash.pages AS p
         USING unnest(page_ids, seen_befores) AS d (page_id, seen_before)
@@ -40,13 +41,13 @@ BEGIN
     UPDATE pgsimhash.pages AS p
     SET duplicate_of = NULL, distance = NULL
     WHERE p.collection_id = wanted AND p.duplicate_of = ANY (forgotten);
-    PERFORM pgsimhash.forget_simhashes(collection, simhashes);
+    PERFORM pgsimhash.forget_simhashes(collection, simhashes, false);
     RETURN coalesce(cardinality(forgotten), 0);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages of a collection, and simhashes only they had; returns how many pages.';
+    'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
 -- order of their ids: for a batch, the planner would rather sort what is left of the table. An age
@@ -56,6 +57,7 @@ CREATE FUNCTION pgsimhash.expire_batch(
     OUT last_page bigint, OUT pages bigint
 )
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     SET enable_seqscan = off
     SET enable_bitmapscan = off
     SET enable_hashjoin = off
@@ -118,26 +120,35 @@ COMMENT ON FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer) IS
     'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
 -- By policies, what they opened beside the collection for other schemes expires too.
+CREATE FUNCTION pgsimhash.expiring_collections(collection text, by_policies boolean)
+RETURNS text[]
+    LANGUAGE sql STABLE
+    RETURN ARRAY(
+        SELECT c.name
+        FROM pgsimhash.collections AS o
+        JOIN pgsimhash.collections AS c
+            ON c.collection_id = o.collection_id
+            OR c.policies_of = o.collection_id AND by_policies
+        WHERE o.name = expiring_collections.collection
+        ORDER BY c.collection_id
+    );
+
+COMMENT ON FUNCTION pgsimhash.expiring_collections(text, boolean) IS
+    'The collections in which pages expire with those of a collection, itself first.';
+
+-- What commits cannot have a search_path of its own, so that no name and operator in it may depend
+-- on the caller's.
 CREATE PROCEDURE pgsimhash.expire(
     collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
 )
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    names constant text[] := ARRAY(
-        SELECT c.name
-        FROM pgsimhash.collections AS o
-        JOIN pgsimhash.collections AS c
-            ON c.collection_id = o.collection_id
-            OR c.policies_of = o.collection_id AND older_than IS NULL
-        WHERE o.name = collection
-        ORDER BY c.collection_id
-    );
     name text;
     last_page bigint;
 BEGIN
     PERFORM pgsimhash.name_for(collection, 'simhashes');
-    FOREACH name IN ARRAY names LOOP
+    FOREACH name IN ARRAY pgsimhash.expiring_collections(collection, older_than IS NULL) LOOP
         last_page := 0;
         LOOP
             last_page := (pgsimhash.expire_batch(name, older_than, last_page, batch)).last_page;

@@ -43,6 +43,7 @@ COMMENT ON FUNCTION pgsimhash.masks(integer, integer) IS
 -- The functions of the default layout hand over to those of another by this.
 CREATE FUNCTION pgsimhash.name_for(collection text, name text) RETURNS text
     LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     found constant text := (
@@ -67,6 +68,7 @@ COMMENT ON FUNCTION pgsimhash.name_for(text, text) IS
 CREATE FUNCTION pgsimhash.check_lookup(max_distance integer, layout text, nulls boolean)
 RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     largest constant integer := (
@@ -90,59 +92,133 @@ $$;
 COMMENT ON FUNCTION pgsimhash.check_lookup(integer, text, boolean) IS
     'Raises an error if a distance is not one that the layout answers, or a query is NULL.';
 
+-- Under one snapshot for the whole transaction, what another writer committed while we waited for
+-- a lock, or to which layout the collection moved, would stay unseen.
+CREATE FUNCTION pgsimhash.check_isolation() RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION
+            'the transaction''s isolation level is %, under which what other writers do is missed',
+            current_setting('transaction_isolation')
+            USING ERRCODE = 'invalid_transaction_state', HINT = 'Set it to READ COMMITTED.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.check_isolation() IS
+    'Raises an error if statements of the transaction do not see what others have committed.';
+
+-- The first key is "pgsh" in ASCII: it keeps this package's locks apart from an application's.
+-- All lock in the same order, so that none waits for one that waits for it.
+CREATE FUNCTION pgsimhash.lock_collections(collection_ids integer[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM pgsimhash.check_isolation();
+    PERFORM pg_advisory_xact_lock(1885827944, c.collection_id)
+    FROM (SELECT u.collection_id FROM unnest(collection_ids) AS u (collection_id) ORDER BY 1) AS c;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.lock_collections(integer[]) IS
+    'Waits until nobody else changes the pages of collections, and holds them until the commit.';
+
 -- The functions below find the table of the collection's layout at every call, so that they are
 -- right while a collection changes its layout.
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     added bigint;
 BEGIN
+    PERFORM pgsimhash.check_isolation();
+    -- Each once, for a row is updated once at most; in the order of the first index, so that of
+    -- two that add the same none waits for one that waits for it. xmax tells a new row.
     EXECUTE format(
-        'INSERT INTO %s (collection_id, simhash) '
+        'WITH added AS ('
+        'INSERT INTO %s AS o (collection_id, simhash) '
         'SELECT c.collection_id, s.simhash '
-        'FROM pgsimhash.collections AS c CROSS JOIN unnest($2) AS s (simhash) '
+        'FROM pgsimhash.collections AS c CROSS JOIN ('
+        'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
+        ') AS s (simhash) '
         'WHERE c.name = $1 '
-        'ON CONFLICT DO NOTHING',
+        'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = true WHERE NOT o.bare '
+        'RETURNING o.xmax = 0 AS is_new'
+        ') SELECT count(*) FROM added WHERE is_new',
         pgsimhash.name_for(collection, 'simhashes')
-    ) USING collection, simhashes;
-    GET DIAGNOSTICS added = ROW_COUNT;
+    ) INTO added USING collection, simhashes;
     RETURN added;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
-    'Adds simhashes to a collection and returns how many it did not have.';
+    'Adds simhashes without pages to a collection and returns how many it did not have.';
 
-CREATE FUNCTION pgsimhash.forget_simhashes(collection text, simhashes bigint[]) RETURNS bigint
+-- Called by writers, under the lock of the collection.
+CREATE FUNCTION pgsimhash.add_simhashes_of_pages(collection text, simhashes bigint[])
+RETURNS void
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    EXECUTE format(
+        'INSERT INTO %s (collection_id, simhash, bare) '
+        'SELECT c.collection_id, s.simhash, false '
+        'FROM pgsimhash.collections AS c CROSS JOIN unnest($2) AS s (simhash) '
+        'WHERE c.name = $1 '
+        'ON CONFLICT DO NOTHING',
+        pgsimhash.name_for(collection, 'simhashes')
+    ) USING collection, simhashes;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.add_simhashes_of_pages(text, bigint[]) IS
+    'Adds simhashes of pages to a collection, which go with the last page that has them.';
+
+CREATE FUNCTION pgsimhash.forget_simhashes(
+    collection text, simhashes bigint[], bare boolean DEFAULT true
+) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     forgotten bigint;
 BEGIN
+    PERFORM pgsimhash.lock_collections(
+        ARRAY(SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection)
+    );
+    -- CASE: where few are not bare, the planner would rather walk the table to find those.
     EXECUTE format(
         'DELETE FROM %s AS s '
         'USING pgsimhash.collections AS c, unnest($2) AS o (simhash) '
         'WHERE c.name = $1 '
         'AND s.prefix_1 = %s(o.simhash, 1, c.collection_id) AND s.simhash = o.simhash '
+        'AND CASE WHEN s.bare THEN $3 ELSE true END '
         'AND NOT EXISTS ('
         'SELECT FROM pgsimhash.pages AS p '
         'WHERE p.collection_id = c.collection_id AND p.simhash = o.simhash)',
         pgsimhash.name_for(collection, 'simhashes'),
         pgsimhash.name_for(collection, 'prefix')
-    ) USING collection, simhashes;
+    ) USING collection, simhashes, bare;
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     RETURN forgotten;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[]) IS
-    'Removes those of the simhashes that no page of the collection has; returns how many.';
+COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[], boolean) IS
+    'Removes those of the simhashes that no page of the collection has, or of these only what '
+    'came with a page; returns how many.';
 
 -- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
 CREATE FUNCTION pgsimhash.simhash_slice(collection text, number integer, slices integer)
 RETURNS bytea
     LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     slice bytea;
@@ -167,6 +243,7 @@ COMMENT ON FUNCTION pgsimhash.simhash_slice(text, integer, integer) IS
 
 CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
     LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     counted bigint;
@@ -189,6 +266,7 @@ CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     locked integer[];
@@ -208,7 +286,7 @@ BEGIN
             OR c.policies_of = owner.collection_id AND c.name = o.before || ':' || c.scheme;
         -- Until it was locked, someone else could rename one.
         EXIT WHEN renamed IS NOT DISTINCT FROM locked;
-        PERFORM pg_advisory_xact_lock(1885827944, r) FROM unnest(renamed) AS r;
+        PERFORM pgsimhash.lock_collections(renamed);
         locked := renamed;
     END LOOP;
     PERFORM pgsimhash.name_for(old_name, 'simhashes');

@@ -1,6 +1,7 @@
 <%namespace file="prefix.sql" import="prefix, scoped_prefix"/>\
 <%def name="settings()">
     LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
     SET jit = off
     SET enable_seqscan = off
@@ -71,30 +72,23 @@ CREATE FUNCTION pgsimhash.prefix${layout.suffix}(
 COMMENT ON FUNCTION pgsimhash.prefix${layout.suffix}(bigint, integer, integer) IS
     'What the column prefix_<permutation> holds for a simhash of the collection.';
 
--- Every way to change at most radius bits of a prefix. In PL/pgSQL, for it keeps the constants.
+-- Every way to change at most radius bits of a prefix. Not STRICT, so that plans hold the constants
+-- that they need, and no call.
 CREATE FUNCTION pgsimhash.flips${layout.suffix}(permutation integer, radius integer)
 RETURNS bigint[]
-    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-    AS $$
-BEGIN
-    IF radius < 0 THEN
-        RETURN '{}';
-    ELSIF radius = 0 THEN
-        RETURN '{0}';
-    END IF;
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN radius < 0 THEN '{}'::bigint[]
+        WHEN radius = 0 THEN '{0}'::bigint[]
 % for width, numbers in layout.permutations_by_width.items():
-    IF permutation IN (${", ".join(str(number) for number in numbers)}) THEN
+        WHEN permutation IN (${", ".join(str(number) for number in numbers)}) THEN CASE radius
 %     for radius in (1, 2):
-        IF radius = ${radius} THEN
-            RETURN '{${",".join(str(flip) for flip in layout.permutations[numbers[0] - 1].flips(radius))}}';
-        END IF;
+            WHEN ${radius} THEN '{${",".join(str(flip) for flip in layout.permutations[numbers[0] - 1].flips(radius))}}'::bigint[]
 %     endfor
-        RETURN pgsimhash.masks(${width}, radius);
-    END IF;
+            ELSE pgsimhash.masks(${width}, radius)
+        END
 % endfor
-    RETURN NULL;
-END
-$$;
+    END;
 
 COMMENT ON FUNCTION pgsimhash.flips${layout.suffix}(integer, integer) IS
     'The masks of at most radius bits in the prefix of a permutation.';

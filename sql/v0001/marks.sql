@@ -38,15 +38,15 @@ COMMENT ON FUNCTION pgsimhash.marked_same(text, text) IS
 CREATE FUNCTION pgsimhash.marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    BEGIN ATOMIC
         SELECT m.mark_id, m.url_b, m.same
         FROM pgsimhash.marks AS m
         WHERE m.collection_id = own_id AND m.url_a = about
         UNION ALL
         SELECT m.mark_id, m.url_a, m.same
         FROM pgsimhash.marks AS m
-        WHERE m.collection_id = own_id AND m.url_b = about
-    $$;
+        WHERE m.collection_id = own_id AND m.url_b = about;
+    END;
 
 COMMENT ON FUNCTION pgsimhash.marks_of(integer, text) IS
     'What was said about a URL, and about which other.';
@@ -75,6 +75,7 @@ CREATE FUNCTION pgsimhash.put_mark(
     collection text, a text, b text, same boolean, marked_at timestamptz DEFAULT now()
 ) RETURNS void
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     wanted constant integer := (
@@ -116,6 +117,7 @@ COMMENT ON FUNCTION pgsimhash.put_mark(text, text, text, boolean, timestamptz) I
 
 CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     wanted constant integer := (
@@ -124,7 +126,7 @@ DECLARE
     unknown text;
 BEGIN
     PERFORM pgsimhash.name_for(collection, 'simhashes');
-    PERFORM pg_advisory_xact_lock(1885827944, wanted);
+    PERFORM pgsimhash.lock_collections(ARRAY[wanted]);
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (
@@ -146,6 +148,7 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
 
 CREATE FUNCTION pgsimhash.copy_marks(source text, target text) RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     source_id constant integer := (
@@ -158,7 +161,7 @@ DECLARE
     copied bigint := 0;
 BEGIN
     PERFORM pgsimhash.name_for(source, 'simhashes'), pgsimhash.name_for(target, 'simhashes');
-    PERFORM pg_advisory_xact_lock(1885827944, target_id);
+    PERFORM pgsimhash.lock_collections(ARRAY[target_id]);
     FOR said IN
         SELECT m.url_a, m.url_b, m.same, m.marked_at
         FROM pgsimhash.marks AS m

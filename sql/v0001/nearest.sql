@@ -15,6 +15,7 @@ CREATE FUNCTION pgsimhash.nearest(
     copies integer
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
     SET jit = off
     SET enable_seqscan = off
@@ -110,6 +111,7 @@ RETURNS TABLE (
     url text, page_id bigint, simhash bigint, first_page bigint, same text[], different text[]
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
     SET jit = off
     SET enable_seqscan = off

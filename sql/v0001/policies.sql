@@ -39,6 +39,7 @@ COMMENT ON TABLE pgsimhash.policies IS
 
 CREATE FUNCTION pgsimhash.policy_checked() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     small record;
@@ -66,6 +67,7 @@ CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
 -- sequence, because numbers that were rolled back must not come again.
 CREATE FUNCTION pgsimhash.policies_changed() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     UPDATE pgsimhash.collections AS c
@@ -81,7 +83,7 @@ CREATE TRIGGER policies_changed AFTER INSERT OR UPDATE OR DELETE ON pgsimhash.po
 -- The most specific policy comes first.
 CREATE FUNCTION pgsimhash.policies_for(own_id integer, url text) RETURNS SETOF pgsimhash.policies
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    BEGIN ATOMIC
         SELECT p.*
         FROM pgsimhash.policies AS p
         CROSS JOIN (
@@ -101,8 +103,8 @@ CREATE FUNCTION pgsimhash.policies_for(own_id integer, url text) RETURNS SETOF p
                     p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
         ORDER BY
             p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
-            p.path COLLATE "C"
-    $$;
+            p.path COLLATE "C";
+    END;
 
 COMMENT ON FUNCTION pgsimhash.policies_for(integer, text) IS
     'The policies that fit a URL, the most specific first.';
@@ -113,7 +115,7 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     scheme text
 )
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    BEGIN ATOMIC
         SELECT
 % for setting in SETTINGS:
             (array_agg(p.${setting} ORDER BY p.ordinality) FILTER (WHERE p.${setting} IS NOT NULL))[1]${"" if loop.last else ","}
@@ -122,21 +124,21 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
         CROSS JOIN LATERAL pgsimhash.policies_for(
             coalesce(c.policies_of, c.collection_id), policy_for.url
         ) WITH ORDINALITY AS p
-        WHERE c.name = policy_for.collection
-    $$;
+        WHERE c.name = policy_for.collection;
+    END;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
     'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
 
 CREATE FUNCTION pgsimhash.expire_after(own_id integer, url text) RETURNS interval
     LANGUAGE sql STABLE PARALLEL SAFE
-    AS $$
+    BEGIN ATOMIC
         SELECT p.expire_after
         FROM pgsimhash.policies_for(own_id, expire_after.url) WITH ORDINALITY AS p
         WHERE p.expire_after IS NOT NULL
         ORDER BY p.ordinality
-        LIMIT 1
-    $$;
+        LIMIT 1;
+    END;
 
 COMMENT ON FUNCTION pgsimhash.expire_after(integer, text) IS
     'After how long a page that was not seen again is forgotten, by policy.';
@@ -144,6 +146,7 @@ COMMENT ON FUNCTION pgsimhash.expire_after(integer, text) IS
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash.pattern_parts(pattern text, OUT host text, OUT path text)
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     host := lower(split_part(pattern, '/', 1));
@@ -166,6 +169,7 @@ CREATE FUNCTION pgsimhash.set_policy(
     min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL, scheme text DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -200,7 +204,7 @@ COMMENT ON FUNCTION pgsimhash.set_policy(
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE sql
-    AS $$
+    BEGIN ATOMIC
         WITH removed AS (
             DELETE FROM pgsimhash.policies AS p
             USING pgsimhash.collections AS c, pgsimhash.pattern_parts(remove_policy.pattern) AS parts
@@ -210,8 +214,8 @@ CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS b
                 AND p.path = parts.path
             RETURNING p.policy_id
         )
-        SELECT EXISTS (SELECT FROM removed)
-    $$;
+        SELECT EXISTS (SELECT FROM removed);
+    END;
 
 COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
     'Takes back what was set for a pattern; whether anything was.';

@@ -2,9 +2,11 @@
 -- One row per distinct simhash of a collection, however many pages share it. The server fills
 -- the prefix columns, so that rows inserted by plain SQL are right too. With the collection's
 -- number above the prefix, every index is scoped to a collection without a further column; with
--- the simhash behind the prefix, the Hamming check runs on the index alone.
+-- the simhash behind the prefix, the Hamming check runs on the index alone. Where bare stands it
+-- takes no space: the simhash begins at a multiple of eight bytes.
 CREATE TABLE pgsimhash.${layout.table} (
     collection_id integer NOT NULL,
+    bare boolean NOT NULL DEFAULT true,
     simhash bigint NOT NULL,
 % for permutation in layout.permutations:
     ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (
@@ -23,6 +25,9 @@ COMMENT ON TABLE pgsimhash.${layout.table} IS
     'The distinct simhashes of each collection, with one prefix column per permutation '
     '(layout ${layout.name}).';
 
+COMMENT ON COLUMN pgsimhash.${layout.table}.bare IS
+    'Whether it was added by itself, so that it stays when the pages go that share it.';
+
 INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
 VALUES (
     '${layout.name}', '${layout.suffix}', ${"true" if indexed else "false"},
@@ -37,5 +42,9 @@ CREATE TRIGGER deleted AFTER DELETE ON pgsimhash.${layout.table}
     REFERENCING OLD TABLE AS removed
     FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_deleted('${layout.name}');
 
-CREATE TRIGGER updated BEFORE UPDATE ON pgsimhash.${layout.table}
+CREATE TRIGGER changed AFTER UPDATE ON pgsimhash.${layout.table}
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_inserted('${layout.name}');
+
+CREATE TRIGGER updated BEFORE UPDATE OF collection_id, simhash ON pgsimhash.${layout.table}
     FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash.simhashes_updated();

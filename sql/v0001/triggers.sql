@@ -2,6 +2,7 @@
 -- collection changes its layout, what is written to the present table goes to the next one too.
 CREATE FUNCTION pgsimhash.simhashes_inserted() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     here constant text := TG_ARGV[0];
@@ -31,9 +32,10 @@ BEGIN
         WHERE c.layout = here
     LOOP
         EXECUTE format(
-            'INSERT INTO pgsimhash.%I (collection_id, simhash) '
-            'SELECT collection_id, simhash FROM added WHERE collection_id = $1 '
-            'ON CONFLICT DO NOTHING',
+            'INSERT INTO pgsimhash.%I AS o (collection_id, simhash, bare) '
+            'SELECT collection_id, simhash, bare FROM added WHERE collection_id = $1 '
+            'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = excluded.bare '
+            'WHERE o.bare <> excluded.bare',
             'simhashes' || place.suffix
         ) USING place.collection_id;
     END LOOP;
@@ -43,6 +45,7 @@ $$;
 
 CREATE FUNCTION pgsimhash.simhashes_deleted() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     here constant text := TG_ARGV[0];
@@ -66,6 +69,7 @@ $$;
 
 CREATE FUNCTION pgsimhash.simhashes_updated() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     RAISE EXCEPTION 'rows of %.% are inserted and deleted, not updated',

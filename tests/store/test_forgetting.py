@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import psycopg
 import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect
 from pgsimhash.sources import SourcePage
+from tests.conftest import wait_for_a_lock
 from tests.store.test_store import FAR
 
 DAY = timedelta(days=1)
@@ -222,6 +224,148 @@ class TestExpiry:
                 "SELECT FROM pgsimhash.pages AS o WHERE o.page_id = p.duplicate_of)"
             ).fetchall()
         assert lost == []
+
+
+class TestBareSimhashes:
+    """What was added by itself stays when the pages go that share it."""
+
+    URL = "https://a.example/1"
+    FIVE = np.array([5], dtype=np.uint64)
+
+    @pytest.mark.parametrize("bare_first", [True, False])
+    @pytest.mark.parametrize("layout", ["22+21+21", "16+16+16+16"])
+    def test_one_stays_findable_whichever_came_first(
+        self, dsn: str, bare_first: bool, layout: str
+    ) -> None:
+        with connect(dsn, layout=layout) as store:
+            if not bare_first:
+                store.add(self.URL, 5)
+            assert store.add_simhashes(self.FIVE) == bare_first
+            if bare_first:
+                store.add(self.URL, 5)
+            store.add("https://a.example/2", FAR)
+            assert store.delete_host("a.example") == 2
+            assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
+            assert store.simhashes().tolist() == [5]
+
+    def test_by_sql_one_can_be_forgotten_once_no_page_has_it(self, store: Store, dsn: str) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, 6)"
+            )
+            store.add("https://a.example/2", 6)
+            store.delete_host("a.example")
+            assert store.simhashes().tolist() == [6]
+            store.add(self.URL, 6)
+            forget = "SELECT pgsimhash.forget_simhashes('default', ARRAY[6])"
+            assert connection.execute(forget).fetchall() == [(0,)]
+            store.delete(self.URL)
+            assert connection.execute(forget).fetchall() == [(1,)]
+        assert store.simhashes().tolist() == []
+
+    def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn) as holder:
+            adding = connect(connection=holder)
+            holder.commit()
+            assert adding.add_simhashes(self.FIVE) == 0
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                deleting = pool.apply_async(delete, [(dsn, self.URL)])
+                wait_for_a_lock(dsn)
+                holder.commit()
+                assert deleting.get(timeout=60) == 1
+        assert store.simhashes().tolist() == [5]
+
+    def test_one_deleted_with_its_page_while_it_is_added_comes_back(
+        self, store: Store, dsn: str
+    ) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn) as holder:
+            deleting = connect(connection=holder)
+            holder.commit()
+            assert deleting.delete(self.URL) == 1
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                adding = pool.apply_async(add_bare, [(dsn, 5)])
+                wait_for_a_lock(dsn)
+                holder.commit()
+                assert adding.get(timeout=60) == 1
+        assert store.simhashes().tolist() == [5]
+
+    def test_however_many_there_are_a_page_is_deleted_by_the_index(
+        self, store: Store, dsn: str
+    ) -> None:
+        store.add_simhashes(np.arange(20_000, dtype=np.uint64) << np.uint64(40))
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("VACUUM (ANALYZE)")
+            connection.execute("LOAD 'auto_explain'")
+            connection.execute("SET auto_explain.log_min_duration = 0")
+            connection.execute("SET auto_explain.log_nested_statements = on")
+            connection.execute("SET client_min_messages = log")
+            plans: list[str] = []
+            connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+            assert Store(connection).delete(self.URL) == 1
+        (plan,) = [text for text in plans if "Delete on simhashes" in text]
+        assert "Index Scan using simhashes_pkey" in plan
+        assert "Seq Scan on simhashes" not in plan
+        assert len(store.simhashes()) == 20_000
+
+    def test_what_it_is_moves_with_it_to_another_layout(self, store: Store) -> None:
+        list(store.add_many((f"https://a.example/{n}", n << 32) for n in range(1, 9)))
+        store.add_simhashes(np.array([1 << 32, 2 << 32, 5], dtype=np.uint64))
+
+        def add_more(step: str, done: int, total: int) -> None:
+            if (step, done) in {("copy", 0), ("copy", total)}:
+                more = [3, 4, 11] if done == 0 else [5, 12]
+                store.add_simhashes(np.array(more, dtype=np.uint64) << np.uint64(32))
+
+        store.relayout("16+16+16+16", progress=add_more)
+        store.delete_host("a.example")
+        kept = [5, *(n << 32 for n in (1, 2, 3, 4, 5, 11, 12))]
+        assert sorted(store.simhashes().tolist()) == kept
+
+
+def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
+    store: Store, dsn: str
+) -> None:
+    """The writer finds the original, waits for the lock, and there is none any more."""
+    store.add("https://a.example/1", 1)
+    with psycopg.connect(dsn) as holder:
+        deleting = connect(connection=holder)
+        holder.commit()
+        assert deleting.delete("https://a.example/1") == 1
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            adding = pool.apply_async(add_near, [(dsn, 3)])
+            wait_for_a_lock(dsn)
+            holder.commit()
+            adding.get(timeout=60)
+    known = store.get("https://b.example/1")
+    assert known is not None
+    assert (known.duplicate_of, known.distance) == (None, None)
+    store.add_simhashes(np.array([FAR], dtype=np.uint64))
+    store.add("https://b.example/2", FAR - 1)
+    of_none = store.get("https://b.example/2")
+    assert of_none is not None
+    assert (of_none.duplicate_of, of_none.distance) == (None, 1)
+
+
+def delete(job: tuple[str, str]) -> int:
+    dsn, url = job
+    with connect(dsn) as store:
+        return store.delete(url)
+
+
+def add_bare(job: tuple[str, int]) -> int:
+    dsn, simhash = job
+    with connect(dsn) as store:
+        return store.add_simhashes(np.array([simhash], dtype=np.uint64))
+
+
+def add_near(job: tuple[str, int]) -> None:
+    dsn, simhash = job
+    with connect(dsn) as store:
+        store.add("https://b.example/1", simhash, distance=3)
 
 
 def write(job: tuple[str, int]) -> int:

@@ -1,0 +1,1 @@
+SELECT pgsimhash.lock_collections(%(collection_ids)s::integer[])

@@ -1,0 +1,466 @@
+"""Nobody else's functions and operators run with the rights of whoever uses the schema.
+
+A second role fills `public` with better matches for all that is called, as any role may that can
+create there: on PostgreSQL 14, and in databases that came from it, every role can.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from itertools import product
+
+import numpy as np
+import psycopg
+import pytest
+from alembic import command
+from psycopg import conninfo, sql
+from sqlalchemy import text
+
+import pgsimhash
+from pgsimhash import Settings, Store, connect, migrate, statements
+from pgsimhash.boilerplate import learn
+from pgsimhash.layout import LAYOUTS
+from pgsimhash.store.collection import collection_names
+from pgsimhash.store.layouts import set_default_layout
+from pgsimhash.terms import Options
+from tests.conftest import _create, _drop, _fresh_name
+from tests.store.test_store import FAR, page, paragraph
+
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
+
+PINNED = "search_path=pg_catalog, pg_temp"
+
+TYPES = (
+    *("boolean", "smallint", "integer", "bigint", "numeric", "oid", "regclass"),
+    *("text", "varchar", "name", "bytea", "jsonb", "interval", "timestamptz"),
+    *("smallint[]", "integer[]", "bigint[]", "text[]", "varchar[]", "timestamptz[]"),
+)
+OPERATORS = (
+    *("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||"),
+    *("#", "&", "|", "<<", ">>", "?", "~", "!~", "~~", "@>"),
+)
+
+# Grammar that looks like a call; and unnest of several arrays, which the grammar turns into
+# PostgreSQL's own and which cannot be qualified.
+NO_CALLS = {"coalesce", "greatest", "least"}
+SEVERAL = {"add_pages.sql", "save_verdicts.sql", "see_pages.sql"}
+
+
+def queries() -> dict[str, str]:
+    """The text of each query that Python sends."""
+    folder = files("pgsimhash.sql").joinpath("queries")
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in folder.iterdir()
+        if file.name.endswith(".sql")
+    }
+
+
+def without_texts(script: str) -> str:
+    """The script without its comments, and with empty texts."""
+    return re.sub(r"--[^\n]*|'(?:[^']|'')*'", "''", script)
+
+
+def calls(script: str) -> set[str]:
+    """What a script calls by an unqualified name."""
+    found = re.findall(r"(?<![\w.$%])([a-z_]\w*)\s*\(", without_texts(script))
+    aliases = re.findall(r"\bAS (\w+) \(", script)
+    return set(found) - NO_CALLS - set(aliases)
+
+
+def plant(connection: psycopg.Connection) -> None:
+    """Fill `public` with functions and operators for types that PostgreSQL's own convert to."""
+    scripts = [migrate.upgrade_sql(), *queries().values()]
+    called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
+    known = connection.execute(
+        "SELECT DISTINCT proname, pronargs, provariadic <> 0 FROM pg_proc "
+        "WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (%s)",
+        [sorted(called)],
+    ).fetchall()
+    exact = connection.execute(
+        "SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL) FROM pg_operator"
+    ).fetchall()
+    signatures: list[tuple[str, ...]] = [*product(TYPES), *product(TYPES, TYPES)]
+    signatures += [("text",) * 3, ("text",) * 4]
+    body = "LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$"
+    taken = {
+        f"CREATE FUNCTION public.{name}({', '.join(signature)}) RETURNS bigint {body}"
+        for name, count, variadic in known
+        for signature in signatures
+        if len(signature) == count or (variadic and len(signature) >= count)
+    }
+    made = sorted(taken)
+    for pair in product(TYPES, TYPES):
+        made.append(f"CREATE FUNCTION public.taken({', '.join(pair)}) RETURNS boolean {body}")
+        made += [
+            f"CREATE OPERATOR public.{operator} "
+            f"(FUNCTION = public.taken, LEFTARG = {pair[0]}, RIGHTARG = {pair[1]})"
+            for operator in OPERATORS
+            if (operator, *pair) not in exact
+        ]
+    made += [f"CREATE TABLE public.{name} ()" for name in ("added", "removed", "masks", "pages")]
+    made += [f"CREATE TABLE public.{name} ()" for name in ("pgsimhash_clusters", "simhashes")]
+    connection.execute(";\n".join(made))
+
+
+@pytest.fixture(scope="module")
+def second_role(server_dsn: str) -> Iterator[str]:
+    """A role with no rights of its own."""
+    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
+        yield name
+        connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def planted(server_dsn: str, second_role: str) -> Iterator[str]:
+    """The name of a database without the schema, in whose `public` the second role waits."""
+    name = _fresh_name()
+    dsn = _create(server_dsn, name, "template0")
+    role = sql.Identifier(second_role)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(role))
+        connection.execute(sql.SQL("SET ROLE {}").format(role))
+        plant(connection)
+    yield name
+    _drop(server_dsn, name)
+
+
+@pytest.fixture
+def hostile_dsn(server_dsn: str, planted: str) -> Iterator[str]:
+    """The DSN of a copy of that database."""
+    name = _fresh_name()
+    yield _create(server_dsn, name, planted)
+    _drop(server_dsn, name)
+
+
+def deploy_all(dsn: str) -> None:
+    """Deploy the schema and every layout."""
+    migrate.upgrade(dsn)
+    for layout in LAYOUTS:
+        connect(dsn, collection=layout, layout=layout).close()
+
+
+def fill(store: Store) -> None:
+    for number, age in ((1, 90), (2, 80), (2, 70), (3, 60), (4, 1)):
+        html = page(paragraph(number), paragraph(number + age))
+        store.ingest(f"https://a.example/{number}", html, fetched_at=NOW - age * DAY)
+    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
+    store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
+    store.add_simhashes(np.array([5, 6, 5], dtype=np.uint64))
+    list(store.add_many([("https://c.example/1", 5), ("https://c.example/2", 7)], newest=9))
+    wide = Options(scope="global", distance=3, max_age=DAY, verify=True)
+    list(store.add_many([("https://c.example/3", FAR)], **wide))
+
+
+def look_up(store: Store) -> None:
+    assert len(store.find(5, 8)) == 3
+    assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
+    assert store.exists(5)
+    assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 4
+    assert len(store.simhashes()) == 9
+    assert len(store.sample(100)[0]) == 8
+    assert store.get("https://a.example/1") is not None
+    assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
+    store.explain("https://a.example/1", "https://b.example/1")
+    assert len(store.versions("https://a.example/2")) == 2
+    store.advise_fetch("https://a.example/2")
+    assert store.report().all_clusters
+    assert any(row.pages for row in store.status())
+    assert sum(len(block.low) for block in store.pairs(8))
+    store.save_pairs("saved_pairs", 8)
+    store.save_clusters("saved_clusters", 8)
+
+
+def change(store: Store) -> None:
+    store.mark("https://a.example/1", "https://a.example/2", same=False)
+    store.mark("https://a.example/1", "https://c.example/1", same=True)
+    assert store.unmark("https://a.example/1", "https://a.example/2")
+    assert len(store.marks()) == 1
+    store.set_policy("a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
+    store.set_policy("d.example", Settings(scheme="pgsimhash-blog-words-1", newest=3))
+    assert store.policy_for("https://www.a.example/").keep_first == 2
+    assert store.remove_policy("e.example") is False
+    store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
+    list(store.refingerprint(f"{store.collection} anew", "pgsimhash-blog-words-1"))
+    list(store.rejudge(distance=3, scope="global"))
+    list(store.rejudge(distance=3, save=True))
+    boilerplate = learn([(f"https://a.example/{n}", "The same words.") for n in range(9)])
+    store.save_boilerplate(boilerplate)
+    assert [one.version for one in store.boilerplates()] == [boilerplate.version]
+    assert store.load_boilerplate(boilerplate.version) == boilerplate
+    store.delete_boilerplate(boilerplate.version)
+    store.learn_boilerplate()
+
+
+def stop(step: str, done: int, total: int) -> None:
+    if (step, done) == ("copy", total // 2):
+        raise InterruptedError
+
+
+def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
+    with pytest.raises(InterruptedError):
+        store.relayout(layout, progress=stop)
+    with pytest.raises(pgsimhash.CollectionError, match="on its way"):
+        set_default_layout(connection, LAYOUTS[layout])
+    store.relayout("22+21+21")
+    for step in (layout, "22+21+21"):
+        store.relayout(step)
+    set_default_layout(connection, LAYOUTS[layout])
+    set_default_layout(connection, LAYOUTS["22+21+21"])
+
+
+def remove(store: Store) -> None:
+    assert store.expire()
+    store.expire(50 * DAY)
+    assert store.delete("https://c.example/2") == 1
+    assert store.delete_host("b.example") == 1
+    store.start_run("last")
+    store.add("https://a.example/5", 99)
+    assert store.undo()[1] == 1
+    store.rename(f"{store.collection} renamed")
+
+
+SQL = """
+SELECT * FROM pgsimhash.near_duplicates(7, 3, 'sql');
+SELECT * FROM pgsimhash.near_duplicates(ARRAY[7, 8], 3, 'sql');
+SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
+SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash.flips(1, 3);
+SELECT pgsimhash.add_simhashes('sql', ARRAY[1, 2, 2]), pgsimhash.count_simhashes('sql');
+SELECT pgsimhash.simhash_slice('sql', 0, 2), pgsimhash.forget_simhashes('sql', ARRAY[1]);
+INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
+SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
+FROM pgsimhash.collections, pg_catalog.generate_series(1, 9) AS n WHERE name = 'sql';
+SELECT pgsimhash.set_policy('sql', 'a.example/*', expire_after => interval '90 days');
+SELECT * FROM pgsimhash.policy_for('sql', 'https://a.example/1');
+SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/2', false);
+SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/3', true);
+SELECT pgsimhash.unmark('sql', 'https://a.example/1', 'https://a.example/2');
+SELECT pgsimhash.copy_marks('sql', 'other');
+CALL pgsimhash.expire('sql', batch => 4);
+CALL pgsimhash.expire('sql', interval '1 day');
+SELECT pgsimhash.remove_policy('sql', 'a.example/*');
+SELECT pgsimhash.rename_collection('sql', 'other', true);
+SELECT pgsimhash.masks(8, 3), pgsimhash.sketch_distance(1, 2, 3, 4)
+"""
+
+
+def test_what_is_planted_is_hit_by_whoever_does_not_look_out(hostile_dsn: str) -> None:
+    with psycopg.connect(hostile_dsn, autocommit=True) as connection:
+        for trap in (
+            "SELECT format('%s', 'text'::text)",
+            "SELECT unnest(ARRAY[1, 2])",
+            "SELECT 1::bigint & 1",
+            "SELECT nextval('name'::text)",
+            "SELECT ARRAY['a'] || ARRAY['b']",
+            "SELECT 'pg_class'::regclass = 1::oid",
+        ):
+            with pytest.raises(psycopg.errors.RaiseException, match="hijacked"):
+                connection.execute(trap)
+
+
+def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) -> None:
+    """All there is, over a connection that the store opens and over the caller's."""
+    statements.query.cache_clear()
+    migrate.upgrade(hostile_dsn)
+    with (
+        psycopg.connect(hostile_dsn, autocommit=True) as connection,
+        connect(hostile_dsn, collection="one", keep_markdown=True) as opened,
+    ):
+        lent = Store(connection, "two", keep_markdown=True)
+        for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
+            fill(store)
+            look_up(store)
+            connection.execute("DROP TABLE saved_pairs, saved_clusters")
+            change(store)
+            move(store, layout, connection)
+            remove(store)
+        assert "one renamed" in collection_names(connection)
+    unused = set(queries()) - used_queries()
+    assert unused == set()
+
+
+def used_queries() -> set[str]:
+    """The queries that Python has read from their files."""
+    before = statements.query.cache_info().misses
+    used = set()
+    for name in queries():
+        statements.query(name.removesuffix(".sql"))
+        if statements.query.cache_info().misses == before:
+            used.add(name)
+        before = statements.query.cache_info().misses
+    return used
+
+
+def test_a_superuser_runs_nothing_of_another_role_from_sql(hostile_dsn: str) -> None:
+    deploy_all(hostile_dsn)
+    for name in ("sql", "other"):
+        connect(hostile_dsn, collection=name).close()
+    with psycopg.connect(hostile_dsn, autocommit=True) as connection:
+        for statement in SQL.split(";\n"):
+            connection.execute(statement)
+        for layout in LAYOUTS:
+            connection.execute("SELECT pgsimhash.add_simhashes(%s, ARRAY[1, 2])", [layout])
+            found = connection.execute(
+                "SELECT * FROM pgsimhash.near_duplicates(3, 2, %s)", [layout]
+            ).fetchall()
+            assert sorted(found) == [(1, 1), (2, 1)]
+
+
+def test_nothing_deployed_depends_on_what_another_role_made(hostile_dsn: str) -> None:
+    """Generated columns, defaults, constraints and bound functions of all layouts."""
+    deploy_all(hostile_dsn)
+    with psycopg.connect(hostile_dsn) as connection:
+        found = connection.execute(
+            "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
+            "FROM pg_depend AS d "
+            "JOIN pg_proc AS p ON d.refclassid = 'pg_proc'::regclass::oid AND p.oid = d.refobjid "
+            "WHERE p.pronamespace = 'public'::regnamespace::oid AND p.proname <> 'taken' "
+            "AND NOT (d.classid = 'pg_operator'::regclass::oid) "
+            "UNION ALL "
+            "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) "
+            "FROM pg_depend AS d JOIN pg_operator AS o "
+            "ON d.refclassid = 'pg_operator'::regclass::oid AND o.oid = d.refobjid "
+            "WHERE o.oprnamespace = 'public'::regnamespace::oid"
+        ).fetchall()
+    assert found == []
+
+
+def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> None:
+    """A caller's search_path decides nothing in the functions and triggers of any layout."""
+    deploy_all(dsn)
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT oid::regprocedure::text, prosrc, proconfig, prosqlbody IS NOT NULL "
+            "FROM pg_proc WHERE pronamespace = 'pgsimhash'::regnamespace"
+        ).fetchall()
+        foreign = connection.execute(
+            "SELECT tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid "
+            "JOIN pg_proc AS p ON p.oid = t.tgfoid "
+            "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND NOT t.tgisinternal "
+            "AND p.pronamespace <> 'pgsimhash'::regnamespace"
+        ).fetchall()
+    assert len(rows) > 7 * len(LAYOUTS)
+    assert foreign == []
+    unpinned = {
+        name: source
+        for name, source, settings, bound in rows
+        if not bound and PINNED not in (settings or [])
+    }
+    # Transactions are ended where no search_path is pinned only.
+    assert [name.partition("(")[0] for name in unpinned] == ["pgsimhash.expire"]
+    (body,) = unpinned.values()
+    assert calls(body) == set()
+    assert re.findall(r"(?<!:)[=<>+*/%^|&~#!@?-]+", without_texts(body).replace(":=", "")) == []
+
+
+@pytest.mark.parametrize("name", sorted(queries()))
+def test_queries_call_functions_by_their_schema(name: str) -> None:
+    found = calls(queries()[name])
+    assert found - ({"unnest"} if name in SEVERAL else set()) == set()
+
+
+class TestForeignSchemas:
+    """A schema of the name, made by a role that must not run with the deployer's rights."""
+
+    @pytest.fixture
+    def foreign_dsn(self, empty_dsn: str, second_role: str) -> Iterator[str]:
+        role = sql.Identifier(second_role)
+        with psycopg.connect(empty_dsn, autocommit=True) as connection:
+            database = sql.Identifier(connection.info.dbname)
+            connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
+            connection.execute(sql.SQL("CREATE SCHEMA pgsimhash AUTHORIZATION {}").format(role))
+            yield empty_dsn
+            connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+
+    def as_role(self, dsn: str, role: str) -> str:
+        return conninfo.make_conninfo(dsn, options=f"-c role={role}")
+
+    def test_one_is_refused_with_its_owner_and_the_fix(
+        self, foreign_dsn: str, second_role: str
+    ) -> None:
+        with pytest.raises(
+            pgsimhash.SchemaError, match=f'schema pgsimhash belongs to role "{second_role}".*role='
+        ):
+            migrate.upgrade(foreign_dsn)
+        with (
+            psycopg.connect(foreign_dsn) as connection,
+            pytest.raises(psycopg.errors.InvalidSchemaDefinition, match=second_role),
+        ):
+            connection.execute(migrate.upgrade_sql())
+
+    def test_its_owner_deploys_and_nobody_else_after_it(
+        self, foreign_dsn: str, second_role: str
+    ) -> None:
+        for _ in range(2):
+            migrate.upgrade(self.as_role(foreign_dsn, second_role))
+        with pytest.raises(pgsimhash.SchemaError, match=second_role):
+            migrate.upgrade(foreign_dsn)
+
+    def test_a_table_that_was_left_in_it_is_refused_too(
+        self, foreign_dsn: str, second_role: str
+    ) -> None:
+        with psycopg.connect(self.as_role(foreign_dsn, second_role)) as connection:
+            connection.execute("CREATE TABLE pgsimhash.alembic_version (version_num text)")
+        with psycopg.connect(foreign_dsn) as connection:
+            connection.execute("ALTER SCHEMA pgsimhash OWNER TO CURRENT_USER")
+        with pytest.raises(pgsimhash.SchemaError, match=r"table pgsimhash\.alembic_version"):
+            migrate.upgrade(foreign_dsn)
+
+    @pytest.mark.parametrize("granted", [True, False])
+    def test_a_role_that_was_granted_may_own_it(
+        self, foreign_dsn: str, second_role: str, granted: bool
+    ) -> None:
+        owner, member = sql.Identifier(second_role), sql.Identifier(f"{second_role}_member")
+        with psycopg.connect(foreign_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE {}").format(member))
+            connection.execute(sql.SQL("GRANT ALL ON SCHEMA pgsimhash TO {}").format(member))
+            if granted:
+                connection.execute(sql.SQL("GRANT {} TO {}").format(owner, member))
+            try:
+                dsn = self.as_role(foreign_dsn, f"{second_role}_member")
+                if granted:
+                    migrate.upgrade(dsn)
+                else:
+                    with pytest.raises(pgsimhash.SchemaError, match="would run what"):
+                        migrate.upgrade(dsn)
+            finally:
+                connection.execute(sql.SQL("DROP OWNED BY {}").format(member))
+                connection.execute(sql.SQL("DROP ROLE {}").format(member))
+
+    def test_one_that_an_administrator_made_is_as_good_as_ones_own(
+        self, empty_dsn: str, second_role: str
+    ) -> None:
+        role = sql.Identifier(second_role)
+        with psycopg.connect(empty_dsn, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA pgsimhash")
+            connection.execute(sql.SQL("GRANT ALL ON SCHEMA pgsimhash TO {}").format(role))
+            migrate.upgrade(self.as_role(empty_dsn, second_role))
+            connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+
+
+def test_the_deployers_search_path_is_as_it_was(empty_dsn: str) -> None:
+    def path(connection: psycopg.Connection) -> str:
+        (found,) = connection.execute("SHOW search_path").fetchall()[0]
+        return str(found)
+
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute("SET search_path = public, pg_temp")
+        connection.execute(migrate.upgrade_sql())
+        assert path(connection) == "public, pg_temp"
+        with connection.transaction():
+            set_default_layout(connection, LAYOUTS["32+32"])
+            assert path(connection) == "public, pg_temp"
+    engine = migrate.engine_for(empty_dsn)
+    config = migrate._config()
+    with engine.connect() as given:
+        given.execute(text("SET search_path = public, pg_temp"))
+        config.attributes["connection"] = given
+        command.upgrade(config, "head")
+        assert given.scalar(text("SHOW search_path")) == "public, pg_temp"

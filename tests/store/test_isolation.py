@@ -1,0 +1,107 @@
+"""What locks a collection sees what others committed before it got the lock, or does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import IsolationLevel, conninfo
+
+import pgsimhash
+from pgsimhash import Store, connect
+
+DAY = timedelta(days=1)
+
+FROM_PYTHON: dict[str, Callable[[Store], object]] = {
+    "add": lambda store: store.add("https://a.example/3", 3),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+    "delete": lambda store: store.delete("https://a.example/1"),
+    "delete_host": lambda store: store.delete_host("a.example"),
+    "delete_run": lambda store: store.delete_run(store.runs()[0].run_id),
+    "undo": lambda store: store.undo(),
+    "expire": lambda store: store.expire(DAY, reclaim=None),
+    "mark": lambda store: store.mark("https://a.example/1", "https://a.example/2", same=True),
+    "rename": lambda store: store.rename("other"),
+    "rejudge": lambda store: list(store.rejudge(save=True)),
+    "relayout": lambda store: store.relayout("32+32", distance=3),
+}
+
+FROM_SQL = [
+    "SELECT pgsimhash.lock_collections(ARRAY[1])",
+    "SELECT pgsimhash.add_simhashes('default', ARRAY[3])",
+    "SELECT pgsimhash.forget_pages('default', ARRAY[1])",
+    "SELECT pgsimhash.forget_simhashes('default', ARRAY[1])",
+    "SELECT pgsimhash.expire_batch('default', interval '1 day', 0, 10)",
+    "CALL pgsimhash.expire('default', interval '1 day')",
+    "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",
+    "SELECT pgsimhash.copy_marks('default', 'default')",
+    "SELECT pgsimhash.rename_collection('default', 'other')",
+]
+
+
+def at(dsn: str, level: str) -> str:
+    """A DSN whose transactions have that isolation level."""
+    escaped = level.replace(" ", "\\ ")
+    return conninfo.make_conninfo(dsn, options=f"-c default_transaction_isolation={escaped}")
+
+
+def state(dsn: str) -> list[tuple[object, ...]]:
+    """Everything that the above would change."""
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(
+            "SELECT name, layout, next_layout, (SELECT count(*) FROM pgsimhash.pages), "
+            "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.simhashes), "
+            "(SELECT count(*) FROM pgsimhash.runs) FROM pgsimhash.collections"
+        ).fetchall()
+
+
+@pytest.fixture
+def filled(dsn: str) -> str:
+    with connect(dsn) as store:
+        list(store.add_many([("https://a.example/1", 1), ("https://a.example/2", 2**60)]))
+    return dsn
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+@pytest.mark.parametrize("change", FROM_PYTHON)
+def test_python_refuses_what_would_miss_other_writers(filled: str, change: str, level: str) -> None:
+    before = state(filled)
+    with connect(at(filled, level)) as store:
+        assert len(store.find(1, 0)) == 1
+        with pytest.raises(pgsimhash.StoreError, match=f"level is {level}.*READ COMMITTED"):
+            FROM_PYTHON[change](store)
+    assert state(filled) == before
+
+
+@pytest.mark.parametrize("statement", FROM_SQL)
+def test_functions_and_procedures_refuse_it_too(filled: str, statement: str) -> None:
+    before = state(filled)
+    with (
+        psycopg.connect(at(filled, "repeatable read"), autocommit=True) as connection,
+        pytest.raises(psycopg.errors.InvalidTransactionState, match="READ COMMITTED"),
+    ):
+        connection.execute(statement)
+    assert state(filled) == before
+
+
+def test_read_uncommitted_is_read_committed(filled: str) -> None:
+    with connect(at(filled, "read uncommitted")) as store:
+        assert store.delete("https://a.example/1") == 1
+
+
+def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
+    """The caller's transaction has its snapshot before the writer commits, and deletes after it."""
+    with psycopg.connect(filled) as old, connect(filled) as writer:
+        old.isolation_level = IsolationLevel.REPEATABLE_READ
+        store = connect(connection=old)
+        writer.add("https://b.example/1", 1)
+        with pytest.raises(pgsimhash.StoreError, match="what other writers do is missed"):
+            store.delete("https://a.example/1")
+        old.rollback()
+        old.isolation_level = IsolationLevel.READ_COMMITTED
+        assert store.delete("https://a.example/1") == 1
+        old.commit()
+        assert [match.url for match in writer.find(1, 0)] == ["https://b.example/1"]
