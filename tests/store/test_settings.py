@@ -90,10 +90,13 @@ def test_times_ages_and_texts_come_back_under_any_settings(
 def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """The DSN of an empty database of another encoding than UTF-8."""
     name = _fresh_name()
-    statement = sql.SQL(
-        "CREATE DATABASE {} ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
-    )
     with psycopg.connect(server_dsn, autocommit=True) as connection:
+        # From 15 on, the locale of a server may be one that knows UTF-8 only.
+        of_libc = connection.info.server_version >= 150000
+        statement = sql.SQL(
+            "CREATE DATABASE {} ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+            + (" LOCALE_PROVIDER libc" if of_libc else "")
+        )
         connection.execute(statement.format(sql.Identifier(name), request.param))
     yield conninfo.make_conninfo(server_dsn, dbname=name)
     _drop(server_dsn, name)
