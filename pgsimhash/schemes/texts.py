@@ -8,6 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from pgsimhash.octets import Octets
 from pgsimhash.page import Article, SiteHints, read_article
 from pgsimhash.page.parse import ELEMENTS_MAX
 
@@ -29,12 +30,12 @@ class ArticleReader:
     hints: SiteHints | None = None
     max_elements: int = ELEMENTS_MAX
 
-    def __call__(self, html: bytes | str, url: str | None, charset: str | None) -> Article:
+    def __call__(self, html: Octets | str, url: str | None, charset: str | None) -> Article:
         """Return the main content of a page."""
         return read_article(html, url, charset, self.hints, self.max_elements)
 
 
-def read_text(text: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+def read_text(text: Octets | str, url: str | None = None, charset: str | None = None) -> Article:
     """Return plain text as an article: all of it is the main content.
 
     Args:
@@ -42,7 +43,7 @@ def read_text(text: bytes | str, url: str | None = None, charset: str | None = N
         url: where it was found; of no effect.
         charset: the encoding of bytes, UTF-8 if none or an unknown one.
     """
-    plain = text if isinstance(text, str) else _decoded(text, charset)
+    plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
     return Article(markdown=plain, text=plain, title=None, canonical_url=None, language=None)
 
 
