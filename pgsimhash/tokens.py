@@ -38,6 +38,7 @@ PIECE: Final = 1 << 16
 """A text is taken in pieces of about so many characters."""
 
 _LONG_PIECE: Final = 4 * PIECE
+_SHORT_LINE: Final = 20
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
 _UNSPACED: Final = (
@@ -86,7 +87,9 @@ def _plain_tokens(text: str) -> Iterable[list[str]]:
 def _words_by_line(text: str) -> Iterator[list[str]]:
     # Nothing reaches across the end of a line, and most lines are simple ones.
     for line in text.split("\n"):
-        words = _simple_words(line)
+        # To look up a short line takes longer than to normalise it.
+        short = len(line) < _SHORT_LINE and not line.isascii()
+        words = None if short else _simple_words(line)
         if words is None:
             yield from _complex_words(line, "NFKC")
         else:

@@ -86,9 +86,7 @@ def _title(root: HtmlElement) -> str | None:
 
 def _canonical(root: HtmlElement, base: str | None) -> str | None:
     named = (
-        link
-        for link in root.iter("link")
-        if "canonical" in (link.get("rel") or "").lower().split()
+        link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
     )
     for link in islice(named, _CANONICAL_MAX):
         found = absolute(link.get("href"), base)

@@ -37,9 +37,7 @@ class ChecksumError(DamagedError):
 class Stream:
     """The reading half of a file object."""
 
-    def __init__(
-        self, file: BinaryIO | gzip.GzipFile, compressed: BinaryIO | None = None
-    ) -> None:
+    def __init__(self, file: BinaryIO | gzip.GzipFile, compressed: BinaryIO | None = None) -> None:
         self._file = file
         self._compressed = compressed
         self._idle = self._idle_from = 0

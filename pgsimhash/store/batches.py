@@ -50,8 +50,8 @@ Page = SourcePage | SourceFailure | tuple[str, str | Octets]
 def as_source(page: Page) -> SourcePage | SourceFailure:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
     if isinstance(page, tuple):
-        url, html, *rest = page
-        page = SourcePage(url, frozen(html), *rest)
+        url, html = page
+        page = SourcePage(url, frozen(html))
     source = page
     if isinstance(source, SourcePage):
         if not isinstance(source.url, str):

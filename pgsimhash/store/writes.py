@@ -215,4 +215,5 @@ class Writes(Deciding):
 
 
 def _page(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
-    return SourcePage(url, frozen(html), fetched_at=None if fetched_at is None else check_time(fetched_at))
+    moment = None if fetched_at is None else check_time(fetched_at)
+    return SourcePage(url, frozen(html), fetched_at=moment)
