@@ -12,6 +12,9 @@ from pgsimhash.octets import Octets
 from pgsimhash.page import Article, SiteHints, read_article
 from pgsimhash.page.parse import ELEMENTS_MAX
 
+RUN_MAX: Final = 256
+"""How many characters of a run of letters count; hashes of longer ones would take long."""
+
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
 _URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}://|www\.)\S+", re.IGNORECASE)
@@ -65,7 +68,7 @@ class CategoryWords:
 
     ``text`` is lower-cased and stripped of URLs (what follows ``scheme://`` or ``www.`` up to
     white space); a token is a run of characters of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and
-    Pc with a letter in it. Nothing is normalised.
+    Pc with a letter in it, its first :data:`RUN_MAX` characters. Nothing is normalised.
 
     Attributes:
         stop_words: tokens that are left out, in lower case.
@@ -76,6 +79,7 @@ class CategoryWords:
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
         runs = _URL.sub(" ", text).lower().translate(_SPACED).split()
+        runs = [run[:RUN_MAX] for run in runs]
         return [run for run in runs if run not in self.stop_words and any(map(_is_letter, run))]
 
 
