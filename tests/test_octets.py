@@ -30,7 +30,9 @@ KINDS = [bytearray, memoryview, every_second]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "read", [read_article, read_article_fast, read_text, ArticleReader()], ids=str
+    "read",
+    [read_article, read_article_fast, read_text, ArticleReader()],
+    ids=["default", "fast", "text", "adapted"],
 )
 def test_readers(read: Callable[..., Any], kind: Callable[[bytes], Octets]) -> None:
     assert read(kind(PAGE), None, "utf-8") == read(PAGE, None, "utf-8")

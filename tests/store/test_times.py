@@ -71,7 +71,7 @@ def test_a_page_given_alone_names_its_time_as_the_fault(store: Store, time: Any)
 
 def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:
     first, second = pages(MOMENT, datetime(1970, 1, 2, tzinfo=UTC))
-    age = timedelta(days=700_000)
+    age = timedelta(days=739_000)
     verdicts = store.ingest_many([first, second], max_age=age)
     assert [verdict.verdict for verdict in verdicts] == ["new", "new"]
     copy = SourcePage("https://a.example/copy", first.html, fetched_at=second.fetched_at)
