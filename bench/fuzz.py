@@ -108,6 +108,7 @@ TEXTS = [
     *("Advertisement", "Comments (3)", "Related articles", "404 Not Found", "We use cookies"),
     *("&amp;", "&#0;", "&#x1;", "&#xD800;", "&bogus;", "\0", "\x01", "\x85", "\ud800", "\ufffe"),
     *("<", ">", "</", "<!", "<?", "<!--", "-->", "<![CDATA[", "]]>", "|", "`", "*", "1. ", "# "),
+    *("\u0301\u0316", "\ufdfa", "\u3316", "\uff9e", "<a href=/b>c</a>", "<metacharset="),
     *("\n", "\t", "\u2028", "\u00a0", "e\u0301", "\u0e33", "\U0001f6a2", "x" * 300),
 ]
 STORY = (

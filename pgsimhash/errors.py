@@ -120,7 +120,7 @@ class UnknownPageError(PageError):
 
 
 class InvalidTimeError(PageError):
-    """A time names no zone or is in the future, or an age is none."""
+    """A time is none, names no zone, is in the future or before 1970, or an age is none."""
 
     reason = "invalid_time"
 

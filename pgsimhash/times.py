@@ -1,4 +1,4 @@
-"""Moments and ages, checked: with a time zone, not in the future, not negative."""
+"""Moments and ages, checked: with a time zone, from 1970 to now, not negative."""
 
 from __future__ import annotations
 
@@ -11,35 +11,58 @@ from pgsimhash.errors import InvalidTimeError
 _CLOCKS_DIFFER: Final = timedelta(days=1)
 """How far ahead of ours another machine's clock may be before its times count as mistakes."""
 
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No page was fetched before; such times are those of clocks and programs that know none."""
+
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 
 def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
-    """Return ``time``, if it names its zone and is not in the future (a day is forgiven).
+    """Return ``time`` in UTC, if it names its zone and is from 1970 to now (a day is forgiven).
 
     Raises:
-        InvalidTimeError: it does not, or it is.
+        InvalidTimeError: it does not, or it is not.
     """
-    check_zone(time)
-    if time > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
+    moment = check_zone(time)
+    if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
         raise InvalidTimeError(
             f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
         )
-    return time
+    if moment < EARLIEST:
+        raise InvalidTimeError(
+            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now"
+        )
+    return moment
 
 
 def check_zone(time: datetime) -> datetime:
-    """Return ``time``, if it names its zone.
+    """Return ``time`` in UTC, if it names its zone.
+
+    PostgreSQL knows fewer zones than Python (none 16 hours or more from UTC), and other years.
 
     Raises:
-        InvalidTimeError: it does not.
+        InvalidTimeError: it does not, is no ``datetime``, or is outside the years 1 to 9999 in UTC.
     """
+    if not isinstance(time, datetime):
+        raise InvalidTimeError(
+            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
+        )
     if time.utcoffset() is None:
         raise InvalidTimeError(
             f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
         )
-    return time
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise InvalidTimeError(
+            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
+        ) from None
+
+
+def back(moment: datetime, age: timedelta) -> datetime | None:
+    """Return the time so long before ``moment``; None if no page can be from before that."""
+    return moment - age if age < moment - EARLIEST else None
 
 
 def check_age(age: timedelta) -> timedelta:

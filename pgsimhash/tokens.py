@@ -4,6 +4,10 @@ A token is a run of letters, digits and the marks on them, folded to NFKC and lo
 that write no spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give each pair of
 neighbouring characters instead, for lack of a dictionary. Tokens of digits alone are left out: on
 web pages they are dates, counters and prices, which change while the text does not.
+
+Whatever the text, the work is bounded: the first :data:`TOKENS_MAX` tokens count, what has to be
+normalised is normalised piece by piece, and of a run of marks on one letter the first
+:data:`MARKS_MAX` count, for putting marks in order takes the square of the run.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -22,6 +27,18 @@ from pgsimhash.counters import drop_counters
 from pgsimhash.errors import InvalidRecipeError
 
 Form = Literal["NFC", "NFKC"]
+
+TOKENS_MAX: Final = 500_000
+"""How many tokens of a text count, the first ones; a long novel has fewer."""
+
+MARKS_MAX: Final = 30
+"""How many marks in a row count, as in the Stream-Safe Text Format (Unicode Annex 15)."""
+
+PIECE: Final = 1 << 16
+"""A text is taken in pieces of about so many characters."""
+
+_LONG_PIECE: Final = 4 * PIECE
+_SHORT_LINE: Final = 20
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
 _UNSPACED: Final = (
@@ -40,6 +57,10 @@ _MARKS: Final = (
 _WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
 _DIGIT: Final = re.compile("[0-9]")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
+# No token reaches across one of these, and none joins with a character before it.
+_BREAK: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+# Some more characters than those that normalisation may put in another order.
+MARKS: Final = re.compile(rf"(?:[^\w\s\x00-\x7f]|[\uff9e\uff9f]){{{MARKS_MAX + 1},}}")
 
 _ASCII_SPACED: Final = {
     code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)
@@ -52,16 +73,55 @@ COMPLEX: Final = 0xFFFFFFFF
 
 def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
+    return _first(map(_plain_tokens, _pieces(text)))
+
+
+def _plain_tokens(text: str) -> Iterable[list[str]]:
     words = _simple_words(text)
     if words is not None:
         plain = text.isascii() and _DIGIT.search(text) is None
-        return words if plain else _without_numbers(words)
+        return (words if plain else _without_numbers(words),)
+    return map(_without_numbers, _words_by_line(text))
+
+
+def _words_by_line(text: str) -> Iterator[list[str]]:
     # Nothing reaches across the end of a line, and most lines are simple ones.
-    tokens: list[str] = []
     for line in text.split("\n"):
-        words = _simple_words(line)
-        tokens += _split(_folded(line, "NFKC")) if words is None else words
-    return _without_numbers(tokens)
+        # To look up a short line takes longer than to normalise it.
+        short = len(line) < _SHORT_LINE and not line.isascii()
+        words = None if short else _simple_words(line)
+        if words is None:
+            yield from _complex_words(line, "NFKC")
+        else:
+            yield words
+
+
+def _complex_words(text: str, form: Form) -> Iterator[list[str]]:
+    # Only what is written without a space or stop for pages on end is cut.
+    size = len(text) if len(text) <= _LONG_PIECE else PIECE
+    for start in range(0, len(text), size or 1):
+        yield _split(_folded(text[start : start + size], form))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > PIECE:
+        found = _BREAK.search(text, start + PIECE)
+        end = found.start() if found else len(text)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _first(pieces: Iterable[Iterable[list[str]]]) -> list[str]:
+    """Return the tokens of the pieces up to :data:`TOKENS_MAX`; no further piece is made."""
+    tokens: list[str] = []
+    for some in itertools.chain.from_iterable(pieces):
+        tokens += some
+        if len(tokens) >= TOKENS_MAX:
+            del tokens[TOKENS_MAX:]
+            break
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +157,14 @@ class Words:
         if self.form == "NFKC" and not self.numbers:
             tokens = tokenize(text)
         else:
-            tokens = _split(_folded(text, self.form))
-            if not self.numbers:
-                tokens = _without_numbers(tokens)
+            tokens = _first(map(self._split, _pieces(text)))
         if self.min_length > 1:
             tokens = [token for token in tokens if len(token) >= self.min_length]
         return tokens
+
+    def _split(self, text: str) -> Iterable[list[str]]:
+        tokens = _complex_words(text, self.form)
+        return tokens if self.numbers else map(_without_numbers, tokens)
 
 
 def _without_numbers(tokens: list[str]) -> list[str]:
@@ -110,8 +172,25 @@ def _without_numbers(tokens: list[str]) -> list[str]:
 
 
 def _folded(text: str, form: Form) -> str:
+    text = MARKS.sub(_cut_marks, text)
     # Folding can leave what is not normal: a capital that folds to a letter and a mark.
     return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+
+
+def _cut_marks(run: re.Match[str]) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in run[0]:
+        marks = marks + 1 if is_mark(character) else 0
+        if marks <= MARKS_MAX:
+            kept.append(character)
+    return "".join(kept)
+
+
+@lru_cache(maxsize=4096)
+def is_mark(character: str) -> bool:
+    """Whether normalisation may move what ``character`` becomes before what stands before it."""
+    return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
 
 
 def _split(folded: str) -> list[str]:

@@ -45,11 +45,12 @@ def check_url(url: str) -> str:
     """
     shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
     try:
-        length = len(url.encode())
-        parts = urlsplit(url)
+        # What is too long is not split: that takes time, and urlsplit keeps what it was given.
+        too_long = len(url) > URL_BYTES_MAX or len(url.encode()) > URL_BYTES_MAX
+        parts = urlsplit("" if too_long else url)
     except (UnicodeEncodeError, ValueError) as error:
         raise InvalidUrlError(f"{shown} is not a URL: {error}") from error
-    if length > URL_BYTES_MAX:
+    if too_long:
         raise InvalidUrlError(f"{shown} is longer than {URL_BYTES_MAX} bytes")
     # Of white space only the space itself is printable.
     if " " in url or not url.isprintable():

@@ -12,6 +12,7 @@ from pgsimhash import SchemeError, TooShortError, simhash_texts
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
 from pgsimhash.schemes import INTEROP_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.tokens import TOKENS_MAX
 
 BRIEF = dataclasses.replace(TEXT_SCHEME, name="brief", min_tokens=1)
 TEXTS = [
@@ -53,6 +54,13 @@ def test_a_text_too_short_has_none() -> None:
     ]
     pairs = dataclasses.replace(BRIEF, weigh=ShingleWeights((2,)))
     assert list(simhash_texts(["alone"], pairs)) == [None]
+
+
+@pytest.mark.parametrize("word", ["{:x}w", "é{:x}w", "漢{:x}w"])
+def test_what_follows_the_first_tokens_does_not_count(word: str) -> None:
+    text = " ".join(word.format(number) for number in range(TOKENS_MAX // (1 + ("漢" in word))))
+    more = f"{text} and so on, and so on"
+    assert list(simhash_texts([text])) == list(simhash_texts([more])) == [one_by_one(more, BRIEF)]
 
 
 @pytest.mark.parametrize(

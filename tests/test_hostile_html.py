@@ -31,6 +31,7 @@ TEXT = (
 )
 WORDS = fingerprint(f"<p>{TEXT}</p>").words
 MEGABYTE = 1_000_000
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def outcome(html: bytes | str, charset: str | None = None) -> str:
@@ -113,6 +114,29 @@ def test_too_many_elements_are_refused(element: str) -> None:
         fingerprint(f"<p>{TEXT}</p>{start}{element * 600_000}")
 
 
+LARGEST = {
+    "marks in turn": "f'<p>{TEXT} a' + '\u0301\u0316' * (N // 4)",
+    "marks of several decompositions": "f'<p>{TEXT} a' + '\u0344\u0f71\u0345\u0316' * (N // 9)",
+    "marks on a hundred thousand letters": "f'<p>{TEXT}' + ('a' + '\u0316\u0301' * 20) * (N // 81)",
+    "one mark": "f'<p>{TEXT} a' + '\u0301' * (N // 2)",
+    "ligatures of eighteen": "f'<p>{TEXT}' + '\ufdfa' * (N // 3)",
+    "squares of six": "f'<p>{TEXT}' + '\u3316' * (N // 3)",
+    "ligatures in UTF-16": "(f'<p>{TEXT}' + '\ufdfa' * (N // 2 - 500)).encode('utf-16')",
+    "high bytes": "b'<p>' + random.randbytes(N).translate(bytes(range(128, 256)) * 2)",
+    "broken characters": "f'<p>{TEXT}'.encode() + b'\\xc3(\\xe2\\x82(\\xf0\\x9f\\x98' * (N // 9)",
+    "accents of windows-1252": "f'<p>{TEXT}'.encode() + b'\\xe9 ' * (N // 2)",
+    "ideographs": "'<p>' + ''.join(random.choices([*map(chr, range(19968, 40900))], k=N // 3))",
+    "different words": "f'<p>{TEXT}' + ' '.join(hex(n)[2:] + 'z' for n in range(N // 7))",
+    "words of one letter": "f'<p>{TEXT}' + 'a ' * (N // 2)",
+    "links": "f'<p>{TEXT}' + '<a href=/harbour/x>harbour</a> ' * (N // 32)",
+    "links to other sites": "f'<p>{TEXT}' + '<a href=http://h.example/a?b>y</a>' * (N // 35)",
+    "pictures": "f'<p>{TEXT}' + '<img srcset=\"a 1x, b\">' * (N // 23)",
+    "paragraphs": "f'<p>{TEXT}' + '<p>x' * (N // 4)",
+    "attributes": "('<p ' + ' '.join(f'a{n}=1' for n in range(1000)) + '>boat') * (N // 6900)",
+    "canonical links": "'<link rel=canonical href=\"http://[\">' * (N // 36) + TEXT",
+}
+"""Pages of 10 MB, as large as they may be."""
+
 BOUNDED = {
     "one long word": "f'<p>{TEXT}' + 'a' * N",
     "white space": "f'<p>{TEXT}' + ' ' * N",
@@ -148,26 +172,37 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     # All in one process, for the start of each would take longer than the page.
     code = "\n".join(
         [
-            "import resource",
+            "import random, resource",
             "resource.setrlimit(resource.RLIMIT_CPU, (240, 240))",
             "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))",
             "from pgsimhash import PageError, fingerprint",
-            f"N, TEXT = {2 * MEGABYTE}, {TEXT!r}",
-            f"for name, page in {BOUNDED!r}.items():",
-            "    try:",
-            "        fingerprint(eval(page))",
-            "    except PageError as error:",
-            "        print(name, error.reason)",
-            "    else:",
-            "        print(name, 'fingerprint')",
+            "def peak():",
+            f"    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {MAXRSS_UNIT}",
+            f"TEXT = {TEXT!r}",
+            f"M, small, large = {MEGABYTE}, {BOUNDED!r}, {LARGEST!r}",
+            "for N, pages in (2 * M, small), (10 * M - 1000, large):",
+            "    for name, page in pages.items():",
+            "        try:",
+            "            fingerprint(eval(page))",
+            "        except PageError as error:",
+            "            end = error.reason",
+            "        else:",
+            "            end = 'fingerprint'",
+            "        print(name, end, peak(), flush=True)",
         ]
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    ends = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
-    assert set(ends) == set(BOUNDED)
+    lines = [line.rsplit(maxsplit=2) for line in done.stdout.splitlines()]
+    ends = {name: end for name, end, _ in lines}
+    assert set(ends) == {*BOUNDED, *LARGEST}
     assert set(ends.values()) <= {"fingerprint", "too_short", "too_large"}
     assert ends["marks"] == ends["broken links"] == ends["nested tables"] == "fingerprint"
+    assert {ends[name] for name in LARGEST} - {ends["paragraphs"]} == {"fingerprint"}
+    assert ends["paragraphs"] == "too_large"
+    # The largest since the process began, so that the first of its size names the page.
+    too_much = [name for name, _, peak in lines if int(peak) > 700 * MEGABYTE]
+    assert not too_much
 
 
 def test_no_entity_reads_a_file() -> None:

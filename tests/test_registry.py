@@ -143,6 +143,7 @@ def test_interoperable_tokens_are_runs_by_category_with_a_letter() -> None:
     assert CategoryWords()("naïve, cafe\u0301, हिन्दी") == ["naïve", "cafe\u0301", "ह", "न्द"]
     assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
     assert CategoryWords()("_ 12 _1_ \u0301 ②") == []
+    assert CategoryWords()("x" * 1000 + " y") == ["x" * 256, "y"]
 
 
 def test_emphasis_adds_weight_to_titles_and_headings() -> None:

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
 from pgsimhash import InvalidTimeError
-from pgsimhash.times import check_age, check_time, parse_age
+from pgsimhash.times import EARLIEST, back, check_age, check_time, parse_age
 
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
 def test_a_time_in_another_zone_is_the_same_moment() -> None:
     there = NOW.astimezone(timezone(timedelta(hours=9)))
-    assert check_time(there, now=NOW) == NOW
+    checked = check_time(there, now=NOW)
+    assert (checked, checked.tzinfo) == (NOW, UTC)
+
+
+@pytest.mark.parametrize("hours", [-23, -16, 16, 23])
+def test_a_zone_that_no_database_knows_is_one(hours: int) -> None:
+    there = NOW.astimezone(timezone(timedelta(hours=hours, minutes=59)))
+    assert check_time(there, now=NOW).isoformat() == NOW.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        (datetime(1, 1, 1, tzinfo=UTC), "before 1970"),
+        (datetime(1969, 12, 31, 23, 59, tzinfo=UTC), "before 1970"),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "no year from 1"),
+        (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "no year from 1"),
+        ("2024-02-29T12:00:00Z", "a time is a datetime"),
+        (date(2024, 2, 29), "a time is a datetime"),
+        (1709208000, "a time is a datetime"),
+    ],
+)
+def test_what_no_page_was_fetched_at_is_refused(time: Any, reason: str) -> None:
+    with pytest.raises(InvalidTimeError, match=reason):
+        check_time(time, now=NOW)
+    assert check_time(EARLIEST, now=NOW) == EARLIEST
+
+
+def test_an_age_from_before_all_pages_leaves_none_out() -> None:
+    assert back(NOW, timedelta(days=1)) == NOW - timedelta(days=1)
+    assert back(NOW, timedelta(days=366 * 60)) is None
+    assert back(EARLIEST, timedelta(days=700_000)) is None
 
 
 def test_clocks_may_differ_by_a_day() -> None:

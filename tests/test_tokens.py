@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import InvalidRecipeError
-from pgsimhash.tokens import Words, tokenize
+from pgsimhash.tokens import MARKS, MARKS_MAX, PIECE, TOKENS_MAX, Words, is_mark, tokenize
 
 
 @pytest.mark.parametrize(
@@ -121,3 +122,47 @@ def test_a_tokenizer_names_what_it_cannot_do() -> None:
         Words(min_length=0)
     with pytest.raises(InvalidRecipeError, match="NFKC"):
         Words(form="NFD")  # type: ignore[arg-type]
+
+
+@given(
+    st.text(max_size=MARKS_MAX) | st.lists(st.sampled_from("éa\u0301\u0316ﷺ각ﬁ한 ")).map("".join)
+)
+def test_an_ordinary_text_is_normalised_as_a_whole(text: str) -> None:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if not MARKS.search(text):
+        assert tokenize(text) == tokenize(folded)
+        assert Words(numbers=True)(text) == Words(numbers=True)(folded)
+
+
+def test_of_a_run_of_marks_the_first_thirty_count() -> None:
+    run = "\u0301\u0316" * 15
+    (token,) = tokenize(f"a{run}")
+    assert tokenize(f"a{run}\u0301\u0316\uff9e\u0344") == [token]
+    assert tokenize(f"a{run * 1000} a{run * 1000}") == [token, token]
+    assert tokenize(f"a{run[1:]}") != [token]
+    dashes = "\u2014\u0301" * 40
+    assert tokenize(f"a{dashes}b") == ["a", *["\u0301"] * 39, "\u0301b"]
+
+
+def test_no_character_that_normalisation_moves_is_overlooked() -> None:
+    marks = {chr(code) for code in range(sys.maxunicode + 1) if is_mark(chr(code))}
+    assert len(marks) > 800
+    assert all(MARKS.fullmatch(mark * (MARKS_MAX + 1)) for mark in marks)
+    assert all(MARKS.fullmatch(mark * MARKS_MAX) is None for mark in marks)
+
+
+@pytest.mark.parametrize("word", ["tide", "Flut", "é1", "ﬁn", "朝の市", "각", "7", "ﷺ"])
+@pytest.mark.parametrize("between", [" ", "\n", "-", "/", "\t"])
+def test_a_long_text_has_the_tokens_of_its_words(word: str, between: str) -> None:
+    times = 3 * PIECE // (len(word) + 1)
+    assert tokenize(between.join([word] * times)) == tokenize(word) * times
+
+
+@pytest.mark.parametrize("text", ["a ", "é ", "ﷺ", "漢 ", "漢"])
+def test_the_first_tokens_of_a_text_count(text: str) -> None:
+    assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX
+
+
+def test_numbers_do_not_count_among_the_first_tokens() -> None:
+    assert Words(form="NFC")("7 " * TOKENS_MAX + "ferry") == ["ferry"]
+    assert tokenize("7 " * TOKENS_MAX + "ferry") == ["ferry"]

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from pgsimhash.bits import hamming_distance
 from pgsimhash.errors import TooShortError
+from pgsimhash.octets import Octets, frozen
 from pgsimhash.page import Article
 from pgsimhash.schemes import Scheme
 from pgsimhash.schemes.fingerprints import checked_size
@@ -55,7 +56,7 @@ class Weighted(NamedTuple):
 
 
 def read_side(
-    html: bytes | str, scheme: Scheme, url: str | None = None, charset: str | None = None
+    html: Octets | str, scheme: Scheme, url: str | None = None, charset: str | None = None
 ) -> Side:
     """Return a page that is at hand, read by ``scheme``.
 
@@ -65,7 +66,7 @@ def read_side(
     checked_size(html)
     if url is not None:
         check_url(url)
-    article = scheme.extract(html, url, charset)
+    article = scheme.extract(frozen(html), url, charset)
     voted = scheme.vote(article)
     return Side(
         voted.simhash,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
 
+from pgsimhash.octets import Octets
 from pgsimhash.page.article import Article
 from pgsimhash.page.clean import clean, strip_controls
 from pgsimhash.page.content import main_content
@@ -20,10 +22,11 @@ from pgsimhash.page.structure import structure_simhash
 __all__ = ["Article", "SiteHints", "read_article"]
 
 _SHORT: Final = 10 * CHARS_MAX
+_CANONICAL_MAX: Final = 10
 
 
 def read_article(
-    html: bytes | str,
+    html: Octets | str,
     url: str | None = None,
     charset: str | None = None,
     hints: SiteHints | None = None,
@@ -82,11 +85,13 @@ def _title(root: HtmlElement) -> str | None:
 
 
 def _canonical(root: HtmlElement, base: str | None) -> str | None:
-    for link in root.iter("link"):
-        if "canonical" in (link.get("rel") or "").lower().split():
-            found = absolute(link.get("href"), base)
-            if found is not None and found.startswith(("http://", "https://")):
-                return found
+    named = (
+        link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
+    )
+    for link in islice(named, _CANONICAL_MAX):
+        found = absolute(link.get("href"), base)
+        if found is not None and found.startswith(("http://", "https://")):
+            return found
     return None
 
 

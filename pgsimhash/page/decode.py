@@ -14,6 +14,7 @@ from typing import Final
 from bs4.dammit import EncodingDetector
 
 from pgsimhash.errors import NotHtmlError
+from pgsimhash.octets import Octets
 
 _MAGIC: Final = {
     b"%PDF-": "a PDF",
@@ -80,6 +81,10 @@ _LABEL_MAX: Final = 40
 _HEAD: Final = 8192
 """How far into the page its own label and its nature are looked for, in bytes."""
 
+_DECLARATIONS: Final = re.compile(
+    rb"\A\s*<\?[^\n>]{0,300}>|<\s*meta(?=[^>]{1,500}charset)[^>]{1,500}>?", re.IGNORECASE
+)
+
 _PRINTABLE_SHARE: Final = 0.97
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -91,7 +96,7 @@ _DROPPED_UTF8: Final = [
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 
-def decode(html: bytes, charset: str | None = None) -> str:
+def decode(html: Octets, charset: str | None = None) -> str:
     """Return the text of a page, without NUL and other control characters.
 
     The first of these that holds decides: a byte-order mark; valid UTF-8 with at least one
@@ -106,9 +111,8 @@ def decode(html: bytes, charset: str | None = None) -> str:
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
     """
-    detector = EncodingDetector(html, is_html=True)
-    body: bytes = detector.markup
-    codec = detector.sniffed_encoding or _unmarked_utf16(body, charset)
+    body, marked = EncodingDetector.strip_byte_order_mark(bytes(html))
+    codec = marked or _unmarked_utf16(body, charset)
     if codec is not None:
         return clean_text(body.decode(codec, "replace"))
     refuse_binary(body)
@@ -166,11 +170,7 @@ def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
 
 
 def _decode_unmarked(body: bytes, charset: str | None) -> str:
-    # The pattern behind this is quadratic, so it sees the head only.
-    declared = EncodingDetector.find_declared_encoding(
-        body[:_HEAD], is_html=True, search_entire_document=True
-    )
-    labels = [codec_for(label) for label in (charset, declared)]
+    labels = [codec_for(label) for label in (charset, _declared(body[:_HEAD]))]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names if body.isascii() else ["utf-8", *names]:
         try:
@@ -180,6 +180,16 @@ def _decode_unmarked(body: bytes, charset: str | None) -> str:
             if name == "utf-8" and error.reason == "unexpected end of data":
                 return body[: error.start].decode()
     return _decode_broken(body, names)
+
+
+def _declared(head: bytes) -> str | None:
+    """Return the label that an XML declaration or a ``meta`` names, the first of them."""
+    # The pattern behind this takes the cube of what it sees, so it sees one short tag at a time.
+    for tag in _DECLARATIONS.finditer(head):
+        label = EncodingDetector.find_declared_encoding(tag[0], is_html=True)
+        if label is not None:
+            return label
+    return None
 
 
 def _decode_broken(body: bytes, names: list[str]) -> str:

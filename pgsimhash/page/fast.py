@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from pgsimhash.errors import MissingPackageError
+from pgsimhash.octets import Octets
 from pgsimhash.page import read_article
 from pgsimhash.page.article import Article
 from pgsimhash.page.decode import clean_text, decode, refuse_binary
@@ -47,7 +48,7 @@ class Scanned(NamedTuple):
 
 
 def read_article_fast(
-    html: bytes | str, url: str | None = None, charset: str | None = None
+    html: Octets | str, url: str | None = None, charset: str | None = None
 ) -> Article:
     """Return the main content of a page, read the fast way.
 
@@ -126,9 +127,10 @@ def _attribute(tag: bytes, wanted: bytes) -> str | None:
     return None
 
 
-def _utf8(html: bytes | str, charset: str | None) -> bytes:
+def _utf8(html: Octets | str, charset: str | None) -> bytes:
     if isinstance(html, str):
         return clean_text(html).encode("utf-8", "replace")
+    html = bytes(html)
     plain = not any(byte in html for byte in _UNLIKE_ASCII)
     if plain and (html.isascii() or _is_utf8(html)):
         refuse_binary(html)

@@ -19,6 +19,9 @@ from pgsimhash.page.tables import Table, is_data_table
 
 _CONTAINERS_MAX: Final = 32
 
+URLS_MAX: Final = 50_000
+"""How many links and images keep their URLs, the first ones."""
+
 
 class Rendered(NamedTuple):
     """One text twice: ``markdown`` for people, ``plain`` for the simhash."""
@@ -54,6 +57,7 @@ class _Writer:
         self.blocks: list[str] = []
         self.plain: list[str] = []
         self._base = base
+        self._urls = 0
         self._inline: list[str] = []
         # Where each open inline element began: its block and the place in that block.
         self._open: list[tuple[int, int]] = []
@@ -187,17 +191,21 @@ class _Writer:
         elif mark:
             words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
         else:
-            href = absolute(node.get("href"), self._base)
+            href = self._url(node.get("href"))
             words = f"[{words}]({href})" if href else words
         before = " " if inner[0].isspace() else ""
         after = " " if inner[-1].isspace() else ""
         self._inline[place:] = [before + words.replace("\n", " ") + after]
 
     def _image(self, node: HtmlElement) -> None:
-        source = absolute(image_source(node), self._base)
+        source = self._url(image_source(node))
         if source:
             alt = escape(" ".join((node.get("alt") or "").split()))
             self._inline.append(f"![{alt}]({source})")
+
+    def _url(self, reference: str | None) -> str | None:
+        self._urls += 1
+        return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
     def _fence(self, node: HtmlElement) -> None:
         for line_break in node.iter("br"):

@@ -23,7 +23,7 @@ DEPTH_MAX: Final = 256
 ATTRIBUTES_MAX: Final = 100
 """How many attributes an element keeps where some have far too many."""
 
-ATTRIBUTES_CROWD: Final = 2_000
+ATTRIBUTES_CROWD: Final = 500
 """How many are far too many."""
 
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
@@ -54,7 +54,7 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
         TooLargeError: there are more than ``max_elements`` elements.
     """
     source = text.encode("utf-8", "replace")
-    if _crowds_attributes(source):
+    if _crowds_attributes(source, max_elements):
         root = _parse_events(source, max_elements)
     else:
         parser = etree.HTMLParser(
@@ -92,21 +92,40 @@ def _empty_head(root: HtmlElement) -> None:
     body[:0] = begins
 
 
-def _crowds_attributes(source: bytes) -> bool:
-    """Return whether an element has far too many attributes, by a first look without a tree."""
-    if not may_crowd_attributes(source):
+def _crowds_attributes(source: bytes, max_elements: int) -> bool:
+    """Return whether an element has far too many attributes, by a first look without a tree.
+
+    Raises:
+        TooLargeError: there are more than ``max_elements`` elements, seen before a tree of them
+            fills the memory.
+    """
+    if source.count(b"<") <= max_elements and not may_crowd_attributes(source):
         return False
-    survey = _Survey()
+    survey = _Survey(max_elements)
     etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
     return survey.most > ATTRIBUTES_CROWD
 
 
-class _Survey:
+class _Counter:
+    """A parser target that counts elements, up to a limit."""
+
+    def __init__(self, max_elements: int) -> None:
+        self._max_elements = max_elements
+        self._elements = 0
+
+    def count(self) -> None:
+        self._elements += 1
+        if self._elements > self._max_elements:
+            raise TooLargeError(f"the page has more than {self._max_elements:,} elements")
+
+
+class _Survey(_Counter):
     """A parser target that remembers the most attributes any element has."""
 
     most = 0
 
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
+        self.count()
         if len(attrib) > self.most:
             self.most = len(attrib)
 
@@ -134,22 +153,19 @@ def _storable(text: _Text) -> str:
     return clean_text(str(text)).replace("\f", " ")
 
 
-class _FlatBuilder:
+class _FlatBuilder(_Counter):
     """A parser target that builds a tree of limited depth, with limited attributes."""
 
     def __init__(self, max_elements: int) -> None:
-        self._max_elements = max_elements
+        super().__init__(max_elements)
         self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
         self._depth = 0
-        self._elements = 0
 
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             return
-        self._elements += 1
-        if self._elements > self._max_elements:
-            raise TooLargeError(f"the page has more than {self._max_elements:,} elements")
+        self.count()
         kept: dict[_Text, _Text] = {
             name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgsimhash.errors import TooLargeError
+from pgsimhash.octets import Octets, frozen
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
 from pgsimhash.schemes.shipped import DEFAULT_SCHEME
@@ -51,7 +52,7 @@ class Fingerprint:
 
 
 def fingerprint(
-    html: bytes | str,
+    html: Octets | str,
     url: str | None = None,
     *,
     charset: str | None = None,
@@ -78,7 +79,7 @@ def fingerprint(
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url)
-    article = recipe.extract(html, url, charset)
+    article = recipe.extract(frozen(html), url, charset)
     voted = recipe.vote(article)
     return Fingerprint(
         simhash=voted.simhash,
@@ -96,13 +97,13 @@ def fingerprint(
     )
 
 
-def checked_size(html: bytes | str, max_bytes: int = MAX_BYTES) -> int:
+def checked_size(html: Octets | str, max_bytes: int = MAX_BYTES) -> int:
     """Return the size of a page in bytes.
 
     Raises:
         TooLargeError: it is larger than ``max_bytes``.
     """
-    size = len(html)
+    size = html.nbytes if isinstance(html, memoryview) else len(html)
     if size <= max_bytes and isinstance(html, str):
         size = len(html.encode("utf-8", "replace"))
     if size > max_bytes:

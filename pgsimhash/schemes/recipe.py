@@ -13,7 +13,7 @@ from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.page import Article
 from pgsimhash.schemes.voting import Vote, loops_that_pay, too_short
 from pgsimhash.sketch import sketch_hashes
-from pgsimhash.tokens import tokenize
+from pgsimhash.tokens import TOKENS_MAX, tokenize
 from pgsimhash.votes import vote
 
 Extraction = Callable[[bytes | str, str | None, str | None], Article]
@@ -51,7 +51,7 @@ class Scheme:
     min_tokens: int = 20
 
     def vote(self, article: Article) -> Vote:
-        """Return the simhash of ``article``.
+        """Return the simhash of ``article``, of its first 500,000 tokens.
 
         If numba is installed (extra ``fast``), words and shingles go through compiled loops once
         a process has voted on some articles, with the same result.
@@ -63,7 +63,7 @@ class Scheme:
         loops = loops_that_pay(self.tokenize, self.weigh, self.hash_features)
         if loops is not None:
             return loops(article.text, self.min_tokens)
-        tokens = self.tokenize(article.text)
+        tokens = self.tokenize(article.text)[:TOKENS_MAX]
         if len(tokens) < self.min_tokens:
             raise too_short(len(tokens), self.min_tokens)
         weighted = self.weigh(tokens, article)

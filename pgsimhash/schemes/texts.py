@@ -8,8 +8,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from pgsimhash.octets import Octets
 from pgsimhash.page import Article, SiteHints, read_article
 from pgsimhash.page.parse import ELEMENTS_MAX
+
+RUN_MAX: Final = 256
+"""How many characters of a run of letters count; hashes of longer ones would take long."""
 
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
@@ -29,12 +33,12 @@ class ArticleReader:
     hints: SiteHints | None = None
     max_elements: int = ELEMENTS_MAX
 
-    def __call__(self, html: bytes | str, url: str | None, charset: str | None) -> Article:
+    def __call__(self, html: Octets | str, url: str | None, charset: str | None) -> Article:
         """Return the main content of a page."""
         return read_article(html, url, charset, self.hints, self.max_elements)
 
 
-def read_text(text: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
+def read_text(text: Octets | str, url: str | None = None, charset: str | None = None) -> Article:
     """Return plain text as an article: all of it is the main content.
 
     Args:
@@ -42,7 +46,7 @@ def read_text(text: bytes | str, url: str | None = None, charset: str | None = N
         url: where it was found; of no effect.
         charset: the encoding of bytes, UTF-8 if none or an unknown one.
     """
-    plain = text if isinstance(text, str) else _decoded(text, charset)
+    plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
     return Article(markdown=plain, text=plain, title=None, canonical_url=None, language=None)
 
 
@@ -64,7 +68,7 @@ class CategoryWords:
 
     ``text`` is lower-cased and stripped of URLs (what follows ``scheme://`` or ``www.`` up to
     white space); a token is a run of characters of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and
-    Pc with a letter in it. Nothing is normalised.
+    Pc with a letter in it, its first :data:`RUN_MAX` characters. Nothing is normalised.
 
     Attributes:
         stop_words: tokens that are left out, in lower case.
@@ -75,6 +79,7 @@ class CategoryWords:
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
         runs = _URL.sub(" ", text).lower().translate(_SPACED).split()
+        runs = [run[:RUN_MAX] for run in runs]
         return [run for run in runs if run not in self.stop_words and any(map(_is_letter, run))]
 
 

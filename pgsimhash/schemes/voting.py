@@ -20,7 +20,7 @@ from pgsimhash.features import DAMPINGS, Damping
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.schemes.weights import ShingleWeights
 from pgsimhash.sketch import LENDERS
-from pgsimhash.tokens import code_points, fold_table, tokenize
+from pgsimhash.tokens import TOKENS_MAX, code_points, fold_table, tokenize
 from pgsimhash.votes import WEIGHT_UNIT
 
 PATIENCE: Final = 1000
@@ -93,6 +93,7 @@ def _loops(sizes: tuple[int, ...], damping: Damping) -> Loops | None:
         joined, starts, ends = find_tokens(code_points(text), table)
         if not len(joined):
             joined, starts, ends = _joined(tokenize(text))
+        starts, ends = starts[:TOKENS_MAX], ends[:TOKENS_MAX]
         words = len(starts)
         if words < least:
             raise too_short(words, least)

@@ -11,6 +11,9 @@ from warcio.bufferedreaders import ChunkedDataReader
 
 from pgsimhash.errors import TooLargeError, UnreadableError
 
+_ENCODINGS_MAX: Final = 4
+"""How many times a body may be encoded; servers do it once."""
+
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
 
 
@@ -26,7 +29,10 @@ def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> b
     """
     if "chunked" in transfer.lower():
         body = bytes(ChunkedDataReader(io.BytesIO(body)).read())
-    for encoding in reversed(encodings.lower().split(",")):
+    named = encodings.lower().split(",", _ENCODINGS_MAX)
+    if len(named) > _ENCODINGS_MAX:
+        raise UnreadableError(f"it is encoded more than {_ENCODINGS_MAX} times")
+    for encoding in reversed(named):
         try:
             body = _decoded(body, encoding.strip(), max_bytes)
         except UnreadableError:

@@ -50,6 +50,7 @@ def read_json_lines(
             if number == 1:
                 line = line.removeprefix(_BOM)
             if not line.strip():
+                number += stream.skip_empty_lines()
                 continue
             try:
                 yield _page(line)
@@ -62,7 +63,7 @@ def read_json_lines(
 
 def _finish_line(stream: Stream) -> None:
     while (rest := stream.readline(_STEP)) and not rest.endswith(b"\n"):
-        pass
+        stream.idle(len(rest))
 
 
 def _page(line: bytes) -> SourcePage:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pgsimhash.errors import PageError
+from pgsimhash.octets import frozen
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """The largest page, record or line that is read; real pages stay far below it."""
@@ -18,6 +19,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 class SourcePage:
     """One page as it was found, not decoded and not parsed.
 
+    ``html`` may be given as a ``bytearray`` or ``memoryview``, and is a copy of it in ``bytes``.
     ``charset`` is what stood beside the page (an HTTP header, a JSON field), not inside it.
     ``fetched_at`` has a time zone.
     """
@@ -26,6 +28,9 @@ class SourcePage:
     html: bytes | str
     charset: str | None = None
     fetched_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "html", frozen(self.html))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,16 @@ from pgsimhash.sources.page import one_line
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _CHECKSUM_MESSAGES: Final = ("CRC check failed", "Incorrect length of data produced")
 _STEP: Final = 1024 * 1024
+_LINE_ENDS: Final = b" \t\r\n"
+
+_IDLE_MAX: Final = 512 * 1024 * 1024
+"""How much may be read in vain before the gzip data it came from is looked at, in bytes."""
+
+_IDLE_COST: Final = 4096
+"""What anything read in vain counts for, beside its size: so long takes reading it, in bytes."""
+
+_RATIO_MAX: Final = 100
+"""What is read in vain is at most so many times as large as its gzip data."""
 
 
 class DamagedError(Exception):
@@ -27,8 +37,10 @@ class ChecksumError(DamagedError):
 class Stream:
     """The reading half of a file object."""
 
-    def __init__(self, file: BinaryIO | gzip.GzipFile) -> None:
+    def __init__(self, file: BinaryIO | gzip.GzipFile, compressed: BinaryIO | None = None) -> None:
         self._file = file
+        self._compressed = compressed
+        self._idle = self._idle_from = 0
 
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes.
@@ -56,7 +68,46 @@ class Stream:
             DamagedError: there are fewer, or the file cannot be read.
         """
         while size > 0:
-            size -= len(self.read(min(size, _STEP)))
+            step = min(size, _STEP)
+            self.read(step)
+            self.idle(step)
+            size -= step
+
+    def skip_empty_lines(self) -> int:
+        """Pass over what follows of lines of white space, and return how many they were.
+
+        Some may be left where the file object cannot look ahead.
+
+        Raises:
+            DamagedError: the file cannot be read.
+        """
+        lines = 0
+        peek = getattr(self._file, "peek", None)
+        while peek is not None:
+            ahead = self._guarded(peek, 1)
+            blank = len(ahead) - len(ahead.lstrip(_LINE_ENDS))
+            blank = ahead.rfind(b"\n", 0, blank) + 1
+            if not blank:
+                break
+            lines += ahead.count(b"\n", 0, blank)
+            self.read(blank)
+            self.idle(blank)
+        return lines
+
+    def idle(self, size: int) -> None:
+        """Note that ``size`` bytes were read in vain.
+
+        Raises:
+            DamagedError: a little gzip data holds very much of this: reading on would take long
+                and give nothing.
+        """
+        self._idle += size + _IDLE_COST
+        if self._compressed is None or self._idle < _IDLE_MAX:
+            return
+        at = self._compressed.tell()
+        if (at - self._idle_from) * _RATIO_MAX < self._idle:
+            raise DamagedError("the gzip data holds very much of nothing")
+        self._idle, self._idle_from = 0, at
 
     def _guarded(self, read: Callable[[int], bytes], size: int) -> bytes:
         try:
@@ -81,6 +132,6 @@ def open_stream(path: Path) -> Iterator[Stream]:
     with path.open("rb") as file:
         if file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
             with gzip.GzipFile(fileobj=file) as unzipped:
-                yield Stream(unzipped)
+                yield Stream(unzipped, file)
         else:
             yield Stream(file)

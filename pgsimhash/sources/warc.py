@@ -33,6 +33,10 @@ _Item = SourcePage | SourceFailure
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _MAX_HEADERS: Final = 64 * 1024
+_MAX_TYPE: Final = 1000
+_MAX_BROKEN: Final = 1000
+"""After so many places without a record, one after the other, the rest is not read."""
+
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
@@ -151,6 +155,7 @@ def read_warc(path: Path, max_bytes: int) -> Iterator[_Item]:
 
 def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
     number = 1
+    broken = 0
     try:
         line = _next_line(stream)
         while line:
@@ -161,6 +166,9 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
                 record = _Record(stream, line)
                 item = record.item(place, max_bytes)
                 record.skip()
+                broken = 0
+                if item is None:
+                    stream.idle(0)
                 try:
                     # Reading on has gzip compare the checksum of the record just read.
                     line = _next_line_after_block(stream)
@@ -174,6 +182,9 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next one"
                 item = SourceFailure(place, "unreadable", detail)
+                broken += 1
+                if broken > _MAX_BROKEN:
+                    raise DamagedError(f"there are no records in {broken:,} places") from None
                 line = _next_version(stream, error.line)
             number += 1
             if item is not None:
@@ -185,7 +196,7 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
 
 def _next_line(stream: Stream) -> bytes:
     while (line := stream.readline(_MAX_HEADERS)) and not line.strip():
-        pass
+        stream.skip_empty_lines()
     return line
 
 
@@ -199,6 +210,7 @@ def _next_line_after_block(stream: Stream) -> bytes:
 def _next_version(stream: Stream, line: bytes) -> bytes:
     # Bytes that do not end in a new line are followed by the version on the same one.
     while line and not (version := _VERSION.search(line)):
+        stream.idle(len(line))
         line = stream.readline(_MAX_HEADERS)
     return version[0] if line and version else b""
 
@@ -214,5 +226,6 @@ def _split_http(head: bytes) -> tuple[Any, bytes]:
 
 def _content_type(value: str) -> Message:
     message = Message()
-    message["Content-Type"] = value
+    # What takes parameters apart takes the square of their number.
+    message["Content-Type"] = value[:_MAX_TYPE]
     return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from pgsimhash.bits import check_simhash
@@ -17,6 +18,7 @@ from pgsimhash.errors import (
     ScriptPageError,
     TooShortError,
 )
+from pgsimhash.octets import Octets, frozen
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
@@ -42,17 +44,20 @@ _TOO_SHORT: Final = frozenset(
 )
 """The reasons of pages that are what they should be, but say too little."""
 
-Page = SourcePage | SourceFailure | tuple[str, str | bytes]
+Page = SourcePage | SourceFailure | tuple[str, str | Octets]
 
 
 def as_source(page: Page) -> SourcePage | SourceFailure:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
-    source = SourcePage(*page) if isinstance(page, tuple) else page
+    if isinstance(page, tuple):
+        url, html = page
+        page = SourcePage(url, frozen(html))
+    source = page
     if isinstance(source, SourcePage):
         if not isinstance(source.url, str):
             what = f"a URL is a str, not {type(source.url).__name__}"
             return SourceFailure(str(source.url), InvalidUrlError.reason, what)
-        if not isinstance(source.html, str | bytes | bytearray):
+        if not isinstance(source.html, str | bytes):
             what = f"a page is a str or bytes, not {type(source.html).__name__}"
             return SourceFailure(source.url, NotHtmlError.reason, what)
     return source
@@ -102,10 +107,10 @@ def verdicts_of(
 
 
 def with_checked_time(item: PageRecord | PageFailure) -> PageRecord | PageFailure:
-    """Return ``item``, or the failure that its time makes it."""
+    """Return ``item`` with its time in UTC, or the failure that its time makes it."""
     if isinstance(item, PageRecord) and item.fetched_at is not None:
         try:
-            check_time(item.fetched_at)
+            return replace(item, fetched_at=check_time(item.fetched_at))
         except InvalidTimeError as error:
             return PageFailure(item.url, error.reason, str(error))
     return item

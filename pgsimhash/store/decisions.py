@@ -16,6 +16,7 @@ from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
 from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
 from pgsimhash.terms import Terms
+from pgsimhash.times import back
 from pgsimhash.urls import host_of, same_site
 
 
@@ -81,7 +82,7 @@ def look_for(record: PageRecord, terms: Terms, now: datetime) -> Look:
         record.simhash,
         record.sketch if terms.verify else None,
         host_of(record.url) if terms.scope == "host" else None,
-        None if age is None else (record.fetched_at or now) - age,
+        None if age is None else back(record.fetched_at or now, age),
         record.url,
     )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
+from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sources import SourcePage
 from pgsimhash.store.batches import BATCH_SIMHASHES, Page, as_record, write_in_batches
@@ -47,7 +48,7 @@ class Writes(Deciding):
     def ingest(
         self,
         url: str,
-        html: str | bytes,
+        html: str | Octets,
         *,
         fetched_at: datetime | None = None,
         **options: Unpack[Options],
@@ -65,8 +66,8 @@ class Writes(Deciding):
                 process nor saved.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone or is in the
-                future.
+            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
+                future or before 1970.
             CollectionError: the collection was renamed since it was opened, or the one for
                 another scheme of a policy cannot be created.
             StoreError: the database does not answer.
@@ -77,7 +78,7 @@ class Writes(Deciding):
     def should_store(
         self,
         url: str,
-        html: str | bytes,
+        html: str | Octets,
         *,
         fetched_at: datetime | None = None,
         **options: Unpack[Options],
@@ -99,7 +100,7 @@ class Writes(Deciding):
     def decide(
         self,
         url: str,
-        html: str | bytes,
+        html: str | Octets,
         *,
         fetched_at: datetime | None = None,
         **options: Unpack[Options],
@@ -165,16 +166,15 @@ class Writes(Deciding):
         Raises:
             InvalidUrlError: ``url`` is not one.
             InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidTimeError: ``fetched_at`` names no zone or is in the future, or ``max_age`` is
-                none.
+            InvalidTimeError: ``fetched_at`` names no zone, is in the future or before 1970, or
+                ``max_age`` is none.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
-        if fetched_at is not None:
-            check_time(fetched_at)
-        record = PageRecord(check_url(url), check_simhash(simhash), fetched_at)
+        moment = None if fetched_at is None else check_time(fetched_at)
+        record = PageRecord(check_url(url), check_simhash(simhash), moment)
         return self._by_scheme(self._write, self._rules(options))([record])[0]
 
     def add_many(
@@ -216,5 +216,6 @@ class Writes(Deciding):
             return add_simhashes(connection, self._collection, simhashes)
 
 
-def _page(url: str, html: str | bytes, fetched_at: datetime | None) -> SourcePage:
-    return SourcePage(url, html, fetched_at=None if fetched_at is None else check_time(fetched_at))
+def _page(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
+    moment = None if fetched_at is None else check_time(fetched_at)
+    return SourcePage(url, frozen(html), fetched_at=moment)

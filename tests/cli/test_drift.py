@@ -47,7 +47,7 @@ def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) ->
     known = run("drift", URL).lines[-1]["recrawl"]
     seen = run("drift", URL, "--seen-at", "2025-06-01T02:00:00+02:00").lines[-1]["recrawl"]
     assert known["interval_seconds"] == 30 * 86_400 < seen["interval_seconds"]
-    assert seen["known_until"] == "2025-06-01T02:00:00+02:00"
+    assert seen["known_until"] == "2025-06-01T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(

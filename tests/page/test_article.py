@@ -153,3 +153,9 @@ def test_a_lazy_image_takes_its_source_from_noscript() -> None:
     image = "<p>x <img alt=boat><noscript><img src='/boat.jpg'></noscript></p>"
     markdown = read_article(f"<article>{STORY}{image}</article>", URL).markdown
     assert "![boat](https://bay.example/boat.jpg)" in markdown
+
+
+def test_the_first_canonical_links_are_tried() -> None:
+    broken, good = "<link rel=canonical href='http://['>", f"<link rel=canonical href={URL}>"
+    assert read_article(f"{broken * 9}{good}{STORY}").canonical_url == URL
+    assert read_article(f"{broken * 10}{good}{STORY}").canonical_url is None

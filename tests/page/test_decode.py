@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -138,3 +140,43 @@ def test_characters_that_no_page_means_are_dropped() -> None:
 def test_what_is_no_page_is_refused(start: bytes, what: str) -> None:
     with pytest.raises(NotHtmlError, match=what):
         decode(start + b" The ferry crosses every day")
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_bytes_of_any_type_are_bytes(kind: Callable[[bytes], bytearray | memoryview]) -> None:
+    for page in (GERMAN.encode(), codecs.BOM_UTF16_LE + GERMAN.encode("utf-16-le")):
+        assert decode(kind(page)) == GERMAN
+    with pytest.raises(NotHtmlError):
+        decode(kind(b"%PDF-1.7"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"<metacharset=" * 1000,
+        b"<?" + b"encoding='" * 1000,
+        b"<meta charset" * 1000,
+        b"<meta " * 2000,
+        b"<" * 9000,
+    ],
+)
+def test_broken_labels_take_no_time(head: bytes) -> None:
+    before = time.process_time()
+    assert decode(head + GERMAN.encode("cp1252")).endswith(GERMAN)
+    assert time.process_time() - before < 1
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "<?xml version='1.0' encoding='koi8-r'?>",
+        '\n<?xml version="1.0" encoding="koi8-r" standalone="yes"?>',
+        "<meta name=a content=b><meta charset=koi8-r>",
+        '< META http-equiv=Content-Type content="text/html; charset = koi8-r" />',
+        "<meta <meta charset='koi8-r'>",
+        f"<meta name=description content='{'charset ' * 20}'><meta charset=koi8-r />",
+    ],
+)
+def test_a_page_names_its_encoding_in_many_ways(label: str) -> None:
+    page = f"{label}<p>Паром ходит каждый день</p>"
+    assert decode(page.encode("koi8-r")) == page

@@ -131,3 +131,10 @@ def test_the_plain_text_has_the_words_and_nothing_else() -> None:
 
 def test_inline_elements_do_not_split_words() -> None:
     assert "foobar" in rendered("<p>foo<b>bar</b></p>").plain
+
+
+def test_the_first_links_and_images_keep_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsimhash.page.markdown.URLS_MAX", 2)
+    made = rendered("<p><a href=a>tide</a> <img src=b> <a href=c>ebb</a> <img src=d alt=flood>")
+    assert made.markdown == f"[tide]({BASE}a) ![]({BASE}b) ebb"
+    assert made.plain.split() == ["tide", "ebb"]

@@ -165,3 +165,29 @@ def test_a_file_that_cannot_be_opened_is_a_failure(
 
     monkeypatch.setattr(Path, "open", refuse)
     assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]
+
+
+def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\n \r\n" * 20_000 + b"\t" + GOOD + b"\n\n\nx\n" + GOOD))
+    good, broken, last = read_pages([path])
+    assert good == last == PAGE
+    assert isinstance(broken, SourceFailure)
+    assert broken.url == f"{path}#40004"
+
+
+def test_very_much_of_nothing_ends_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    path.write_bytes(gzip.compress(GOOD + b"\n") + gzip.compress(b"\n" * (1 << 24), 1) * 512)
+    page, end = read_pages([path])
+    assert page == PAGE
+    assert isinstance(end, SourceFailure)
+    assert "very much of nothing" in end.detail
+
+
+def test_a_url_of_megabytes_is_not_kept() -> None:
+    line = b'{"url": "https://example.com/%b", "html": ""}' % (b"x" * 5_000)
+    (item,) = read(line)
+    assert isinstance(item, SourceFailure)
+    assert item.reason == "invalid_url"
+    assert len(item.detail) < 200

@@ -336,3 +336,67 @@ def test_a_file_that_cannot_be_opened_is_a_failure(
 
     monkeypatch.setattr(Path, "open", refuse)
     assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]
+
+
+def bomb(piece: bytes, megabytes: int) -> bytes:
+    """Return so many megabytes of ``piece``, as gzip data a thousandth as large."""
+    member = gzip.compress(piece * (16 * 1024 * 1024 // len(piece)), 1)
+    return member * (megabytes // 16)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"\n", b" \r\n", b"x", b"no record\n", b"WARC/1.0\r\nContent-Length: 0\r\n\r\n"],
+    ids=["line ends", "white lines", "one line", "lines", "empty records"],
+)
+def test_very_much_of_nothing_ends_an_archive(path: Path, piece: bytes) -> None:
+    page, *_, end = read(path, record(), bomb(piece, 8192))
+    assert isinstance(page, SourcePage)
+    assert failed(end)[1] == "unreadable"
+    assert isinstance(end, SourceFailure)
+    assert "very much of nothing" in end.detail
+
+
+def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -> None:
+    header = gzip.compress(b"WARC/1.0\r\nContent-Length: 9999999999\r\n\r\n")
+    (end,) = read(path, header, bomb(b"x", 8192))
+    assert isinstance(end, SourceFailure)
+    assert "very much of nothing" in end.detail
+
+
+def test_what_compresses_well_is_passed_over(path: Path) -> None:
+    size = 64 * 1024 * 1024
+    header = gzip.compress(b"WARC/1.0\r\nContent-Length: %d\r\n\r\n" % size)
+    page, again = read(path, header, bomb(b"x", 64), record(), bomb(b"\r\n", 64), record())
+    assert isinstance(page, SourcePage)
+    assert page == again
+
+
+def test_the_rest_is_not_read_after_a_thousand_places_without_a_record(path: Path) -> None:
+    *broken, end = read(path, record(zipped=False), b"WARC/1.0\n\n" * 100_000)
+    assert isinstance(broken[0], SourcePage)
+    assert len(broken) == 1001
+    assert isinstance(end, SourceFailure)
+    assert "1,001 places" in end.detail
+
+
+def test_places_without_a_record_are_counted_one_after_the_other(path: Path) -> None:
+    items = read(path, (b"WARC/1.0\n\n" * 600 + record(zipped=False)) * 3)
+    assert sum(isinstance(item, SourcePage) for item in items) == 3
+
+
+def test_a_body_encoded_many_times_is_refused(path: Path) -> None:
+    body = HTML
+    for _ in range(4):
+        body = gzip.compress(body)
+    headers = {"Content-Encoding": ", ".join(["gzip"] * 4)}
+    assert one(path, record(body, http=headers)).html == HTML
+    headers["Content-Encoding"] += ", gzip"
+    (item,) = read(path, record(gzip.compress(body), http=headers))
+    assert isinstance(item, SourceFailure)
+    assert "more than 4 times" in item.detail
+
+
+def test_a_content_type_of_many_parameters_counts_as_far_as_it_is_sensible(path: Path) -> None:
+    mime = "text/html; charset=ISO-8859-1" + ";a" * 30_000
+    assert one(path, record(mime=mime)).charset == "iso-8859-1"
