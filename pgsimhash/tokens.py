@@ -50,6 +50,28 @@ COMPLEX: Final = 0xFFFFFFFF
 """In the table: what this becomes depends on its neighbours, or is more than one character."""
 
 
+MARKS: Final = "\x01\x02\x03\x04"
+"""Characters that :func:`tokenize_marked` keeps; no text of a page has them."""
+
+_MARKED_ASCII: Final = _ASCII_SPACED | {ord(mark): mark for mark in MARKS}
+_MARKED_WORD: Final = re.compile(rf"[{MARKS}]|{_WORD.pattern}")
+
+
+def tokenize_marked(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, with those of digits alone, and its :data:`MARKS`.
+
+    Args:
+        text: with marks, each between spaces, that nothing reaches across.
+    """
+    if text.isascii():
+        return text.translate(_MARKED_ASCII).split()
+    codes = code_points(text)
+    folded = _marked_table()[np.minimum(codes, _TABLE_SIZE)]
+    if folded.max() != COMPLEX:
+        return folded.tobytes().decode("utf-32-le").split()
+    return _split(_folded(text, "NFKC"), _MARKED_WORD)
+
+
 def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
     words = _simple_words(text)
@@ -114,8 +136,8 @@ def _folded(text: str, form: Form) -> str:
     return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
 
 
-def _split(folded: str) -> list[str]:
-    words = _WORD.findall(folded)
+def _split(folded: str, word: re.Pattern[str] = _WORD) -> list[str]:
+    words = word.findall(folded)
     if _UNSPACED_RUN.search(folded) is None:
         return words
     tokens: list[str] = []
@@ -160,6 +182,13 @@ def fold_table() -> NDArray[np.uint32]:
                 table[code] = ord(" ")
         elif len(folded) == 1 and not _joins(character) and not _joins(folded):
             table[code] = COMPLEX if _is_foreign_digit(folded) else ord(folded)
+    return table
+
+
+@cache
+def _marked_table() -> NDArray[np.uint32]:
+    table = fold_table().copy()
+    table[[ord(mark) for mark in MARKS]] = [ord(mark) for mark in MARKS]
     return table
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 from lxml.html import HtmlElement
 
-from pgsimhash.page.article import Article
-from pgsimhash.page.clean import clean, strip_controls
-from pgsimhash.page.content import main_content
+from pgsimhash.page.article import Article, WeightedWords
+from pgsimhash.page.blocks import Outline, Piece, outline
 from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.hints import SiteHints
 from pgsimhash.page.links import absolute, base_url, restore_images
@@ -16,10 +16,12 @@ from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
 from pgsimhash.page.structure import structure_simhash
+from pgsimhash.page.weights import Page, read_words, weigh
 
-__all__ = ["Article", "SiteHints", "read_article"]
+__all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
-_SHORT: Final = 10 * CHARS_MAX
+READ: Final = 0.3
+"""Blocks of this weight or more are what people are shown."""
 
 
 def read_article(
@@ -29,7 +31,7 @@ def read_article(
     hints: SiteHints | None = None,
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
-    """Return the main content of a page.
+    """Return the main content of a page: its words with weights, and the blocks that weigh most.
 
     Args:
         html: the page, as bytes or decoded.
@@ -46,29 +48,51 @@ def read_article(
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, max_elements)
     if root is None:
-        return Article("", "", None, None, None)
+        return Article("", "")
     base = base_url(root, url)
+    body = root.find("body")
+    found = _Content(root if body is None else body, base, hints, url)
     title = _title(root)
-    canonical = _canonical(root, base)
-    language = _language(root)
-    structure = structure_simhash(root)
-    restore_images(root)
-    hinted = hints.select(root, url) if hints is not None else []
-    if hinted:
-        rendered = render(strip_controls(hinted), base)
-        markdown = clean_text(rendered.markdown)
-        return Article(markdown, rendered.plain, title, canonical, language, structure)
-    outline = clean(root)
-    rendered = render(main_content(root, outline), base)
-    if len(rendered.plain) <= _SHORT:
-        empty = (
-            node.get("id")
-            for node, chars in zip(outline.nodes, outline.chars, strict=True)
-            if not chars
+    if len(found.page.words) <= CHARS_MAX:
+        found.check(title)
+    return Article(
+        found.markdown,
+        found.text,
+        title,
+        _canonical(root, base),
+        _language(root),
+        structure_simhash(root),
+        found.words,
+    )
+
+
+class _Content:
+    """The blocks of one page, and what is shown of them when it is asked for."""
+
+    def __init__(
+        self, body: HtmlElement, base: str | None, hints: SiteHints | None, url: str | None
+    ) -> None:
+        self._body, self._base = body, base
+        self._hinted = hints.select(body, url) if hints is not None else []
+        self._outline = outline(body)
+        self.page: Page = read_words(self._outline)
+        weights = weigh(self.page)
+        self.words = WeightedWords(
+            self.page.vocabulary, self.page.words, self.page.blocks, weights
         )
-        check_stand_in(title, rendered.plain, empty)
-    markdown = clean_text(rendered.markdown)
-    return Article(markdown, rendered.plain, title, canonical, language, structure)
+
+    def text(self) -> str:
+        lines = self._outline.texts()
+        shown = self.page.places[self.words.weights >= READ]
+        return "\n".join([lines[place] for place in shown.tolist()])
+
+    def markdown(self) -> str:
+        return ""
+
+    def check(self, title: str | None) -> None:
+        text = self.text()
+        empty = () 
+        check_stand_in(title, text, empty)
 
 
 def _title(root: HtmlElement) -> str | None:

@@ -8,7 +8,6 @@ from pgsimhash.schemes.shipped import (
     BLOG_SHINGLES_SCHEME,
     BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,
-    FAST_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "BLOG_SHINGLES_SCHEME",
     "BLOG_WORDS_SCHEME",
     "DEFAULT_SCHEME",
-    "FAST_SCHEME",
     "INTEROP_SCHEME",
     "MAX_BYTES",
     "TEXT_SCHEME",
