@@ -35,6 +35,8 @@ FEW = 14
 MANY_OF_MIXED = 200
 """How many pages of a source each kind is made of: a source of many sites has more to teach."""
 SHORT = 160
+PROSE_AROUND = 80
+"""With more prose than this in its frame, a page is not an index whatever list it has."""
 _RUSSIAN = re.compile("[\u0400-\u04ff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
@@ -209,7 +211,9 @@ class Maker:
         tag = self.rng.choice(("h2", "h3", "h4", "strong", "div"))
         form = self.rng.choice(("ul", "ol", "div", "p", "h3"))
         inner = f"<{tag}>{head}</{tag}>{self.links(self.some(low, high), form)}"
-        return self.box(inner, "related", "popular", "teasers", "box", tags=("div", "aside", "section"))
+        return self.box(
+            inner, "related", "popular", "teasers", "box", tags=("div", "aside", "section")
+        )
 
     def most_read(self) -> str:
         return self.list_of_others(self.phrases.most_read, 4, 10)
@@ -233,7 +237,9 @@ class Maker:
 
     def sidebar(self) -> str:
         """The way around a site: long, and always marked as what it is."""
-        tag, name = self.rng.choice((("nav", ""), ("aside", ""), ("div", "sidebar"), ("div", "nav")))
+        tag, name = self.rng.choice(
+            (("nav", ""), ("aside", ""), ("div", "sidebar"), ("div", "nav"))
+        )
         mark = f' class="{name}"' if name else ""
         return f"<{tag}{mark}>{self.links(self.some(30, 60), 'ul')}</{tag}>"
 
@@ -242,7 +248,9 @@ class Maker:
         return self.box(inner, "promo", "newsletter", "teaser", tags=("div", "aside"))
 
     def advertisement(self) -> str:
-        inner = f"<div>{self.phrases.advertisement}</div><p>{self.fill(self.phrases.advertisements)}"
+        inner = (
+            f"<div>{self.phrases.advertisement}</div><p>{self.fill(self.phrases.advertisements)}"
+        )
         return self.box(inner + "</p>", "ad", "advert", "sponsored", tags=("div", "aside"))
 
     def updated(self) -> str:
@@ -318,9 +326,7 @@ def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
     return drawn
 
 
-def edited(
-    real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = ""
-) -> Made | None:
+def edited(real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = "") -> Made | None:
     """The page with parts added, and half of the times with new names for its classes."""
     rng = random.Random(seed)
     root = tree(real.html)
@@ -338,8 +344,30 @@ def edited(
     return Made(f"{real.page}-{name}", real.source, written(root))
 
 
+def prose_around(root: Element, main: Element) -> int:
+    """Return how many words stand outside the main element and outside links."""
+    linked = [element for element in root.iter("a") if main not in element.iterancestors()]
+    outside = len(tokenize(body_text(root))) - len(tokenize(body_text(main)))
+    return outside - sum(len(tokenize(element.text_content())) for element in linked)
+
+
+def body_text(element: Element) -> str:
+    """Return the text in an element, without that of scripts and styles."""
+    unread = ("script", "style", "noscript", "template", "head")
+    return " ".join(
+        text
+        for text in element.xpath(
+            f".//text()[not({' or '.join(f'ancestor::{tag}' for tag in unread)})]"
+        )
+    )
+
+
 def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
     """Three index pages in the page's template: a, b with another list, c as a with changes."""
+    root = tree(real.html)
+    main = None if root is None else main_element(root, real)
+    if root is None or main is None or prose_around(root, main) > PROSE_AROUND:
+        return
     rng = random.Random(seed)
     count = rng.choice((6, 8, 10, 10, 12, 15))
     forms = ("ul", "ul", "ul", "tree", "ol", "br", "p", "div", "table", "h3", "dated")
@@ -357,7 +385,11 @@ def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
         case "none":
             heads = ["", ""]
     intro = f"<p>{escape(rng.choice(pool))}:</p>" if rng.random() < 0.3 else ""
-    with_footer, with_notice, with_tree = rng.random() < 0.8, rng.random() < 0.15, rng.random() < 0.4
+    with_footer, with_notice, with_tree = (
+        rng.random() < 0.8,
+        rng.random() < 0.15,
+        rng.random() < 0.4,
+    )
     shared = rng.randrange(1 << 30)
     for name, items, markup, head in (
         ("a", first, form, heads[0]),

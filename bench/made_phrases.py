@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """What stands beside the text of a page, in six languages, to make pages of.
 
 All of it is invented. ``{site}`` and ``{year}`` are filled in.
@@ -234,9 +235,7 @@ PHRASES = {
         updated=("12 分钟前更新", "最后修改于 {year} 年 5 月 3 日"),
         menu=("首页", "新闻", "专题", "文化", "体育", "联系我们"),
         notices=("{site} 已迁移到新的地址，请更新您的书签和链接。",),
-        footers=(
-            "版权所有 © {year} {site}。未经许可不得转载，本站内容仅供参考，不作为任何建议。",
-        ),
+        footers=("版权所有 © {year} {site}。未经许可不得转载，本站内容仅供参考，不作为任何建议。",),
     ),
 }
 SITES = (
