@@ -136,8 +136,8 @@ def _folded(text: str, form: Form) -> str:
     return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
 
 
-def _split(folded: str, word: re.Pattern[str] = _WORD) -> list[str]:
-    words = word.findall(folded)
+def _split(folded: str, pattern: re.Pattern[str] = _WORD) -> list[str]:
+    words = pattern.findall(folded)
     if _UNSPACED_RUN.search(folded) is None:
         return words
     tokens: list[str] = []

@@ -8,20 +8,20 @@ import numpy as np
 from lxml.html import HtmlElement
 
 from pgsimhash.page.article import Article, WeightedWords
-from pgsimhash.page.blocks import Outline, Piece, outline
+from pgsimhash.page.blocks import Outline, outline
 from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.hints import SiteHints
-from pgsimhash.page.links import absolute, base_url, restore_images
-from pgsimhash.page.markdown import render
+from pgsimhash.page.links import absolute, base_url
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
-from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
+from pgsimhash.page.refusals import check_stand_in
+from pgsimhash.page.shown import markdown_of
 from pgsimhash.page.structure import structure_simhash
-from pgsimhash.page.weights import Page, read_words, weigh
+from pgsimhash.page.weights import read_words, shown_blocks, weigh
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
-READ: Final = 0.3
-"""Blocks of this weight or more are what people are shown."""
+_SHORT: Final = 400
+"""Pages with more words than this, of whatever kind, are looked at no further."""
 
 
 def read_article(
@@ -31,7 +31,7 @@ def read_article(
     hints: SiteHints | None = None,
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
-    """Return the main content of a page: its words with weights, and the blocks that weigh most.
+    """Return the main content of a page: all its words with weights, and what weighs most to read.
 
     Args:
         html: the page, as bytes or decoded.
@@ -50,49 +50,58 @@ def read_article(
     if root is None:
         return Article("", "")
     base = base_url(root, url)
-    body = root.find("body")
-    found = _Content(root if body is None else body, base, hints, url)
     title = _title(root)
-    if len(found.page.words) <= CHARS_MAX:
-        found.check(title)
+    body = root.find("body")
+    content = _Content(root if body is None else body, base)
+    structure = structure_simhash(content.outline)
+    hinted = hints.select(root, url) if hints is not None else []
+    if hinted:
+        content = _Content(_around(hinted), base, chosen=True)
+    elif len(content.words.words) <= _SHORT:
+        check_stand_in(title, content.text(), _empty_ids(root))
     return Article(
-        found.markdown,
-        found.text,
+        content.markdown,
+        content.text,
         title,
         _canonical(root, base),
         _language(root),
-        structure_simhash(root),
-        found.words,
+        structure,
+        content.words,
     )
 
 
 class _Content:
-    """The blocks of one page, and what is shown of them when it is asked for."""
+    """The blocks of a page with their weights, and what of them people are shown."""
 
-    def __init__(
-        self, body: HtmlElement, base: str | None, hints: SiteHints | None, url: str | None
-    ) -> None:
+    def __init__(self, body: HtmlElement, base: str | None, *, chosen: bool = False) -> None:
         self._body, self._base = body, base
-        self._hinted = hints.select(body, url) if hints is not None else []
-        self._outline = outline(body)
-        self.page: Page = read_words(self._outline)
-        weights = weigh(self.page)
-        self.words = WeightedWords(
-            self.page.vocabulary, self.page.words, self.page.blocks, weights
-        )
+        self.outline: Outline = outline(body)
+        page = read_words(self.outline)
+        weights = np.ones(len(page.counts)) if chosen else weigh(page)
+        shown = np.ones(len(weights), np.bool_) if chosen else shown_blocks(page, weights)
+        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, shown)
+        self._shown = frozenset(page.places[shown].tolist())
 
     def text(self) -> str:
-        lines = self._outline.texts()
-        shown = self.page.places[self.words.weights >= READ]
-        return "\n".join([lines[place] for place in shown.tolist()])
+        texts = self.outline.texts()
+        return "\n".join([texts[place] for place in sorted(self._shown)])
 
     def markdown(self) -> str:
-        return ""
+        return markdown_of(self._body, self._shown, self._base)
 
-    def check(self, title: str | None) -> None:
-        text = self.text()
-        empty = () 
-        check_stand_in(title, text, empty)
+
+def _around(elements: list[HtmlElement]) -> HtmlElement:
+    """Take ``elements`` out of their places and return what is around them now."""
+    body: HtmlElement = elements[0].makeelement("body")
+    for element in elements:
+        element.tail = None
+        body.append(element)
+    return body
+
+
+def _empty_ids(root: HtmlElement) -> list[str]:
+    """Return the ids of the elements without text."""
+    return [str(found) for found in root.xpath("//*[@id][not(normalize-space())]/@id")]
 
 
 def _title(root: HtmlElement) -> str | None:

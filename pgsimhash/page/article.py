@@ -17,12 +17,19 @@ class WeightedWords(NamedTuple):
         words: the index in ``vocabulary`` of each word of the page (shape (n,), dtype int64).
         blocks: the number of the block it is in, ascending (shape (n,), dtype int64).
         weights: how much each block counts, 0 to 1 (shape (m,), dtype float64).
+        shown: whether it is part of the main content that people read (shape (m,), dtype bool).
     """
 
     vocabulary: list[str]
     words: NDArray[np.int64]
     blocks: NDArray[np.int64]
     weights: NDArray[np.float64]
+    shown: NDArray[np.bool_]
+
+    @property
+    def length(self) -> int:
+        """How many words the main content has that people read."""
+        return int(np.count_nonzero(self.shown[self.blocks]))
 
 
 class Article:
@@ -69,3 +76,31 @@ class Article:
         if not isinstance(self._text, str):
             self._text = self._text()
         return self._text
+
+    def keep_lines(self, text: str) -> Article:
+        """Return this article with the lines of ``text`` only, which are some of its own.
+
+        Of weighted words, those in the other lines lose their weight.
+        """
+        words = self.words
+        if words is not None:
+            lines = iter([*text.split("\n"), None])
+            line = next(lines)
+            dropped = []
+            for block, own in zip(np.flatnonzero(words.shown), self.text.split("\n"), strict=False):
+                if own == line:
+                    line = next(lines)
+                else:
+                    dropped.append(block)
+            weights, shown = words.weights.copy(), words.shown.copy()
+            weights[dropped], shown[dropped] = 0.0, False
+            words = words._replace(weights=weights, shown=shown)
+        return Article(
+            self._markdown,
+            text,
+            self.title,
+            self.canonical_url,
+            self.language,
+            self.structure,
+            words,
+        )

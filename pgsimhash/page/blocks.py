@@ -38,6 +38,17 @@ class Piece(NamedTuple):
     element: HtmlElement
     is_tail: bool
 
+    def around(self) -> HtmlElement:
+        """Return the element that the text is directly in."""
+        return self.element.getparent() if self.is_tail else self.element
+
+    def blank(self) -> None:
+        """Take the text out of the tree."""
+        if self.is_tail:
+            self.element.tail = None
+        else:
+            self.element.text = None
+
 
 @dataclass(frozen=True, slots=True)
 class Outline:

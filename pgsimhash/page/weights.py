@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import count, repeat
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,14 @@ COEFFICIENTS: Final = {
 _LEVEL: Final = 50.0
 """On a page with this many words that count, blocks are compared with half their mean level."""
 
-_LEGAL: Final = (
+_SHOWN: Final = 0.05
+"""What weighs less than this share of the heaviest block is not shown to people."""
+
+_LEGAL: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
     " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
     " diritti riservati защищены"
-).split()
+)
 
 # What a tag is, in one number for each.
 _IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_LIST, _IS_H1, _IS_HEADING, _IS_COMMON = (
@@ -144,7 +147,7 @@ def read_words(outline: Outline) -> Page:
     said = is_word[ids]
     own = block[said]
     counts = np.bincount(own, minlength=blocks)
-    linked = np.bincount(own, in_link[said], blocks)
+    linked = sums_of(own, in_link[said], blocks)
     small = np.zeros(len(numbers), np.bool_)
     small[[numbers[word] for word in _LEGAL if word in numbers]] = True
     legal = np.bincount(block[small[ids]], minlength=blocks).astype(np.float64)
@@ -165,6 +168,11 @@ def read_words(outline: Outline) -> Page:
         copyrights[places],
         legal[places],
     )
+
+
+def sums_of(places: Integers, amounts: NDArray[Any], size: int) -> Floats:
+    """Return the sum of the ``amounts`` at each of so many places (shape (size,))."""
+    return np.bincount(places, amounts, size).astype(np.float64, copy=False)
 
 
 def weigh(page: Page) -> Floats:
@@ -191,6 +199,21 @@ def weights_of(scores: Floats, counts: Floats) -> Floats:
     own = squares / whole / (1.0 + _LEVEL * squares / (whole * whole))
     weights: Floats = levels / (levels + own)
     return weights
+
+
+def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
+    """Return which blocks people are shown (shape (m,)): those that weigh enough with their like.
+
+    A heading or a short line weighs little by itself and much with the text around it: what
+    counts is the geometric mean of its weight and that of all words in its element's parent.
+    """
+    if not len(weights):
+        return np.zeros(0, np.bool_)
+    tree = _Tree(page)
+    mass = tree.sum(page.counts * weights) / np.maximum(tree.words, 1.0)
+    around = mass[tree.parents[tree.owners]]
+    shown: NDArray[np.bool_] = weights * around >= (_SHOWN * weights.max()) ** 2
+    return shown
 
 
 def features(page: Page) -> dict[str, Floats]:
@@ -275,16 +298,20 @@ class _Tree:
         self._says, self._first_names = zip(*outline.said_to_be, strict=True)
         self._outline = outline
         size = len(self.parents)
-        self.own = np.bincount(self.owners, page.counts, size)
+        self.own = sums_of(self.owners, page.counts, size)
         self.words = self._below(self.own)
-        self.linked = self._below(np.bincount(self.owners, page.linked, size))
-        self._signs = self._below(np.bincount(self.owners, page.copyrights, size))
+        self.linked = self.sum(page.linked)
+        self._signs = self.sum(page.copyrights)
 
     def _below(self, amounts: Floats) -> Floats:
         """Return the sum of ``amounts`` in each element and all below it."""
         sums = np.concatenate(((0.0,), np.cumsum(amounts)))
         below: Floats = sums[self._ends] - sums[:-1]
         return below
+
+    def sum(self, amounts: Floats) -> Floats:
+        """Return the sum over the blocks in each element, of amounts of blocks (shape (m,))."""
+        return self._below(sums_of(self.owners, amounts, len(self.parents)))
 
     def inherited(self) -> Floats:
         """Return what elements are called or are, for each the most of what is around it."""
@@ -414,7 +441,9 @@ def _nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
         sums: Floats = before + behind - amounts
         return sums
     # On a long page, in spans that the exponential bears, each with what came before.
-    return _from_left(scaled, amounts) + _from_left(-scaled[::-1], amounts[:, ::-1])[:, ::-1] - amounts
+    return (
+        _from_left(scaled, amounts) + _from_left(-scaled[::-1], amounts[:, ::-1])[:, ::-1] - amounts
+    )
 
 
 def _from_left(scaled: Floats, amounts: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The features of the default scheme: words and pairs of words, with the weights of their blocks."""
+"""The features of the default scheme: words and pairs, with the weights of their blocks."""
 
 from __future__ import annotations
 
@@ -131,4 +131,5 @@ def words_of(article: Article) -> WeightedWords:
         np.array(words, np.int64),
         np.repeat(np.arange(len(lengths)), lengths),
         np.ones(len(lengths)),
+        np.ones(len(lengths), np.bool_),
     )

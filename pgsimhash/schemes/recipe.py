@@ -75,11 +75,10 @@ class Scheme:
         return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
 
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
-        count = int(np.rint(said.weights[said.blocks].sum()))
-        if count < self.min_tokens:
-            raise too_short(count, self.min_tokens)
+        if said.length < self.min_tokens:
+            raise too_short(said.length, self.min_tokens)
         hashes, weights = weigh.hashed(said)
-        return Vote(vote(hashes, weights), sketch_hashes(hashes), len(hashes), count)
+        return Vote(vote(hashes, weights), sketch_hashes(hashes), len(hashes), said.length)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.

@@ -16,7 +16,11 @@ from pgsimhash.schemes.texts import CategoryWords, long_words, read_text
 from pgsimhash.schemes.weights import ShingleWeights
 
 DEFAULT_SCHEME: Final = Scheme(
-    "pgsimhash-article-1", read_article, BlockWeights(), hash_features=murmur3_64_of_words
+    "pgsimhash-article-1",
+    read_article,
+    BlockWeights(),
+    hash_features=murmur3_64_of_words,
+    min_tokens=12,
 )
 
 TEXT_SCHEME: Final = Scheme("pgsimhash-text-1", read_text, ShingleWeights((1, 2), "sqrt"))
