@@ -24,7 +24,7 @@ from pgsimhash.hashes import murmur3_64
 from pgsimhash.page.blocks import outline
 from pgsimhash.page.decode import decode
 from pgsimhash.page.parse import parse
-from pgsimhash.page.weights import COEFFICIENTS, features, read_words, weights_of
+from pgsimhash.page.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
 from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
 from pgsimhash.votes import vote
 
@@ -49,7 +49,6 @@ class Settings:
 
     Attributes:
         damping: of :class:`pgsimhash.schemes.blocks.BlockWeights`.
-        level: of ``pgsimhash.page.weights.weights_of``.
         aims: for each distance, what a copy found is worth and what a false match costs.
         near: what all copies of a kind are worth together, in pairs.
         far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
@@ -58,7 +57,6 @@ class Settings:
     """
 
     damping: float = BlockWeights().damping
-    level: float = 50.0
     aims: tuple[tuple[int, float, float], ...] = ((3, 0.25, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
     near: Mapping[str, float] = field(default_factory=lambda: {"organic": 3300, "synthetic": 1200})
     far: Mapping[str, float] = field(default_factory=dict)
@@ -155,8 +153,8 @@ class Problem:
         self.page_of_group = np.repeat(np.arange(len(own)), np.diff(groups))
         rows = np.concatenate([page.at[0] + groups[at] for at, page in enumerate(own)])
         columns = np.concatenate([page.at[1] + blocks[at] for at, page in enumerate(own)])
-        times = np.concatenate([page.times for page in own])
-        self.stands = csr_matrix((times, (rows, columns)), shape=(groups[-1], blocks[-1]))
+        often = np.concatenate([page.times for page in own])
+        self.stands = csr_matrix((often, (rows, columns)), shape=(groups[-1], blocks[-1]))
         self.stands_in = self.stands.T.tocsr()
         self.first = np.array([number[pair.a] for pair in pairs])
         self.second = np.array([number[pair.b] for pair in pairs])
@@ -197,7 +195,7 @@ class Problem:
         votes += np.bincount(self.right, by_dot * now.votes[self.left], groups)
         by_norm = np.bincount(self.first, slope * now.cosine / a**2, pages)
         by_norm += np.bincount(self.second, slope * now.cosine / b**2, pages)
-        votes -= by_norm[self.page_of_group] * now.votes * self.sizes
+        votes = votes - by_norm[self.page_of_group] * now.votes * self.sizes
         # ... to the weights of the blocks, and through the level of the page to their scores.
         weights = self.stands_in @ (votes * now.vote_slopes).astype(np.float32)
         scores = weights * now.weights * (1 - now.weights)
@@ -230,9 +228,9 @@ class Problem:
         scores = self.known @ coefficients.astype(np.float32)
         levels = np.exp(np.clip(scores, -25, 25).astype(np.float64))
         pages = int(self.page_of_block[-1]) + 1
-        sums = np.bincount(self.page_of_block, self.counts * levels, pages)
-        squares = np.bincount(self.page_of_block, self.counts * levels**2, pages)
-        ratio = settings.level * squares / sums**2
+        sums = sums_of(self.page_of_block, self.counts * levels, pages)
+        squares = sums_of(self.page_of_block, self.counts * levels**2, pages)
+        ratio = _LEVEL * squares / sums**2
         level = squares / sums / (1 + ratio)
         weights = levels / (levels + level[self.page_of_block])
         amounts = self.stands @ weights
@@ -283,7 +281,7 @@ def aim_of(pair: Pair) -> str:
 
 def simhash_by(page: Observed, coefficients: Floats, settings: Settings) -> int:
     """Return the simhash of a page by these coefficients."""
-    weights = weights_of(page.known @ coefficients, page.counts.astype(np.float64), settings.level)
+    weights = weights_of(page.known @ coefficients, page.counts.astype(np.float64))
     amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
     votes = amounts * (1 + amounts) ** -settings.damping
     return vote(page.hashes, votes[page.groups])
