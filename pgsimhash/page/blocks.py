@@ -23,12 +23,9 @@ BLOCK: Final = words(
 """The tags whose start and end are the borders of blocks."""
 
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
-_EMPTY: Final = words("br img input link meta source wbr")
+_EMPTY: Final = words("br img input link meta")
 
-BLOCK_MARK, LINK, LINK_END, COPYRIGHT = MARKS
-_BEGIN: Final = f" {BLOCK_MARK} "
-_LINK_BEGIN: Final = f" {LINK} "
-_LINK_END: Final = f" {LINK_END} "
+_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {mark} " for mark in MARKS)
 
 
 class Piece(NamedTuple):
@@ -76,8 +73,8 @@ class Outline:
 
     def texts(self) -> list[str]:
         """Return the text of each block, on one line."""
-        plain = self.text.replace(LINK, "").replace(LINK_END, "").replace(COPYRIGHT, "\xa9")
-        return [" ".join(text.split()) for text in plain.split(BLOCK_MARK)[1:]]
+        plain = self.text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
+        return [" ".join(text.split()) for text in plain.split(_BEGIN)[1:]]
 
     def tokens(self) -> list[str]:
         """Return the tokens of all blocks, and the marks among them."""
@@ -123,7 +120,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             tag = child.tag
             is_block = not in_pre and tag in BLOCK
             if tag in _EMPTY:
-                if goes_on and tag != "wbr":
+                if goes_on:
                     said.append(" ")
             elif tag not in NEVER_TEXT:
                 if is_block:
@@ -167,5 +164,5 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if (text := child.tail) and around:
                 say(text, in_link, child, True)
     ends[0] = len(parents)
-    text = "".join(said).replace("\xa9", f" {COPYRIGHT} ")
+    text = "".join(said).replace("\xa9", _SIGN)
     return Outline(parents, tags, said_to_be, ends, owners, text)
