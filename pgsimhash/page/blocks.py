@@ -100,10 +100,6 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
 
     def say(text: str, linked: bool, where: HtmlElement, is_tail: bool) -> None:
         nonlocal goes_on
-        if text.isspace():
-            if goes_on:
-                said.append(" ")
-            return
         if not goes_on:
             goes_on = True
             owners.append(element)
@@ -124,7 +120,8 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     said.append(" ")
             elif tag not in NEVER_TEXT:
                 if is_block:
-                    says = names(child.items())
+                    attributes = child.items()
+                    says = names(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):
                     says = UNNAMED
                 else:
@@ -143,16 +140,23 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                         in_pre = tag == "pre"
                     elif tag == "a":
                         in_link = True
-                    if text := child.text:
+                    text = child.text
+                    if text and not text.isspace():
                         say(text, in_link, child, False)
                     children = iter(child)
                     break
-                elif text := child.text:
-                    say(text, in_link or tag == "a", child, False)
+                else:
+                    text = child.text
+                    if text and not text.isspace():
+                        say(text, in_link or tag == "a", child, False)
             if is_block:
                 goes_on = False
-            if (text := child.tail) and around:
-                say(text, in_link, child, True)
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
         else:
             if not around:
                 break
@@ -161,8 +165,12 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if is_block:
                 ends[inner] = len(parents)
                 goes_on = False
-            if (text := child.tail) and around:
-                say(text, in_link, child, True)
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
     ends[0] = len(parents)
     text = "".join(said).replace("\xa9", _SIGN)
     return Outline(parents, tags, said_to_be, ends, owners, text)
