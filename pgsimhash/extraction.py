@@ -65,7 +65,7 @@ def extract(
         html_digest=html_digest(page.html),
         structure=made.structure,
         sketch=made.sketch,
-        markdown=made.markdown,
+        markdown=made.markdown if markdown else None,
         scheme=scheme.name,
     )
 

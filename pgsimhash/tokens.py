@@ -50,11 +50,11 @@ COMPLEX: Final = 0xFFFFFFFF
 """In the table: what this becomes depends on its neighbours, or is more than one character."""
 
 
-MARKS: Final = "\x01\x02\x03\x04"
-"""Characters that :func:`tokenize_marked` keeps; no text of a page has them."""
+MARKS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0")
+"""What :func:`tokenize_marked` keeps; no text of a page has NUL, for libxml2 ends texts at it."""
 
-_MARKED_ASCII: Final = _ASCII_SPACED | {ord(mark): mark for mark in MARKS}
-_MARKED_WORD: Final = re.compile(rf"[{MARKS}]|{_WORD.pattern}")
+_MARKED_ASCII: Final = _ASCII_SPACED | {0: "\0"}
+_MARKED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
 
 
 def tokenize_marked(text: str) -> list[str]:
@@ -188,7 +188,7 @@ def fold_table() -> NDArray[np.uint32]:
 @cache
 def _marked_table() -> NDArray[np.uint32]:
     table = fold_table().copy()
-    table[[ord(mark) for mark in MARKS]] = [ord(mark) for mark in MARKS]
+    table[0] = 0
     return table
 
 

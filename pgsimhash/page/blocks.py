@@ -23,12 +23,9 @@ BLOCK: Final = words(
 """The tags whose start and end are the borders of blocks."""
 
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
-_EMPTY: Final = words("br img input link meta source wbr")
+_EMPTY: Final = words("br img input link meta")
 
-BLOCK_MARK, LINK, LINK_END, COPYRIGHT = MARKS
-_BEGIN: Final = f" {BLOCK_MARK} "
-_LINK_BEGIN: Final = f" {LINK} "
-_LINK_END: Final = f" {LINK_END} "
+_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {mark} " for mark in MARKS)
 
 
 class Piece(NamedTuple):
@@ -76,8 +73,8 @@ class Outline:
 
     def texts(self) -> list[str]:
         """Return the text of each block, on one line."""
-        plain = self.text.replace(LINK, "").replace(LINK_END, "").replace(COPYRIGHT, "\xa9")
-        return [" ".join(text.split()) for text in plain.split(BLOCK_MARK)[1:]]
+        plain = self.text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
+        return [" ".join(text.split()) for text in plain.split(_BEGIN)[1:]]
 
     def tokens(self) -> list[str]:
         """Return the tokens of all blocks, and the marks among them."""
@@ -103,10 +100,6 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
 
     def say(text: str, linked: bool, where: HtmlElement, is_tail: bool) -> None:
         nonlocal goes_on
-        if text.isspace():
-            if goes_on:
-                said.append(" ")
-            return
         if not goes_on:
             goes_on = True
             owners.append(element)
@@ -123,11 +116,12 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             tag = child.tag
             is_block = not in_pre and tag in BLOCK
             if tag in _EMPTY:
-                if goes_on and tag != "wbr":
+                if goes_on:
                     said.append(" ")
             elif tag not in NEVER_TEXT:
                 if is_block:
-                    says = names(child.items())
+                    attributes = child.items()
+                    says = names(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):
                     says = UNNAMED
                 else:
@@ -146,16 +140,23 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                         in_pre = tag == "pre"
                     elif tag == "a":
                         in_link = True
-                    if text := child.text:
+                    text = child.text
+                    if text and not text.isspace():
                         say(text, in_link, child, False)
                     children = iter(child)
                     break
-                elif text := child.text:
-                    say(text, in_link or tag == "a", child, False)
+                else:
+                    text = child.text
+                    if text and not text.isspace():
+                        say(text, in_link or tag == "a", child, False)
             if is_block:
                 goes_on = False
-            if (text := child.tail) and around:
-                say(text, in_link, child, True)
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
         else:
             if not around:
                 break
@@ -164,8 +165,12 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if is_block:
                 ends[inner] = len(parents)
                 goes_on = False
-            if (text := child.tail) and around:
-                say(text, in_link, child, True)
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
     ends[0] = len(parents)
-    text = "".join(said).replace("\xa9", f" {COPYRIGHT} ")
+    text = "".join(said).replace("\xa9", _SIGN)
     return Outline(parents, tags, said_to_be, ends, owners, text)

@@ -19,7 +19,7 @@ from pgsimhash.page.names import words
 from pgsimhash.votes import vote
 
 _CONTAINERS: Final = words(
-    "body address article aside center details dialog div fieldset figure footer form header main"
+    "body address article aside details dialog div fieldset footer form header main"
     " menu nav section summary"
 )
 

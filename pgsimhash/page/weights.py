@@ -224,7 +224,7 @@ def features(page: Page) -> dict[str, Floats]:
     middle = np.cumsum(counts) - counts / 2.0
     prose = 1.0 - linked / counts
     (near, near_linked), (around, around_linked) = (
-        _nearby(middle, np.array((counts, linked)), window) for window in (40.0, 150.0)
+        nearby(middle, np.array((counts, linked)), window) for window in (40.0, 150.0)
     )
     parent = tree.parents[owners]
     above = tree.parents[parent]
@@ -409,7 +409,7 @@ def _copyrights_near(page: Page, middle: Floats) -> Floats:
         return page.copyrights
     # A long text may have a copyright sign too.
     signs = page.copyrights * np.exp(-page.counts / 60.0)
-    near = _nearby(middle, signs[np.newaxis], 15.0)[0]
+    near = nearby(middle, signs[np.newaxis], 15.0)[0]
     both: Floats = np.maximum(signs, near / (1.0 + near))
     return both
 
@@ -424,7 +424,7 @@ def _repeated(page: Page) -> Floats:
     return np.bincount(page.blocks, elsewhere, len(page.counts)) / page.counts
 
 
-def _nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
+def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
     """Return, for each place, the sum of ``amounts`` around it, less and less with the distance.
 
     Args:

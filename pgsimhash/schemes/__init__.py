@@ -1,6 +1,7 @@
 """The schemes: named recipes from a page to its simhash."""
 
 from pgsimhash.schemes.batch import simhash_texts
+from pgsimhash.schemes.blocks import BlockWeights
 from pgsimhash.schemes.fingerprints import MAX_BYTES, Fingerprint, fingerprint
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_BYTES",
     "TEXT_SCHEME",
     "ArticleReader",
+    "BlockWeights",
     "CategoryWords",
     "Emphasis",
     "Fingerprint",

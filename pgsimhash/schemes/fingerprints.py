@@ -27,7 +27,7 @@ class Fingerprint:
         title: the page's title.
         canonical_url: what its ``rel=canonical`` says, absolute.
         language: what its ``lang`` says.
-        markdown: the main content; None where it was not asked for.
+        markdown: the main content; empty where it was not asked for.
         html_bytes: the size of the page, in bytes.
         url: where it was found, as given.
         sketch: 128 bits of the features, 0 <= sketch < 2**128, for a second look at a match; see
@@ -43,7 +43,7 @@ class Fingerprint:
     title: str | None
     canonical_url: str | None
     language: str | None
-    markdown: str | None
+    markdown: str
     html_bytes: int
     url: str | None
     sketch: int
@@ -91,7 +91,7 @@ def fingerprint(
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
-        markdown=article.markdown if markdown else None,
+        markdown=article.markdown if markdown else "",
         html_bytes=size,
         url=url,
         structure=article.structure,

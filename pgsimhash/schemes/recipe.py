@@ -78,7 +78,7 @@ class Scheme:
         if said.length < self.min_tokens:
             raise too_short(said.length, self.min_tokens)
         hashes, weights = weigh.hashed(said)
-        return Vote(vote(hashes, weights), sketch_hashes(hashes), len(hashes), said.length)
+        return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), said.length)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.
