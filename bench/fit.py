@@ -112,17 +112,17 @@ TRIED = {
         far={"made-index": 0, "made-footer": 0, "made-edit": 0},
     ),
     "made index pages ten times as much": replace(
-        CHOSEN,
-        near={**CHOSEN.near, "made-index": 10 * CHOSEN.near.get("made-index", 0)},
-        far={**CHOSEN.far, "made-index": 10 * CHOSEN.far.get("made-index", 0)},
+        CHOSEN, near={**CHOSEN.near, "made-index": 80}, far={**CHOSEN.far, "made-index": 0.2}
     ),
     "made edits": replace(
         CHOSEN, near={**CHOSEN.near, "made-edit-light": 100, "made-edit-heavy": 200}
     ),
-    "synthetic copies half as much": replace(CHOSEN, near={**CHOSEN.near, "synthetic": 600}),
+    "synthetic copies less": replace(CHOSEN, near={**CHOSEN.near, "synthetic": 600}),
+    "3 bits count less": replace(CHOSEN, aims=((3, 0.25, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))),
+    "false matches cost twice": replace(CHOSEN, far={**CHOSEN.far, "hard": 2, "cross": 2}),
     "damping .7": replace(CHOSEN, damping=0.7),
     "damping 1": replace(CHOSEN, damping=1.0),
-    "held ten times as strongly": replace(CHOSEN, hold=10.0),
+    "hardly held": replace(CHOSEN, hold=1.0),
 }
 """Other settings, of which none was better on the whole with sources left out."""
 
