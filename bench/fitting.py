@@ -195,11 +195,11 @@ class Problem:
         a, b = now.norms[self.first], now.norms[self.second]
         by_dot = (slope / (a * b))[self.pair_of] * self.shared
         groups, pages = len(self.sizes), len(now.norms)
-        votes = np.bincount(self.left, by_dot * now.votes[self.right], groups)
-        votes += np.bincount(self.right, by_dot * now.votes[self.left], groups)
+        votes = sums_of(self.left, by_dot * now.votes[self.right], groups)
+        votes += sums_of(self.right, by_dot * now.votes[self.left], groups)
         by_norm = np.bincount(self.first, slope * now.cosine / a**2, pages)
         by_norm += np.bincount(self.second, slope * now.cosine / b**2, pages)
-        votes = votes - by_norm[self.page_of_group] * now.votes * self.sizes
+        votes -= by_norm[self.page_of_group] * now.votes * self.sizes
         # ... to the weights of the blocks, and through the level of the page to their scores.
         weights = self.stands_in @ (votes * now.vote_slopes).astype(np.float32)
         scores = weights * now.weights * (1 - now.weights)

@@ -21,6 +21,7 @@ from zlib import crc32
 
 import lxml.html
 from lxml import etree
+from lxml.html import HtmlElement as Element
 
 from pgsimhash.page.decode import decode
 from pgsimhash.tokens import tokenize
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 else:  # A script finds its neighbours under their own names.
     from made_phrases import PHRASES, SITES, Phrases
 
-Element = lxml.html.HtmlElement
 FEW = 14
 MANY_OF_MIXED = 200
 """How many pages of a source each kind is made of: a source of many sites has more to teach."""
@@ -315,7 +315,7 @@ HEAVY = (
 
 def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
     """Runs of two to eight words of the texts, or of as many signs where words have no spaces."""
-    drawn = []
+    drawn: list[str] = []
     for text in texts:
         words = re.findall(r"[\u3400-\u9fff]{2,9}|\w[\w'-]*", text)[:3000]
         at = 0
@@ -460,17 +460,21 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
     seeds = [rng.randrange(1 << 30) for _ in range(3)]
     for a, b, near in rng.sample(short, min(FEW * 3, len(short))):
         drawn = rng.sample(seeds, 2) if near else [rng.choice(seeds)] * 2
-        pages = [framed(by_page[name], at, pool) for name, at in zip((a, b), drawn, strict=True)]
-        if pages[0] is None or pages[1] is None:
+        first, second = (
+            framed(by_page[name], at, pool) for name, at in zip((a, b), drawn, strict=True)
+        )
+        if first is None or second is None:
             continue
-        made.pages += [page for page in pages if page.page not in known]
-        known |= {page.page for page in pages}
-        made.pairs.append(MadePair(pages[0].page, pages[1].page, near, "made-footer"))
+        made.pages += [page for page in (first, second) if page.page not in known]
+        known |= {first.page, second.page}
+        made.pairs.append(MadePair(first.page, second.page, near, "made-footer"))
     apart = [pair[:2] for pair in pairs if not pair[2] and set(pair[:2]) <= set(by_page)]
     for a, b in rng.sample(apart, min(FEW, len(apart))):
         at = rng.randrange(1 << 30)
-        pages = [edited(by_page[name], pool, at, True, f"same-{at}") for name in (a, b)]
-        if pages[0] and pages[1]:
-            made.pages += pages
-            made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-edit"))
+        first, second = (
+            edited(by_page[name], pool, at, heavy=True, name=f"same-{at}") for name in (a, b)
+        )
+        if first is not None and second is not None:
+            made.pages += [first, second]
+            made.pairs.append(MadePair(first.page, second.page, False, "made-edit"))
     return made
