@@ -1,78 +1,148 @@
-"""Labelled pairs of pages, and how well signatures tell the near from the distinct ones."""
+"""How well signatures tell near pairs from distinct ones, and the tables that say so."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bench.labelled import SYNTHETIC, LabelledSet, Pair
     from bench.recipes import Signature, distance
 else:  # A script finds its neighbours under their own names.
+    from labelled import SYNTHETIC, LabelledSet, Pair
     from recipes import Signature, distance
 
-KINDS = ("synthetic-light", "synthetic-medium", "synthetic-heavy")
-PRECISION = 0.995
-LARGEST = 16
+DISTANCES = (3, 5, 8)
 FAR = 999
 """The distance of a page without a signature from all others."""
+Signatures = Mapping[str, Signature | None]
 
 
 @dataclass
-class Pair:
-    """Two pages and whether they should match."""
+class Tally:
+    """Pairs, and how many of them are within each distance."""
 
-    a: str
-    b: str
-    near: bool
-    kind: str
+    within: list[int] = field(default_factory=lambda: [0] * len(DISTANCES))
+    pairs: int = 0
 
+    def count(self, apart: int, cuts: Sequence[int]) -> None:
+        self.pairs += 1
+        for place, cut in enumerate(cuts):
+            self.within[place] += apart <= cut
 
-def read_pairs(folder: Path) -> list[Pair]:
-    """Read the labelled pairs, without those that are neither near nor distinct."""
-    with (folder / "pairs.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            Pair(row["a"], row["b"], row["label"] == "near-dup", row["kind"])
-            for row in csv.DictReader(file)
-            if row["label"] in ("near-dup", "distinct")
-        ]
+    def share(self, place: int) -> float:
+        return self.within[place] / self.pairs if self.pairs else float("nan")
 
 
-class Judge:
-    """The distances of all pairs under one recipe."""
+Tallies = dict[str, Tally]
 
-    def __init__(
-        self, signatures: dict[str, Signature | None], pairs: Iterable[Pair], cuts: tuple[int, ...]
-    ) -> None:
-        self.cuts = cuts
-        self.near: dict[str, list[int]] = {"organic": [], **{kind: [] for kind in KINDS}}
-        self.distinct: list[int] = []
-        for pair in pairs:
-            a, b = signatures.get(pair.a), signatures.get(pair.b)
-            apart = FAR if a is None or b is None else distance(a, b)
-            if not pair.near:
-                self.distinct.append(apart)
-            else:
-                self.near[pair.kind if pair.kind in KINDS else "organic"].append(apart)
 
-    def recall(self, kind: str, k: int) -> float:
-        found = self.near[kind]
-        return sum(distance <= k for distance in found) / len(found) if found else float("nan")
+def tally(
+    signatures: Signatures,
+    pairs: Iterable[Pair],
+    groups: Callable[[Pair], Iterable[str]],
+    cuts: Sequence[int] = DISTANCES,
+) -> Tallies:
+    """Count the pairs of each group."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for pair in pairs:
+        a, b = signatures.get(pair.a), signatures.get(pair.b)
+        apart = FAR if a is None or b is None else distance(a, b)
+        for group in groups(pair):
+            tallies[group].count(apart, cuts)
+    return dict(tallies)
 
-    def false_matches(self, k: int) -> int:
-        return sum(distance <= k for distance in self.distinct)
 
-    def precision(self, k: int) -> float:
-        right = sum(distance <= k for distance in self.near["organic"])
-        return right / max(right + self.false_matches(k), 1)
+def by_family(pair: Pair) -> list[str]:
+    return [pair.family]
 
-    def largest_precise(self) -> int | None:
-        """Return the largest k up to which precision stays at :data:`PRECISION` or above."""
-        precise = None
-        for k in range(LARGEST + 1):
-            if self.precision(k) < PRECISION:
-                break
-            precise = k
-        return precise
+
+def by_source(pair: Pair) -> list[str]:
+    return [f"{pair.source}: {'copies' if pair.near else 'different'}"]
+
+
+def by_kind(labelled: LabelledSet) -> Callable[[Pair], list[str]]:
+    """Group by kind, near and different pairs apart."""
+
+    def groups(pair: Pair) -> list[str]:
+        suffix = "" if pair.kind in SYNTHETIC else ": copies" if pair.near else ": different"
+        return [f"{group}{suffix}" for group in labelled.groups(pair)]
+
+    return groups
+
+
+def cell(found: Tally | None, *, counted: bool) -> str:
+    """What stands in a table: shares found of copies, numbers of different pages matched."""
+    if found is None or not found.pairs:
+        return "-"
+    if counted:
+        return " ".join(map(str, found.within))
+    return " ".join(f"{found.share(place):.3f}" for place in range(len(DISTANCES)))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table with columns of equal width."""
+    texts = [[str(value) for value in row] for row in (head, *rows)]
+    widths = [max(len(row[place]) for row in texts) for place in range(len(head))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in texts
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def overview(
+    judged: Mapping[str, Tallies], more: Mapping[str, Sequence[object]], heads: Sequence[str]
+) -> str:
+    """Return a row for each recipe; ``more`` are its cells below the further ``heads``."""
+    rows = []
+    for name, tallies in judged.items():
+        synthetic = [tallies.get(kind, Tally()) for kind in SYNTHETIC]
+        rows.append(
+            (
+                name,
+                cell(tallies.get("organic"), counted=False),
+                cell(tallies.get("different"), counted=True),
+                *(
+                    " ".join(f"{found.share(place):.3f}" for found in synthetic)
+                    if any(found.pairs for found in synthetic)
+                    else "-"
+                    for place in (2, 0)
+                ),
+                *more.get(name, ["-"] * len(heads)),
+            )
+        )
+    return table(
+        (
+            "text",
+            "copies found at 3, 5, 8",
+            "different matched",
+            "light, medium, heavy at 8",
+            "the same at 3",
+            *heads,
+        ),
+        rows,
+    )
+
+
+def side_by_side(judged: Mapping[str, Tallies]) -> str:
+    """Return a row for each group, with a column for each recipe."""
+    groups = sorted({group for tallies in judged.values() for group in tallies})
+    pairs = {group: tallies[group].pairs for tallies in judged.values() for group in tallies}
+    return table(
+        ("pairs at 3, 5, 8", "number", *judged),
+        (
+            (
+                group,
+                pairs[group],
+                *(
+                    cell(tallies.get(group), counted=group.endswith("different"))
+                    for tallies in judged.values()
+                ),
+            )
+            for group in groups
+        ),
+    )

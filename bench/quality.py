@@ -1,59 +1,81 @@
 """How well and how fast pages become simhashes, on labelled pages.
 
-``python bench/quality.py FOLDER`` takes a folder with ``pages/*.html``, ``gt/*.txt`` (the main
-texts), ``pages.csv`` (with an ``id``) and ``pairs.csv`` (``a,b,label,kind``), or one that has
-them in ``dev/`` or packed as ``dev.tar.xz``. ``--schemes`` adds the other schemes that ship,
-``--plain`` recipes without our main content (the literal one is slow), ``--peers`` those of other
-packages, installed into a temporary folder. All read the same pages, one after the other, so that
-their times compare; recipes on the default's main content are given it, and their times are
-without it. Loops that numba compiles are loaded before.
+``python bench/quality.py FOLDER ...`` takes sets of pages, as bench/labelled.py describes them, and
+says for each how many copies are found and how many different pages are matched at 3, 5 and 8
+bits, over all, by kind and by source; how many pages have no fingerprint although their main text
+has 25 words; and the milliseconds a page. Beside the default scheme stands the ceiling: its
+features, unweighted, of the true main text. ``--schemes`` adds the other schemes that ship,
+``--plain`` recipes without main content (the literal one is slow), ``--peers`` other packages,
+installed into a temporary folder: extractors by the default's features of their text, and other
+hashes of our text. All read the same pages, one recipe after the other, so that times compare.
 
-Pairs labelled ``near-dup`` should match and pairs labelled ``distinct`` should not; others are
-left out. Precision is over organic pairs. A page without a fingerprint matches nothing; the
-literal recipe gives every page a simhash, empty ones too. MinHash has three Jaccard similarities
-in place of the distances: .9, .8 and .7.
+The default's coefficients are fitted to such sets. ``--left-out FILE`` adds its simhashes by
+coefficients fitted without a page's source, as bench/fit.py writes them: what to expect elsewhere.
+
+A page without a fingerprint matches nothing; the literal recipe gives every page a simhash. MinHash
+has three Jaccard similarities in place of the distances: .9, .8 and .7.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import statistics
 import sys
-import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pgsimhash import PageError, fingerprint
 from pgsimhash.hashes import murmur3_64
-from pgsimhash.page.clean import clean
-from pgsimhash.page.content import main_content
-from pgsimhash.page.decode import decode
-from pgsimhash.page.markdown import render
-from pgsimhash.page.parse import parse
-from pgsimhash.schemes import DEFAULT_SCHEME, FAST_SCHEME
 
 if TYPE_CHECKING:
     from bench.installed import install_peers, make_importable
-    from bench.judging import KINDS, LARGEST, PRECISION, Judge, Pair, read_pairs
-    from bench.recipes import MINHASH_CUTS, PACKAGES, RECIPES, Page, Signature, chosen
+    from bench.judging import (
+        DISTANCES,
+        Tallies,
+        by_family,
+        by_kind,
+        by_source,
+        overview,
+        side_by_side,
+        tally,
+    )
+    from bench.labelled import LabelledSet, corpora, corpus
+    from bench.recipes import (
+        CEILING,
+        MINHASH_CUTS,
+        OURS,
+        PACKAGES,
+        RECIPES,
+        Page,
+        Signature,
+        chosen,
+    )
 else:  # A script finds its neighbours under their own names.
     from installed import install_peers, make_importable
-    from judging import KINDS, LARGEST, PRECISION, Judge, Pair, read_pairs
-    from recipes import MINHASH_CUTS, PACKAGES, RECIPES, Page, Signature, chosen
+    from judging import (
+        DISTANCES,
+        Tallies,
+        by_family,
+        by_kind,
+        by_source,
+        overview,
+        side_by_side,
+        tally,
+    )
+    from labelled import LabelledSet, corpora, corpus
+    from recipes import CEILING, MINHASH_CUTS, OURS, PACKAGES, RECIPES, Page, Signature, chosen
 
-DISTANCES = (3, 5, 8)
-OURS = DEFAULT_SCHEME.name
-STEPS = ("decode", "parse", "clean", "content", "markdown", "simhash")
+__all__ = ["corpus", "main"]
+
 ENOUGH_WORDS = 25
+LEFT_OUT = f"{OURS}, sources left out"
 
 
 @dataclass
@@ -61,178 +83,164 @@ class Measured:
     """What became of one page: signatures (None: no fingerprint) and seconds, by recipe."""
 
     page: str
-    words: int
     signatures: dict[str, Signature | None] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-    steps: list[float] = field(default_factory=list)
 
 
-@contextmanager
-def corpus(folder: Path) -> Iterator[Path]:
-    """Yield the folder that holds the pages, unpacked for as long as it is needed."""
-    for place in (folder, folder / "dev"):
-        if (place / "pairs.csv").is_file():
-            yield place
-            return
-    packed = folder / "dev.tar.xz"
-    if not packed.is_file():
-        sys.exit(f"{folder} holds neither pairs.csv nor dev/pairs.csv nor dev.tar.xz")
-    with tempfile.TemporaryDirectory() as unpacked, tarfile.open(packed) as archive:
-        archive.extractall(unpacked, filter="data")
-        yield Path(unpacked) / "dev"
-
-
-def measure(folder: Path, page: str, recipes: list[str]) -> Measured:
-    """Run the recipes on one page, and ours a second time step by step."""
-    html = (folder / "pages" / f"{page}.html").read_bytes()
-    truth = folder / "gt" / f"{page}.txt"
-    words = len(truth.read_text(encoding="utf-8").split()) if truth.is_file() else 0
-    measured = Measured(page, words)
-    start = perf_counter()
-    try:
-        measured.signatures[OURS] = fingerprint(html).simhash
-    except PageError:
-        measured.signatures[OURS] = None
-    measured.seconds[OURS] = perf_counter() - start
-    measured.steps = time_steps(html)
-    read = Page(html)
-    assert read.article
+def measure(labelled: LabelledSet, recipes: Sequence[str], page: str) -> Measured:
+    """Run the recipes on one page."""
+    read = Page(labelled.html(page), labelled.text(page))
+    measured = Measured(page)
     for name in recipes:
+        if "simhash" in PACKAGES.get(name, ""):
+            assert read.article  # Those that hash our text have it beforehand.
         start = perf_counter()
         measured.signatures[name] = RECIPES[name][1](read)
         measured.seconds[name] = perf_counter() - start
     return measured
 
 
-def time_steps(html: bytes) -> list[float]:
-    """Return the seconds of each of :data:`STEPS`."""
-    times = [perf_counter()]
-
-    def lap() -> None:
-        times.append(perf_counter())
-
-    text = decode(html)
-    lap()
-    root = parse(text)
-    lap()
-    if root is not None:
-        outline = clean(root)
-        lap()
-        content = main_content(root, outline)
-        lap()
-        plain = render(content, None).plain
-        lap()
-        with suppress(PageError):
-            DEFAULT_SCHEME.simhash(plain)
-        lap()
-    return [b - a for a, b in pairwise(times)]
-
-
 def measure_all(
-    folder: Path, pages: list[str], jobs: int, recipes: list[str], peers: Path | None
+    labelled: LabelledSet, recipes: Sequence[str], jobs: int, peers: Path | None
 ) -> list[Measured]:
-    """Measure every page, with progress on a terminal."""
+    """Measure the pages of all pairs, with progress on a terminal."""
+    pages = list(dict.fromkeys(name for pair in labelled.pairs for name in (pair.a, pair.b)))
     done: list[Measured] = []
-    run = partial(measure, folder, recipes=recipes)
-    with ProcessPoolExecutor(jobs, initializer=prepare, initargs=(peers,)) as pool:
+    run = partial(measure, labelled, recipes)
+    warm = (peers, recipes)
+    with ProcessPoolExecutor(jobs, initializer=prepare, initargs=warm) as pool:
         for result in pool.map(run, pages, chunksize=4):
             done.append(result)
             if sys.stderr.isatty():
-                print(f"\r{len(done)} of {len(pages)} pages", end="", file=sys.stderr)
+                print(f"\r{labelled.name}: {len(done)} of {len(pages)}", end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     return done
 
 
-def prepare(peers: Path | None) -> None:
-    """Find the peers, load compiled loops, and silence readability, which logs a lot."""
+def prepare(peers: Path | None, recipes: Sequence[str]) -> None:
+    """Find the peers, load what recipes load at first, and silence those that log a lot."""
     make_importable(peers)
     logging.disable(logging.CRITICAL)
-    for scheme in (FAST_SCHEME, DEFAULT_SCHEME):
-        fingerprint(f"<p>{'boats and goats ' * 20}", scheme=scheme)
+    for name in recipes:
+        RECIPES[name][1](Page(f"<p>{'boats and goats ' * 20}".encode(), "boats and goats " * 20))
 
 
-def report(measured: list[Measured], pairs: list[Pair]) -> None:
-    """Print the tables."""
-    judges = {
-        name: Judge(
-            {page.page: page.signatures[name] for page in measured},
-            pairs,
-            MINHASH_CUTS if "MinHash" in name else DISTANCES,
-        )
-        for name in measured[0].signatures
-    }
-    first = judges[OURS]
-    print(
-        f"{len(measured)} pages; {len(first.near['organic'])} organic copies, "
-        f"{sum(len(first.near[kind]) for kind in KINDS)} synthetic ones, "
-        f"{len(first.distinct)} distinct pairs\n"
+@dataclass
+class Report:
+    """The figures of one set, by recipe."""
+
+    name: str
+    pages: int
+    families: dict[str, Tallies]
+    kinds: dict[str, Tallies]
+    sources: dict[str, Tallies]
+    without: dict[str, int]
+    """How many pages have no fingerprint, with enough main text for one."""
+    milliseconds: dict[str, float]
+
+    def text(self) -> str:
+        more = {
+            name: (self.without[name], f"{self.milliseconds[name]:.2f}")
+            if name in self.milliseconds
+            else (self.without[name], "-")
+            for name in self.families
+        }
+        families = self.families[CEILING]
+        heads = (f"none, of {ENOUGH_WORDS}+ words", "ms")
+        parts = [
+            f"# {self.name}: {self.pages} pages, "
+            + ", ".join(f"{found.pairs} {family}" for family, found in sorted(families.items())),
+            overview(self.families, more, heads),
+            "Copies: shares found. Different pages: how many matched.",
+            side_by_side(self.kinds),
+        ]
+        if len(self.sources[CEILING]) > 1:
+            parts.append(side_by_side(self.sources))
+        return "\n\n".join(parts)
+
+
+def report(
+    labelled: LabelledSet,
+    measured: Sequence[Measured],
+    left_out: Mapping[str, int | None] | None,
+    beside: Sequence[str],
+) -> Report:
+    """Judge all recipes; those in ``beside`` by kind and source as well."""
+    by_recipe: dict[str, dict[str, Signature | None]] = {}
+    if left_out is not None:
+        by_recipe[LEFT_OUT] = {
+            page.page: left_out.get(f"{labelled.name}/{page.page}") for page in measured
+        }
+    for name in measured[0].signatures:
+        by_recipe[name] = {page.page: page.signatures[name] for page in measured}
+    cuts = {name: MINHASH_CUTS if "MinHash" in name else DISTANCES for name in by_recipe}
+    enough = [page.page for page in measured if labelled.words[page.page] >= ENOUGH_WORDS]
+    detailed = {name: by_recipe[name] for name in by_recipe if name in beside}
+    return Report(
+        labelled.name,
+        len(measured),
+        {
+            name: tally(signatures, labelled.pairs, by_family, cuts[name])
+            for name, signatures in by_recipe.items()
+        },
+        {
+            name: tally(signatures, labelled.pairs, by_kind(labelled), cuts[name])
+            for name, signatures in detailed.items()
+        },
+        {
+            name: tally(signatures, labelled.pairs, by_source, cuts[name])
+            for name, signatures in detailed.items()
+        },
+        {
+            name: sum(signatures[page] is None for page in enough)
+            for name, signatures in by_recipe.items()
+        },
+        {
+            name: statistics.median(page.seconds[name] for page in measured) * 1e3
+            for name in measured[0].seconds
+        },
     )
-    print("| recipe | k | organic recall | precision | false matches | light | medium | heavy |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, judge in judges.items():
-        for k in judge.cuts:
-            synthetic = " | ".join(f"{judge.recall(kind, k):.3f}" for kind in KINDS)
-            print(
-                f"| {name} | {k} | {judge.recall('organic', k):.4f} | {judge.precision(k):.4f} "
-                f"| {judge.false_matches(k)} | {synthetic} |"
-            )
-    farthest = first.largest_precise()
-    if farthest is None:
-        print(f"\n{OURS}: at no distance is the precision {PRECISION} or better")
-    else:
-        print(
-            f"\n{OURS}: precision stays at {PRECISION} or better up to k={farthest} "
-            f"(of {LARGEST} tried), where recall is {first.recall('organic', farthest):.4f}"
-        )
-    report_times(measured)
-    short = [page for page in measured if page.signatures[OURS] is None]
-    wrong = [page.page for page in short if page.words >= ENOUGH_WORDS]
-    print(
-        f"\n{len(short)} pages have no fingerprint; {len(wrong)} of them have {ENOUGH_WORDS} "
-        f"words or more of main text{': ' if wrong else ''}{' '.join(wrong)}"
-    )
 
 
-def report_times(measured: list[Measured]) -> None:
-    """Print the times of all recipes and of each step of ours."""
-    print("\n| ms a page | median | mean | times ours |\n|---|---|---|---|")
-    for name in measured[0].seconds:
-        times = [page.seconds[name] * 1e3 for page in measured]
-        ratios = [page.seconds[name] / page.seconds[OURS] for page in measured]
-        print(
-            f"| {name} | {statistics.median(times):.2f} | {statistics.mean(times):.2f} "
-            f"| {statistics.median(ratios):.2f} |"
-        )
-    print("\n| step | mean ms | share |\n|---|---|---|")
-    rows = [page.steps for page in measured if len(page.steps) == len(STEPS)]
-    means = [statistics.mean(row[i] for row in rows) for i in range(len(STEPS))]
-    for step, mean in zip(STEPS, means, strict=True):
-        print(f"| {step} | {mean * 1e3:.2f} | {mean / sum(means):.0%} |")
+def first_pairs(labelled: LabelledSet, pages: int) -> None:
+    """Keep pairs of about this many pages, the same each time."""
+    wanted: dict[str, None] = {}
+    for pair in sorted(labelled.pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
+        if len(wanted) < pages:
+            wanted.update(dict.fromkeys((pair.a, pair.b)))
+    labelled.pairs = [pair for pair in labelled.pairs if pair.a in wanted and pair.b in wanted]
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--pages", type=int, help="stop after about this many pages")
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--pages", type=int, help="stop after about this many pages of each set")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
     parser.add_argument("--schemes", action="store_true", help="the other schemes that ship too")
     parser.add_argument("--plain", action="store_true", help="literal, raw HTML, visible text too")
     parser.add_argument("--peers", action="store_true", help="other packages too, from PyPI")
+    parser.add_argument("--all-beside", action="store_true", help="by kind and source for all")
+    parser.add_argument("--left-out", type=Path, help="simhashes written by bench/fit.py")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args()
-    with corpus(options.folder) as folder, tempfile.TemporaryDirectory() as peers:
+    left_out = json.loads(options.left_out.read_text()) if options.left_out else None
+    with corpora(options.folders) as sets, tempfile.TemporaryDirectory() as peers:
         installed = install_peers(PACKAGES.values(), Path(peers)) if options.peers else []
         wished = {"scheme": options.schemes, "plain": options.plain, "peer": options.peers}
         recipes = chosen([kind for kind, wish in wished.items() if wish], installed)
-        pairs = read_pairs(folder)
-        wanted: dict[str, None] = {}
-        for pair in sorted(pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
-            if options.pages is None or len(wanted) < options.pages:
-                wanted.update(dict.fromkeys((pair.a, pair.b)))
-        pairs = [pair for pair in pairs if pair.a in wanted and pair.b in wanted]
-        measured = measure_all(folder, list(wanted), options.jobs, recipes, Path(peers))
-        report(measured, pairs)
+        beside = [*recipes, LEFT_OUT] if options.all_beside else [LEFT_OUT, OURS, CEILING]
+        reports = []
+        for labelled in sets:
+            if options.pages is not None:
+                first_pairs(labelled, options.pages)
+            measured = measure_all(labelled, recipes, options.jobs, Path(peers))
+            reports.append(report(labelled, measured, left_out, beside))
+            if not options.json:
+                print(reports[-1].text() + "\n", flush=True)
+        if options.json:
+            print(json.dumps([asdict(one) for one in reports], indent=1))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The recipes that quality.py measures beside the default one.
 
 Each turns a page into a simhash (None: too little text), or into another signature of whole
-numbers. MinHash is measured by how many of its 128 permutations differ.
+numbers. Extractors are judged by the default's features of their text, with equal weights.
+MinHash is measured by how many of its 128 permutations differ.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from pgsimhash import PageError, TooShortError, fingerprint, get_scheme, hamming_distance
+from pgsimhash import PageError, TooShortError, fingerprint, hamming_distance, scheme_names
 from pgsimhash.features import shingles
 from pgsimhash.page import Article
 from pgsimhash.page.decode import decode
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 else:  # A script finds its neighbours under their own names.
     from literal import literal_simhash
 
-Kind = Literal["scheme", "plain", "peer"]
+Kind = Literal["always", "scheme", "plain", "peer"]
 Signature = int | tuple[int, ...]
 MINHASH_CUTS = (12, 25, 38)
 """How many of 128 permutations may differ for a Jaccard similarity of .9, .8 and .7."""
@@ -36,6 +37,7 @@ class Page:
     """A page, read once for all recipes."""
 
     html: bytes
+    truth: str = ""
 
     @cached_property
     def article(self) -> Article:
@@ -51,19 +53,7 @@ Recipe = Callable[[Page], Signature | None]
 
 
 def by_scheme(name: str) -> Recipe:
-    """A scheme that ships, on our main content."""
-
-    def recipe(page: Page) -> int | None:
-        try:
-            return get_scheme(name).vote(page.article).simhash
-        except TooShortError:
-            return None
-
-    return recipe
-
-
-def whole(name: str) -> Recipe:
-    """A scheme that ships and reads pages in its own way, on the page's bytes."""
+    """A scheme that ships, from the page's bytes on."""
 
     def recipe(page: Page) -> int | None:
         try:
@@ -79,9 +69,41 @@ def literal(page: Page) -> int:
     return literal_simhash(page.html)
 
 
+def true_text(page: Page) -> int | None:
+    """The default's features, unweighted, of the main text as labelled: the ceiling."""
+    return simhash_of(page.truth) if page.truth else None
+
+
+def trafilatura(page: Page) -> int | None:
+    """The default's features, unweighted, of what trafilatura extracts."""
+    from trafilatura import extract
+
+    return simhash_of(extract(decode(page.html), include_comments=False) or "")
+
+
+def resiliparse(page: Page) -> int | None:
+    """The default's features, unweighted, of what Resiliparse takes for the main content."""
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return simhash_of(extract_plain_text(decode(page.html), main_content=True))
+
+
+def readability(page: Page) -> int | None:
+    """The default's features, unweighted, of what readability-lxml extracts."""
+    from readability import Document
+    from readability.readability import Unparseable
+
+    try:
+        summary = Document(decode(page.html)).summary()
+    except (Unparseable, ValueError):
+        return None
+    root = parse(summary)
+    return None if root is None else simhash_of("\n".join(root.itertext()))
+
+
 def raw_html(page: Page) -> int | None:
     """Words and pairs of the source, tags and all."""
-    return _simhash(decode(page.html))
+    return simhash_of(decode(page.html))
 
 
 def visible_text(page: Page) -> int | None:
@@ -92,12 +114,12 @@ def visible_text(page: Page) -> int | None:
     for element in list(root.iter(*_UNREAD)):
         if element.getparent() is not None:
             element.drop_tree()
-    return _simhash(" ".join(root.itertext()))
+    return simhash_of("\n".join(root.itertext()))
 
 
-def _simhash(text: str) -> int | None:
+def simhash_of(text: str) -> int | None:
     try:
-        return TEXT_SCHEME.simhash(text)
+        return DEFAULT_SCHEME.simhash(text)
     except TooShortError:
         return None
 
@@ -139,21 +161,35 @@ def distance(a: Signature, b: Signature) -> int:
     return hamming_distance(a, b)
 
 
+OURS = DEFAULT_SCHEME.name
+CEILING = "the true main text"
 RECIPES: dict[str, tuple[Kind, Recipe]] = {
-    "pgsimhash-fast-1": ("scheme", whole("pgsimhash-fast-1")),
-    "pgsimhash-blog-words-1": ("scheme", by_scheme("pgsimhash-blog-words-1")),
-    "pgsimhash-blog-shingles-1": ("scheme", by_scheme("pgsimhash-blog-shingles-1")),
-    "pgsimhash-interop-1": ("scheme", by_scheme("pgsimhash-interop-1")),
+    OURS: ("always", by_scheme(OURS)),
+    CEILING: ("always", true_text),
+    "readability-lxml": ("always", readability),
+    **{
+        name: ("scheme", by_scheme(name))
+        for name in scheme_names()
+        if name not in (OURS, TEXT_SCHEME.name)
+    },
     "literal": ("plain", literal),
     "raw HTML": ("plain", raw_html),
     "visible text": ("plain", visible_text),
+    "trafilatura": ("peer", trafilatura),
+    "resiliparse": ("peer", resiliparse),
     "leonsim simhash": ("peer", leonsim),
     "gaoya": ("peer", gaoya),
     "datasketch MinHash": ("peer", minhash),
 }
-"""What is measured with --schemes, --plain and --peers."""
+"""What is measured always, and with --schemes, --plain and --peers."""
 
-PACKAGES = {"leonsim simhash": "simhash", "gaoya": "gaoya", "datasketch MinHash": "datasketch"}
+PACKAGES = {
+    "trafilatura": "trafilatura",
+    "resiliparse": "resiliparse",
+    "leonsim simhash": "simhash",
+    "gaoya": "gaoya",
+    "datasketch MinHash": "datasketch",
+}
 """What to install for a peer."""
 
 
@@ -162,5 +198,5 @@ def chosen(kinds: Sequence[str], installed: Sequence[str]) -> list[str]:
     return [
         name
         for name, (kind, _) in RECIPES.items()
-        if kind in kinds and PACKAGES.get(name, "") in ("", *installed)
+        if kind in ("always", *kinds) and PACKAGES.get(name, "") in ("", *installed)
     ]

@@ -27,9 +27,9 @@ from pgsimhash.page.parse import parse
 from pgsimhash.page.structure import structure_simhash
 
 if TYPE_CHECKING:
-    from bench.quality import corpus
+    from bench.labelled import corpus
 else:  # A script finds its neighbours under their own names.
-    from quality import corpus
+    from labelled import corpus
 
 MANY_SITES = "scrapinghub/"
 THRESHOLDS = (4, 8, 12, 16)

@@ -30,11 +30,9 @@ from pgsimhash.tokens import tokenize
 from pgsimhash.votes import vote
 
 if TYPE_CHECKING:
-    from bench.judging import Pair, read_pairs
-    from bench.quality import corpus
+    from bench.labelled import Pair, corpus, read_pairs
 else:  # A script finds its neighbours under their own names.
-    from judging import Pair, read_pairs
-    from quality import corpus
+    from labelled import Pair, corpus, read_pairs
 
 DISTANCES = (8, 10, 12, 14)
 ORGANIC, HEAVY, PRECISION = 0.998, 0.95, 0.9995

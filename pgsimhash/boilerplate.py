@@ -90,7 +90,7 @@ class BoilerplateReader:
     def __call__(self, html: bytes | str, url: str | None, charset: str | None) -> Article:
         """Return the main content of a page."""
         article = self.extract(html, url, charset)
-        return dataclasses.replace(article, text=self.boilerplate.remove(article.text, url))
+        return article.keep_lines(self.boilerplate.remove(article.text, url))
 
 
 def without_boilerplate(boilerplate: Boilerplate, scheme: Scheme | str = DEFAULT_SCHEME) -> Scheme:

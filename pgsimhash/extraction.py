@@ -22,8 +22,8 @@ _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 SchemeFor = Callable[[str], Scheme | None]
 """From a page's URL to the scheme that reads it, None for the usual one."""
 
-_recipes: list[Scheme] = []
-"""In a process of a pool, the scheme that it works by."""
+_recipes: list[tuple[Scheme, bool]] = []
+"""In a process of a pool, the scheme that it works by, and whether Markdown is wanted."""
 
 _TITLE_MAX = 1000
 
@@ -36,13 +36,18 @@ def _no_other(url: str) -> None:
 
 
 def extract(
-    page: SourcePage | SourceFailure, scheme: Scheme = DEFAULT_SCHEME
+    page: SourcePage | SourceFailure, scheme: Scheme = DEFAULT_SCHEME, *, markdown: bool = True
 ) -> PageRecord | PageFailure:
-    """Fingerprint one page; whatever goes wrong with it becomes a failure."""
+    """Fingerprint one page; whatever goes wrong with it becomes a failure.
+
+    Without ``markdown`` the record has none.
+    """
     if isinstance(page, SourceFailure):
         return PageFailure(page.url, page.reason, page.detail)
     try:
-        made = fingerprint(page.html, page.url, charset=page.charset, scheme=scheme)
+        made = fingerprint(
+            page.html, page.url, charset=page.charset, scheme=scheme, markdown=markdown
+        )
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
     except Exception as error:  # one page must never end the others
@@ -60,7 +65,7 @@ def extract(
         html_digest=html_digest(page.html),
         structure=made.structure,
         sketch=made.sketch,
-        markdown=made.markdown,
+        markdown=made.markdown if markdown else None,
         scheme=scheme.name,
     )
 
@@ -80,13 +85,16 @@ def extract_many(
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
     scheme_for: SchemeFor = _no_other,
+    *,
+    markdown: bool = True,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     At most a few pages for each process are held at a time. A page that kills its process (out
     of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
     get the scheme pickled, so it need not be registered there. ``scheme_for`` may name another
-    scheme for a page's URL.
+    scheme for a page's URL. Without ``markdown`` the records have none, which saves much of a
+    page's time.
 
     Raises:
         ValueError: ``jobs`` is below 1.
@@ -96,18 +104,18 @@ def extract_many(
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
     if jobs == 1:
-        return (extract(page, scheme_for(page.url) or recipe) for page in pages)
-    return _extract_in_processes(pages, jobs, recipe.check_portable(), scheme_for)
+        return (extract(page, scheme_for(page.url) or recipe, markdown=markdown) for page in pages)
+    return _extract_in_processes(pages, jobs, (recipe.check_portable(), markdown), scheme_for)
 
 
 def _extract_in_processes(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int,
-    scheme: Scheme,
+    recipe: tuple[Scheme, bool],
     scheme_for: SchemeFor,
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
-    pool = _new_pool(jobs, scheme)
+    pool = _new_pool(jobs, recipe)
     try:
         for page in pages:
             other = scheme_for(page.url)
@@ -115,50 +123,50 @@ def _extract_in_processes(
                 future = pool.submit(_extract_here, page, other)
             except BrokenProcessPool:
                 pool.shutdown()
-                pool = _new_pool(jobs, scheme)
+                pool = _new_pool(jobs, recipe)
                 future = pool.submit(_extract_here, page, other)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), scheme, scheme_for)
+                yield _result(*waiting.popleft(), recipe, scheme_for)
         while waiting:
-            yield _result(*waiting.popleft(), scheme, scheme_for)
+            yield _result(*waiting.popleft(), recipe, scheme_for)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _new_pool(jobs: int, scheme: Scheme) -> ProcessPoolExecutor:
+def _new_pool(jobs: int, recipe: tuple[Scheme, bool]) -> ProcessPoolExecutor:
     # A forked child would share the parent's database connection; these start clean.
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
     # A scheme can be large (the boilerplate of thousands of hosts), so it is sent once to each.
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(scheme,))
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=recipe)
 
 
-def _start(scheme: Scheme) -> None:
+def _start(scheme: Scheme, markdown: bool) -> None:
     # Ctrl-C reaches every process of the terminal; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _recipes[:] = [scheme]
+    _recipes[:] = [(scheme, markdown)]
 
 
 def _extract_here(
     page: SourcePage | SourceFailure, other: Scheme | None
 ) -> PageRecord | PageFailure:
-    (scheme,) = _recipes
-    return extract(page, other or scheme)
+    ((scheme, markdown),) = _recipes
+    return extract(page, other or scheme, markdown=markdown)
 
 
 def _result(
     page: SourcePage | SourceFailure,
     future: Future[PageRecord | PageFailure],
-    scheme: Scheme,
+    recipe: tuple[Scheme, bool],
     scheme_for: SchemeFor,
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
     except BrokenProcessPool:
         # One page killed its process and took the others' results along: each goes alone now.
-        with _new_pool(1, scheme) as pool:
+        with _new_pool(1, recipe) as pool:
             try:
                 return pool.submit(_extract_here, page, scheme_for(page.url)).result()
             except BrokenProcessPool:

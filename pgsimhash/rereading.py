@@ -16,7 +16,7 @@ from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
 from pgsimhash.page.plain import plain_text
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.schemes import Scheme, get_scheme, read_text
+from pgsimhash.schemes import BlockWeights, Scheme, get_scheme, read_text
 
 
 def kept_article(markdown: str | None, title: str | None) -> Article | None:
@@ -81,13 +81,16 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
         approximate: whether the schemes may read pages in different ways.
 
     Raises:
-        SchemeError: they do, and ``approximate`` is false; or ``source`` is not registered.
+        SchemeError: they do, or ``scheme`` weighs blocks, and ``approximate`` is false; or
+            ``source`` is not registered.
     """
     reader = read_with(_read_by(source).extract)[0]
-    if read_with(scheme.extract)[0] != reader and not approximate:
+    # Markdown does not tell how much its blocks counted.
+    weighed = isinstance(scheme.weigh, BlockWeights) and reader is not read_text
+    if (weighed or read_with(scheme.extract)[0] != reader) and not approximate:
         raise SchemeError(
-            f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
-            "Markdown that is kept, so its simhashes of that would not be those of the pages; "
+            f"scheme {scheme.name!r} makes more of a page than is in the Markdown that {source!r} "
+            "kept, or reads it in another way, so its simhashes of that would not be the pages'; "
             "ingest the pages again, or take the difference with approximate=True (--approximate)"
         )
     return Rereading(scheme, reader is read_text)

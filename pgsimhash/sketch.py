@@ -36,7 +36,10 @@ SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
 TRUSTED_DISTANCE: Final = NEAR_MAX
 """Matches up to this distance need no second look: it would lose more than it gains."""
 
+_BIN_BITS: Final = np.uint64(7)
 _BIN_SHIFT: Final = np.uint64(64 - 7)
+_UNIT_SHIFT: Final = np.uint64(64 - 53)
+_LEAST_WEIGHT: Final = 2.0**-40
 SALT: Final = np.uint64(0x9E3779B97F4A7C15)
 """A bin and the bits of the simhash come from the same hash; by this they have nothing in common.
 """
@@ -57,19 +60,36 @@ def sketch(features: Iterable[str]) -> int:
     return sketch_hashes(murmur3_64(list(features)))
 
 
-def sketch_hashes(hashes: NDArray[np.uint64]) -> int:
+def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
     """Return the sketch of the features with these hashes (shape (n,), dtype uint64).
+
+    Of the features of a bin the one with the least ``-ln(1 - u) / weight`` counts, where u is what
+    its hash is in the bin, from 0 to 1: a feature is taken as often as its weight says (Moulton,
+    Jiang, "Maximally Consistent Sampling and the Jaccard Index of Probability Distributions",
+    ICDM 2018). So what weighs little at the edge of a page hardly ever shows in the sketch. With
+    equal weights, which is what None stands for, it is the feature with the least hash.
+
+    Args:
+        hashes: the hashes.
+        weights: the weight of each feature, above 0 (shape (n,), dtype float64).
 
     Raises:
         TooShortError: there is none.
     """
     if not len(hashes):
         raise TooShortError("there is no feature, so there is no sketch")
-    # In order, the least hash of a bin is the first that is not below the bin.
-    ordered = np.sort(_mix(hashes ^ SALT))
-    at = np.minimum(np.searchsorted(ordered, _BINS << _BIN_SHIFT), len(ordered) - 1)
-    least = ordered[at]
-    filled = least >> _BIN_SHIFT == _BINS
+    mixed = _mix(hashes ^ SALT)
+    bins = (mixed >> _BIN_SHIFT).astype(np.intp)
+    keys = (mixed << _BIN_BITS >> _UNIT_SHIFT).astype(np.float64) * 2.0**-53
+    if weights is not None:
+        keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
+    best = np.full(SKETCH_BITS, np.inf)
+    np.minimum.at(best, bins, keys)
+    chosen = np.flatnonzero(keys == best[bins])
+    least = np.zeros(SKETCH_BITS, dtype=np.uint64)
+    # Of two that share a key, the larger hash is taken: a rule is needed, whichever.
+    np.maximum.at(least, bins[chosen], mixed[chosen])
+    filled = best < np.inf
     lender = LENDERS[_BINS, filled[LENDERS].argmax(axis=1)]
     # The bin's own number goes in: what it borrowed is then no copy of the lender's bit.
     bits = _mix(least[lender] ^ _mix(_BINS)) & np.uint64(1)

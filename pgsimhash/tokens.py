@@ -71,6 +71,68 @@ COMPLEX: Final = 0xFFFFFFFF
 """In the table: what this becomes depends on its neighbours, or is more than one character."""
 
 
+SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0")
+"""What :func:`tokenize_signed` keeps; no text of a page has NUL, for libxml2 ends texts at it."""
+
+_SIGNED_ASCII: Final = _ASCII_SPACED | {0: "\0"}
+_SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
+_SIGNED_BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
+_FEW: Final = 0.02
+
+
+def tokenize_signed(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, with those of digits alone, and its :data:`SIGNS`.
+
+    Args:
+        text: with signs, each between spaces, that nothing reaches across.
+    """
+    return _first(map(_signed_tokens, _pieces(text, _SIGNED_BREAK)))
+
+
+def _signed_tokens(text: str) -> Iterable[list[str]]:
+    if text.isascii():
+        return (text.translate(_SIGNED_ASCII).split(),)
+    codes = code_points(text)
+    folded = _signed_table()[np.minimum(codes, _TABLE_SIZE)]
+    is_complex = folded == COMPLEX
+    places = np.flatnonzero(is_complex)
+    if len(places) <= _FEW * len(text):
+        folded[places] = codes[places]
+        words = folded.tobytes().decode("utf-32-le", "surrogatepass")
+        mixed = _mixed_words(text, words, places.tolist())
+        if mixed is not None:
+            return (mixed,)
+    return _complex_words(text, "NFKC", _SIGNED_WORD)
+
+
+def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
+    """Return the words of a text of which some characters do not fold by themselves.
+
+    None where one of these may join with what stands before it, across a border of words.
+
+    Args:
+        text: the text.
+        words: the same, folded but for the characters at ``places``, with a space between words.
+        places: where they are, ascending.
+    """
+    parts: list[str] = []
+    done = 0
+    for place in places:
+        if place < done:
+            continue
+        start = max(words.rfind(" ", done, place) + 1, done)
+        end = words.find(" ", place)
+        end = len(words) if end < 0 else end
+        if is_mark(text[start]):
+            return None
+        parts.append(words[done:start])
+        for some in _complex_words(text[start:end], "NFKC"):
+            parts.append(" ".join(some))
+        done = end
+    parts.append(words[done:])
+    return "".join(parts).split()
+
+
 def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
     return _first(map(_plain_tokens, _pieces(text)))
@@ -96,17 +158,19 @@ def _words_by_line(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _complex_words(text: str, form: Form) -> Iterator[list[str]]:
+def _complex_words(
+    text: str, form: Form, pattern: re.Pattern[str] = _WORD
+) -> Iterator[list[str]]:
     # Only what is written without a space or stop for pages on end is cut.
     size = len(text) if len(text) <= _LONG_PIECE else PIECE
     for start in range(0, len(text), size or 1):
-        yield _split(_folded(text[start : start + size], form))
+        yield _split(_folded(text[start : start + size], form), pattern)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _pieces(text: str, pattern: re.Pattern[str] = _BREAK) -> Iterator[str]:
     start = 0
     while len(text) - start > PIECE:
-        found = _BREAK.search(text, start + PIECE)
+        found = pattern.search(text, start + PIECE)
         end = found.start() if found else len(text)
         yield text[start:end]
         start = end
@@ -193,8 +257,8 @@ def is_mark(character: str) -> bool:
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
 
 
-def _split(folded: str) -> list[str]:
-    words = _WORD.findall(folded)
+def _split(folded: str, pattern: re.Pattern[str] = _WORD) -> list[str]:
+    words = pattern.findall(folded)
     if _UNSPACED_RUN.search(folded) is None:
         return words
     tokens: list[str] = []
@@ -239,6 +303,13 @@ def fold_table() -> NDArray[np.uint32]:
                 table[code] = ord(" ")
         elif len(folded) == 1 and not _joins(character) and not _joins(folded):
             table[code] = COMPLEX if _is_foreign_digit(folded) else ord(folded)
+    return table
+
+
+@cache
+def _signed_table() -> NDArray[np.uint32]:
+    table = fold_table().copy()
+    table[0] = 0
     return table
 
 

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from pgsimhash import BoilerplateError, Scheme, fingerprint, hamming_distance
+from pgsimhash import BoilerplateError, Scheme, fingerprint
 from pgsimhash.boilerplate import (
     Boilerplate,
     base_name,
@@ -132,8 +132,8 @@ def test_the_scheme_without_it_gives_pages_the_simhash_of_what_is_their_own() ->
     assert scheme.name == f"pgsimhash-article-1+{learn(pages(10)).version}"
     plain = fingerprint(f"<article><p>{story(1)}</p></article>").simhash
     assert made_by(scheme, 1, SLOGAN) == plain
-    assert hamming_distance(fingerprint(html(1, SLOGAN)).simhash, plain) > 0
     made = fingerprint(html(1, SLOGAN), url(1), scheme=scheme)
+    assert made.words < fingerprint(html(1, SLOGAN), url(1)).words
     assert "Subscribe" in made.markdown
 
 

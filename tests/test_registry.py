@@ -57,7 +57,6 @@ OWN = Scheme(
 def test_the_schemes_that_ship() -> None:
     assert scheme_names() == [
         "pgsimhash-article-1",
-        "pgsimhash-fast-1",
         "pgsimhash-text-1",
         "pgsimhash-blog-words-1",
         "pgsimhash-blog-shingles-1",

@@ -15,7 +15,7 @@ from pgsimhash import TooShortError
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
 from pgsimhash.page import Article, read_article
-from pgsimhash.schemes import BLOG_WORDS_SCHEME, DEFAULT_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import BLOG_WORDS_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.schemes.voting import PATIENCE, Vote, compiled_loops
 from pgsimhash.sketch import sketch
 from pgsimhash.tokens import tokenize
@@ -56,9 +56,9 @@ def test_all_weights_of_shingles_have_loops(sizes: tuple[int, ...], damping: str
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.html")), ids=lambda path: path.stem)
 def test_the_example_pages_vote_alike(path: Path) -> None:
     article = read_article(path.read_bytes())
-    if len(tokenize(article.text)) >= DEFAULT_SCHEME.min_tokens:
-        assert by_loops(article.text, DEFAULT_SCHEME) == by_parts(article.text, DEFAULT_SCHEME)
-        assert DEFAULT_SCHEME.vote(article) == by_parts(article.text, DEFAULT_SCHEME)
+    if len(tokenize(article.text)) >= TEXT_SCHEME.min_tokens:
+        assert by_loops(article.text, TEXT_SCHEME) == by_parts(article.text, TEXT_SCHEME)
+        assert TEXT_SCHEME.vote(article) == by_parts(article.text, TEXT_SCHEME)
 
 
 @settings(deadline=None)  # the first example may compile the loops
@@ -92,7 +92,7 @@ def run(code: str) -> list[str]:
     """Return what a process of its own prints, line by line."""
     start = (
         "import sys\n"
-        "from pgsimhash.schemes import DEFAULT_SCHEME, FAST_SCHEME, fingerprint, simhash_texts\n"
+        "from pgsimhash.schemes import TEXT_SCHEME, simhash_texts\n"
         f"text = {TEXTS[0]!r} * 3\n"
     )
     command = [sys.executable, "-c", start + code]
@@ -102,18 +102,16 @@ def run(code: str) -> list[str]:
 def test_numba_is_imported_when_it_pays() -> None:
     code = (
         "for rounds in (0, 1, 1):\n"
-        f"    found = [DEFAULT_SCHEME.simhash(text) for _ in range({PATIENCE} * rounds)]\n"
+        f"    found = [TEXT_SCHEME.simhash(text) for _ in range({PATIENCE} * rounds)]\n"
         "    print('numba' in sys.modules, len(set(found)))"
     )
     assert run(code) == ["False", "0", "False", "1", "True", "1"]
-    code = "fingerprint(text, scheme=FAST_SCHEME); print('pgsimhash.compiled' in sys.modules)"
-    assert run(code) == ["True"]
 
 
 def test_numba_is_not_needed() -> None:
     code = (
         "sys.modules['numba'] = None\n"
-        "print(DEFAULT_SCHEME.simhash(text), *simhash_texts([text], DEFAULT_SCHEME))"
+        "print(TEXT_SCHEME.simhash(text), *simhash_texts([text], TEXT_SCHEME))"
     )
-    expected = str(by_parts(TEXTS[0] * 3, DEFAULT_SCHEME).simhash)
+    expected = str(by_parts(TEXTS[0] * 3, TEXT_SCHEME).simhash)
     assert run(code) == [expected, expected]

@@ -45,7 +45,7 @@ def extractor(scheme: str, jobs: int) -> Extract:
     Raises:
         SchemeError: there is none.
     """
-    return partial(extract_many, jobs=jobs, scheme=get_scheme(scheme))
+    return partial(extract_many, jobs=jobs, scheme=get_scheme(scheme), markdown=False)
 
 
 def score_pairs(

@@ -5,23 +5,26 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+import numpy as np
 from lxml.html import HtmlElement
 
 from pgsimhash.octets import Octets
-from pgsimhash.page.article import Article
-from pgsimhash.page.clean import clean, strip_controls
-from pgsimhash.page.content import main_content
+from pgsimhash.page.article import Article, WeightedWords
+from pgsimhash.page.blocks import Outline, outline
 from pgsimhash.page.decode import clean_text, decode
 from pgsimhash.page.hints import SiteHints
-from pgsimhash.page.links import absolute, base_url, restore_images
-from pgsimhash.page.markdown import render
+from pgsimhash.page.links import absolute, base_url
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
-from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
+from pgsimhash.page.refusals import check_stand_in
+from pgsimhash.page.shown import markdown_of
 from pgsimhash.page.structure import structure_simhash
+from pgsimhash.page.weights import read_words, shown_blocks, weigh
 
-__all__ = ["Article", "SiteHints", "read_article"]
+__all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
-_SHORT: Final = 10 * CHARS_MAX
+_SHORT: Final = 400
+"""Pages with more words than this, of whatever kind, are looked at no further."""
+
 _CANONICAL_MAX: Final = 10
 
 
@@ -32,7 +35,7 @@ def read_article(
     hints: SiteHints | None = None,
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
-    """Return the main content of a page.
+    """Return the main content of a page: all its words with weights, and what weighs most to read.
 
     Args:
         html: the page, as bytes or decoded.
@@ -49,29 +52,60 @@ def read_article(
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, max_elements)
     if root is None:
-        return Article("", "", None, None, None)
+        return Article("", "")
     base = base_url(root, url)
     title = _title(root)
-    canonical = _canonical(root, base)
-    language = _language(root)
-    structure = structure_simhash(root)
-    restore_images(root)
+    body = root.find("body")
+    content = _Content(root if body is None else body, base)
+    structure = structure_simhash(content.outline)
     hinted = hints.select(root, url) if hints is not None else []
     if hinted:
-        rendered = render(strip_controls(hinted), base)
-        markdown = clean_text(rendered.markdown)
-        return Article(markdown, rendered.plain, title, canonical, language, structure)
-    outline = clean(root)
-    rendered = render(main_content(root, outline), base)
-    if len(rendered.plain) <= _SHORT:
-        empty = (
-            node.get("id")
-            for node, chars in zip(outline.nodes, outline.chars, strict=True)
-            if not chars
-        )
-        check_stand_in(title, rendered.plain, empty)
-    markdown = clean_text(rendered.markdown)
-    return Article(markdown, rendered.plain, title, canonical, language, structure)
+        content = _Content(_around(hinted), base, chosen=True)
+    elif len(content.words.words) <= _SHORT:
+        check_stand_in(title, content.text(), _empty_ids(root))
+    return Article(
+        content.markdown,
+        content.text,
+        title,
+        _canonical(root, base),
+        _language(root),
+        structure,
+        content.words,
+    )
+
+
+class _Content:
+    """The blocks of a page with their weights, and what of them people are shown."""
+
+    def __init__(self, body: HtmlElement, base: str | None, *, chosen: bool = False) -> None:
+        self._body, self._base = body, base
+        self.outline: Outline = outline(body)
+        page = read_words(self.outline)
+        weights = np.ones(len(page.counts)) if chosen else weigh(page)
+        shown = np.ones(len(weights), np.bool_) if chosen else shown_blocks(page, weights)
+        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, shown)
+        self._shown = frozenset(page.places[shown].tolist())
+
+    def text(self) -> str:
+        texts = self.outline.texts()
+        return "\n".join([texts[place] for place in sorted(self._shown)])
+
+    def markdown(self) -> str:
+        return markdown_of(self._body, self._shown, self._base)
+
+
+def _around(elements: list[HtmlElement]) -> HtmlElement:
+    """Take ``elements`` out of their places and return what is around them now."""
+    body: HtmlElement = elements[0].makeelement("body")
+    for element in elements:
+        element.tail = None
+        body.append(element)
+    return body
+
+
+def _empty_ids(root: HtmlElement) -> list[str]:
+    """Return the ids of the elements without text."""
+    return [str(found) for found in root.xpath("//*[@id][not(normalize-space())]/@id")]
 
 
 def _title(root: HtmlElement) -> str | None:

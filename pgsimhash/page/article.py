@@ -2,19 +2,105 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class Article:
-    """The main content of a page: ``markdown`` for people, ``text`` for the simhash.
+class WeightedWords(NamedTuple):
+    """The words of a page in order, and how much each of its blocks counts.
 
-    ``structure`` is the simhash of the page's shape, None where the reader does not see it.
+    Attributes:
+        vocabulary: the distinct words.
+        words: the index in ``vocabulary`` of each word of the page (shape (n,), dtype int64).
+        blocks: the number of the block it is in, ascending (shape (n,), dtype int64).
+        weights: how much each block counts, 0 to 1 (shape (m,), dtype float64).
+        shown: whether it is part of the main content that people read (shape (m,), dtype bool).
     """
 
-    markdown: str
-    text: str
-    title: str | None
-    canonical_url: str | None
-    language: str | None
-    structure: int | None = None
+    vocabulary: list[str]
+    words: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    shown: NDArray[np.bool_]
+
+    @property
+    def length(self) -> int:
+        """How many words the main content has that people read."""
+        return int(np.count_nonzero(self.shown[self.blocks]))
+
+
+class Article:
+    """The main content of a page: ``markdown`` for people, ``text`` for simhashes.
+
+    Args:
+        markdown: the main content, or what renders it when it is first asked for.
+        text: the same words without markup, a line for each block, or what finds them.
+        title: the page's title.
+        canonical_url: what its ``rel=canonical`` says, absolute.
+        language: what its ``lang`` says.
+        structure: the simhash of its shape, None where the reader does not see it.
+        words: all words of the page with weights, where the reader weighs instead of choosing.
+    """
+
+    def __init__(
+        self,
+        markdown: str | Callable[[], str],
+        text: str | Callable[[], str],
+        title: str | None = None,
+        canonical_url: str | None = None,
+        language: str | None = None,
+        structure: int | None = None,
+        words: WeightedWords | None = None,
+    ) -> None:
+        self._markdown = markdown
+        self._text = text
+        self.title = title
+        self.canonical_url = canonical_url
+        self.language = language
+        self.structure = structure
+        self.words = words
+
+    @property
+    def markdown(self) -> str:
+        """The main content in Markdown."""
+        if not isinstance(self._markdown, str):
+            self._markdown = self._markdown()
+        return self._markdown
+
+    @property
+    def text(self) -> str:
+        """The main content without markup, a line for each block."""
+        if not isinstance(self._text, str):
+            self._text = self._text()
+        return self._text
+
+    def keep_lines(self, text: str) -> Article:
+        """Return this article with the lines of ``text`` only, which are some of its own.
+
+        Of weighted words, those in the other lines lose their weight.
+        """
+        words = self.words
+        if words is not None:
+            lines = iter([*text.split("\n"), None])
+            line = next(lines)
+            dropped = []
+            for block, own in zip(np.flatnonzero(words.shown), self.text.split("\n"), strict=False):
+                if own == line:
+                    line = next(lines)
+                else:
+                    dropped.append(block)
+            weights, shown = words.weights.copy(), words.shown.copy()
+            weights[dropped], shown[dropped] = 0.0, False
+            words = words._replace(weights=weights, shown=shown)
+        return Article(
+            self._markdown,
+            text,
+            self.title,
+            self.canonical_url,
+            self.language,
+            self.structure,
+            words,
+        )

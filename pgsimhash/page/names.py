@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
 
 
 def words(text: str) -> frozenset[str]:
@@ -19,57 +21,95 @@ NEVER_TEXT: Final = words(
 )
 """The tags of what a reader does not read."""
 
-BESIDE_TEXT: Final = words("nav aside footer dialog menu")
+BESIDE_TAGS: Final = words("nav aside dialog menu form")
 """The tags of what stands beside a text."""
 
-PROTECTED: Final = words("html body main article")
-"""The tags of what is never taken out."""
-
-BESIDE_ROLES: Final = words(
-    "navigation banner contentinfo complementary search menu menubar dialog alertdialog toolbar"
-    " tablist"
+_BESIDE: Final = words(
+    # navigation
+    "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
+    " role=navigation role=menu role=menubar"
+    # columns
+    " sidebar sidenav aside widget widgets rail toc right left role=complementary"
+    # other pages
+    " related recommended recommendations recommendation teaser teasers trending popular more"
+    " latest also mostread most promo promotion promos similar"
+    # other people
+    " comment comments disqus reply respond replies share sharing social follow shares sharebar"
+    # what lies over the page
+    " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
+    " toolbar role=dialog role=alertdialog role=search search"
+    # advertisements
+    " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
 )
-BESIDE_WORDS: Final = words(
-    "ad ads advert adverts advertisement advertisements advertising adsense sponsored sponsor"
-    " sponsors outbrain taboola promo promos promotion promoted"
-    " comment comments disqus respond"
-    " sidebar breadcrumb breadcrumbs pagination pager paginator"
-    " nav navbar navigation menu submenu toolbar"
-    " share sharing shares social addthis sharethis"
-    " related recommended recommendations recirculation trending"
-    " newsletter newsletters subscribe subscription signup cookie cookies consent gdpr paywall"
-    " popup modal overlay lightbox tooltip"
-    " footer masthead copyright skip"
+_FOOTER: Final = words(
+    "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
+    " impressum trademark trademarks siteinfo license"
 )
-# Beside one of these, a word above says where a text is rather than what it is (nav-article).
-TEXT_WORDS: Final = words("article main body entry story content text page")
-_NAMES_MAX: Final = 1000
-_CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+_HEADER: Final = words("header masthead topbar head banner role=banner")
+_CONTENT: Final = words(
+    "article main content post body entry text story page blog markdown prose document role=main"
+    " role=article"
+)
+_NAMES_MAX: Final = 500
+_HIDDEN: Final = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
+)
+_CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
-def is_beside(attributes: Iterable[tuple[str, str | None]]) -> bool:
-    """Return whether an element's attributes say that it stands beside the text, or is hidden."""
+SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT = 1, 2, 4, 8
+_SAYINGS: Final = (
+    (SAYS_BESIDE, _BESIDE),
+    (SAYS_FOOTER, _FOOTER),
+    (SAYS_HEADER, _HEADER),
+    (SAYS_CONTENT, _CONTENT),
+)
+
+
+class Names(NamedTuple):
+    """What the class, id and role of an element say: whole words, cut at camelCase too.
+
+    ``says`` is the sum of ``SAYS_BESIDE`` and the others that hold; ``first`` the first word, by
+    which siblings that look alike are known.
+    """
+
+    says: int
+    first: str
+
+
+UNNAMED: Final = Names(0, "")
+
+
+def is_hidden(element: HtmlElement) -> bool:
+    """Return whether an element's attributes hide it."""
+    style = element.get("style")
+    if style is not None and _HIDDEN.search(style):
+        return True
+    return element.get("hidden") is not None
+
+
+def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
+    """Return what an element's attributes say it is, None where they hide it."""
+    classes = identity = role = ""
     for name, value in attributes:
-        if name in ("class", "id"):
-            if value and _names_beside(value[:_NAMES_MAX]):
-                return True
-        elif name == "style":
-            if value and _HIDDEN_STYLE.search(value):
-                return True
-        elif (
-            name == "hidden"
-            or (name == "role" and value in BESIDE_ROLES)
-            or (name == "itemtype" and value and value.rstrip("/").endswith("schema.org/Comment"))
-        ):
-            return True
-    return False
+        if name == "class":
+            classes = value
+        elif name == "id":
+            identity = value
+        elif name == "role":
+            role = value
+        elif name == "hidden" or (name == "style" and _HIDDEN.search(value)):
+            return None
+    if classes or identity or role:
+        return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
+    return UNNAMED
 
 
-@lru_cache(maxsize=4096)
-def _names_beside(value: str) -> bool:
-    for name in value.split():
-        found = {word.lower() for word in _CAMEL.findall(name)}
-        if found & BESIDE_WORDS and not found & TEXT_WORDS:
-            return True
-    return False
+@lru_cache(maxsize=8192)
+def _names(classes: str, identity: str, role: str) -> Names:
+    found = [word.lower() for word in _CAMEL.findall(f"{classes} {identity}"[:_NAMES_MAX])]
+    if role:
+        found.append(f"role={role.lower()}")
+    present = set(found)
+    says = sum(saying for saying, listed in _SAYINGS if not present.isdisjoint(listed))
+    return Names(says, found[0] if found else "")

@@ -12,25 +12,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from lxml import etree
-from lxml.html import HtmlElement
 
 from pgsimhash.hashes import murmur3_64
+from pgsimhash.page.blocks import Outline
+from pgsimhash.page.names import words
 from pgsimhash.votes import vote
 
-_NAMES: Final = (
-    # the head and what programs read
-    "html head body base link meta noscript script style template title"
-    # parts of a page
-    " address article aside details dialog div footer header hgroup main menu nav search section"
-    " slot summary"
-    # controls
-    " button datalist fieldset form input label legend meter optgroup option output progress"
-    " select textarea"
-    # other documents
-    " area canvas embed frame frameset map noframes object param"
+_CONTAINERS: Final = words(
+    "body address article aside details dialog div fieldset footer form header main"
+    " menu nav section summary"
 )
-_CONTAINERS: Final = tuple(_NAMES.split())
 
 SAME_TEMPLATE_MAX: Final = 12
 """Pages of one template are so many bits apart or less as a rule, pages of two templates more."""
@@ -39,30 +30,25 @@ DEPTH_MAX: Final = 32
 """How many containers deep a path goes; deeper ones have the path of the last above them."""
 
 
-def structure_simhash(root: HtmlElement) -> int:
+def structure_simhash(outline: Outline) -> int:
     """Return the simhash of the shape of a page, 0 <= x < 2**64.
 
     Pages of one template are ``SAME_TEMPLATE_MAX`` bits apart or less as a rule, pages of two
     templates more. It says nothing about texts, and two bare pages have the same.
-
-    Args:
-        root: the page as it was parsed, with everything in it; it is not changed.
     """
-    paths = {""}
+    paths, tags, depths = [""], [""], [0]
     pairs: set[tuple[str, str]] = set()
-    path = tag = ""
-    # The containers around: with iterwalk this keeps a deep page off Python's stack.
-    around: list[tuple[str, str]] = []
-    for event, node in etree.iterwalk(root, events=("start", "end"), tag=_CONTAINERS):
-        if event == "end":
-            path, tag = around.pop()
-            continue
-        around.append((path, tag))
-        name = node.tag
-        pairs.add((tag, name))
-        if len(around) <= DEPTH_MAX:
-            path = f"{path}/{name}"
-            paths.add(path)
-        tag = name
-    features = sorted(paths.union(map(">".join, pairs)))
+    # Of an element that is no container, what is known is that of the container around it.
+    for parent, tag in zip(outline.parents[1:], outline.tags[1:], strict=True):
+        path, above, depth = paths[parent], tags[parent], depths[parent]
+        if tag in _CONTAINERS:
+            pairs.add((above, tag))
+            depth += 1
+            if depth <= DEPTH_MAX:
+                path = f"{path}/{tag}"
+            above = tag
+        paths.append(path)
+        tags.append(above)
+        depths.append(depth)
+    features = sorted({*paths, *map(">".join, pairs)})
     return vote(murmur3_64(features), np.ones(len(features)))

@@ -1,6 +1,7 @@
 """The schemes: named recipes from a page to its simhash."""
 
 from pgsimhash.schemes.batch import simhash_texts
+from pgsimhash.schemes.blocks import BlockWeights
 from pgsimhash.schemes.fingerprints import MAX_BYTES, Fingerprint, fingerprint
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
@@ -8,7 +9,6 @@ from pgsimhash.schemes.shipped import (
     BLOG_SHINGLES_SCHEME,
     BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,
-    FAST_SCHEME,
     INTEROP_SCHEME,
     TEXT_SCHEME,
 )
@@ -19,11 +19,11 @@ __all__ = [
     "BLOG_SHINGLES_SCHEME",
     "BLOG_WORDS_SCHEME",
     "DEFAULT_SCHEME",
-    "FAST_SCHEME",
     "INTEROP_SCHEME",
     "MAX_BYTES",
     "TEXT_SCHEME",
     "ArticleReader",
+    "BlockWeights",
     "CategoryWords",
     "Emphasis",
     "Fingerprint",

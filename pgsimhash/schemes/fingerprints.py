@@ -28,7 +28,7 @@ class Fingerprint:
         title: the page's title.
         canonical_url: what its ``rel=canonical`` says, absolute.
         language: what its ``lang`` says.
-        markdown: the main content.
+        markdown: the main content; empty where it was not asked for.
         html_bytes: the size of the page, in bytes.
         url: where it was found, as given.
         sketch: 128 bits of the features, 0 <= sketch < 2**128, for a second look at a match; see
@@ -58,6 +58,7 @@ def fingerprint(
     charset: str | None = None,
     scheme: Scheme | str = DEFAULT_SCHEME,
     max_bytes: int = MAX_BYTES,
+    markdown: bool = True,
 ) -> Fingerprint:
     """Return the fingerprint of a page.
 
@@ -67,6 +68,7 @@ def fingerprint(
         charset: the label in the HTTP header, if there was one; for bytes only.
         scheme: the recipe, or the name of a registered one.
         max_bytes: a larger page is refused before any work.
+        markdown: whether to render the main content, which can take as long as all the rest.
 
     Raises:
         TooLargeError: the page is larger than ``max_bytes``.
@@ -90,7 +92,7 @@ def fingerprint(
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
-        markdown=article.markdown,
+        markdown=article.markdown if markdown else "",
         html_bytes=size,
         url=url,
         structure=article.structure,

@@ -10,7 +10,8 @@ import numpy as np
 
 from pgsimhash.errors import SchemeError
 from pgsimhash.hashes import HashFunction, murmur3_64
-from pgsimhash.page import Article
+from pgsimhash.page import Article, WeightedWords
+from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words, words_of
 from pgsimhash.schemes.voting import Vote, loops_that_pay, too_short
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.tokens import TOKENS_MAX, tokenize
@@ -60,6 +61,8 @@ class Scheme:
             TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
             InvalidWeightError: the weighting gave a weight that is negative or not finite.
         """
+        if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
+            return self._vote_blocks(self.weigh, words_of(article))
         loops = loops_that_pay(self.tokenize, self.weigh, self.hash_features)
         if loops is not None:
             return loops(article.text, self.min_tokens)
@@ -70,6 +73,12 @@ class Scheme:
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
         return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
+
+    def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
+        if said.length < self.min_tokens:
+            raise too_short(said.length, self.min_tokens)
+        hashes, weights = weigh.hashed(said)
+        return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), said.length)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.

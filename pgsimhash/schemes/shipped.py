@@ -10,14 +10,18 @@ from typing import Final
 
 from pgsimhash.hashes import jenkins_64, murmur3_32_32
 from pgsimhash.page import read_article
-from pgsimhash.page.fast import read_article_fast
+from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.texts import CategoryWords, long_words, read_text
 from pgsimhash.schemes.weights import ShingleWeights
 
-DEFAULT_SCHEME: Final = Scheme("pgsimhash-article-1", read_article, ShingleWeights((1, 2), "sqrt"))
-
-FAST_SCHEME: Final = Scheme("pgsimhash-fast-1", read_article_fast, ShingleWeights((1, 2), "sqrt"))
+DEFAULT_SCHEME: Final = Scheme(
+    "pgsimhash-article-1",
+    read_article,
+    BlockWeights(),
+    hash_features=murmur3_64_of_words,
+    min_tokens=12,
+)
 
 TEXT_SCHEME: Final = Scheme("pgsimhash-text-1", read_text, ShingleWeights((1, 2), "sqrt"))
 
@@ -47,7 +51,6 @@ INTEROP_SCHEME: Final = Scheme(
 
 SHIPPED: Final = (
     DEFAULT_SCHEME,
-    FAST_SCHEME,
     TEXT_SCHEME,
     BLOG_WORDS_SCHEME,
     BLOG_SHINGLES_SCHEME,

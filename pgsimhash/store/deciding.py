@@ -49,7 +49,13 @@ class Deciding(Policing):
             with self._session.read() as connection:
                 return find_scheme(connection, named)
 
-        records = extract_many(map(as_source, pages), jobs, self._collection.scheme, scheme_for)
+        records = extract_many(
+            map(as_source, pages),
+            jobs,
+            self._collection.scheme,
+            scheme_for,
+            markdown=self._collection.keep_markdown,
+        )
         decide = self._by_scheme(work, rules)
         return write_in_batches(map(with_checked_time, records), decide, BATCH_PAGES)
 

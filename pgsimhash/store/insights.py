@@ -152,4 +152,4 @@ class Insights(Part):
             return side
         # The Markdown has the boilerplate that was not hashed.
         text = own_text(scheme, side.article.text, side.url)
-        return replace(side, article=replace(side.article, text=text))
+        return replace(side, article=side.article.keep_lines(text))

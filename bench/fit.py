@@ -1,0 +1,337 @@
+"""Fit the coefficients of block weights, and say what to expect of them on other sites.
+
+``python bench/fit.py FOLDER ...`` takes the sets that bench/quality.py takes. Sources are dealt
+into folds; the pages of a fold are judged by coefficients fitted without any page of its sources.
+Then all are fitted together, and the coefficients are printed as ``COEFFICIENTS`` of
+``pgsimhash/page/weights.py`` has them (``--write`` puts them there). Besides the labelled pages
+there are made ones (bench/made_pages.py), which count little: they are there for index pages with
+a footer of prose, of which the sets have few.
+
+What is maximised is the expected share of copies found at 3, 5 and 8 bits, less the expected false
+matches (bench/fitting.py). Sources count by the root of their pairs, coefficients are held near
+values set by hand. ``--tried`` also fits with other settings, for comparison; the tables of what is
+expected are more exact than those of the simhashes, which have the noise of 64 bits.
+
+``--simhashes FILE`` writes the left-out simhashes for ``bench/quality.py --left-out``. It takes
+scipy, and 4 GB for two sets of 5,000 pages; ``--jobs`` folds at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+from scipy.special import bdtr
+
+from pgsimhash.page import weights
+
+if TYPE_CHECKING:
+    from bench.fitting import (
+        BITS,
+        NAMES,
+        Floats,
+        Observed,
+        Problem,
+        Settings,
+        aim_of,
+        observe,
+        simhash_by,
+        worths,
+    )
+    from bench.judging import DISTANCES, by_family, overview, table, tally
+    from bench.labelled import SYNTHETIC, LabelledSet, Pair, corpora
+    from bench.made_pages import Real, make
+else:  # A script finds its neighbours under their own names.
+    from fitting import (
+        BITS,
+        NAMES,
+        Floats,
+        Observed,
+        Problem,
+        Settings,
+        aim_of,
+        observe,
+        simhash_by,
+        worths,
+    )
+    from judging import DISTANCES, by_family, overview, table, tally
+    from labelled import SYNTHETIC, LabelledSet, Pair, corpora
+    from made_pages import Real, make
+
+FOLDS = 8
+MANY = 1200
+"""A source of more pairs than this is no more than this when folds are filled."""
+HARDLY = 0.3
+"""Different pages whose bits differ with a higher probability than this, whichever the
+coefficients, teach nothing."""
+
+BY_HAND = {
+    "beside_names": -1.5,
+    "beside_tags": -2.5,
+    "header": -0.5,
+    "content_names": 0.5,
+    "footer_names": -2.0,
+    "footer_tag": -3.0,
+    "unlinked": 0.5,
+    "unlinked_near": 1.0,
+    "unlinked_around": 1.0,
+    "words_near": 1.0,
+    "element_words": 2.0,
+    "parent_share": 0.3,
+    "lateness": -1.0,
+    "before_h1": -1.0,
+    "under_h1": 1.5,
+    "after_headings": -0.5,
+    "depth": 0.5,
+    "repeated_words": 0.5,
+    "not_dominated": 0.3,
+    "copyright_near": -2.0,
+    "copyright_element": -1.0,
+    "legal_words": -1.0,
+    "listing_links": -0.5,
+    "listing_words": -0.5,
+    "listing_lateness": -0.5,
+}
+START = np.array([BY_HAND.get(name, 0.0) for name in NAMES])
+
+CHOSEN = Settings()
+TRIED = {
+    "no made pages": replace(
+        CHOSEN,
+        near={"organic": 3300, "synthetic": 1200},
+        far={"made-index": 0, "made-footer": 0, "made-edit": 0},
+    ),
+    "made index pages ten times as much": replace(
+        CHOSEN, near={**CHOSEN.near, "made-index": 80}, far={**CHOSEN.far, "made-index": 0.2}
+    ),
+    "made edits": replace(
+        CHOSEN, near={**CHOSEN.near, "made-edit-light": 100, "made-edit-heavy": 200}
+    ),
+    "synthetic copies less": replace(CHOSEN, near={**CHOSEN.near, "synthetic": 600}),
+    "3 bits count less": replace(CHOSEN, aims=((3, 0.25, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))),
+    "false matches cost twice": replace(CHOSEN, far={**CHOSEN.far, "hard": 2, "cross": 2}),
+    "damping .7": replace(CHOSEN, damping=0.7),
+    "damping 1": replace(CHOSEN, damping=1.0),
+    "hardly held": replace(CHOSEN, hold=1.0),
+}
+"""Other settings, of which none was better on the whole with sources left out."""
+
+Pages = dict[str, Observed | None]
+
+
+def read_source(labelled: LabelledSet, source: str) -> tuple[Pages, list[Pair]]:
+    """Return the pages of a source, with those made of them, and all pairs of these.
+
+    Pages have the name of the set before their own.
+    """
+    ids = [page for page, row in labelled.rows.items() if row.get("repo", "") == source]
+    name = f"{labelled.name}/{{}}".format
+    pages: Pages = {}
+    reals = []
+    for page in ids:
+        html = labelled.html(page)
+        pages[name(page)] = observe(html)
+        row = labelled.rows[page]
+        if not row.get("family", "").startswith("syn:") or not page.startswith("s"):
+            xpath = row.get("gt_source", "")
+            reals.append(Real(name(page), source, html, labelled.text(page), xpath))
+    known = {real.page for real in reals}
+    own = [
+        (name(pair.a), name(pair.b), pair.near)
+        for pair in labelled.pairs
+        if name(pair.a) in known and name(pair.b) in known
+    ]
+    made = make(reals, own, crc32(source.encode()))
+    pages.update((page.page, observe(page.html)) for page in made.pages)
+    return pages, [Pair(pair.a, pair.b, pair.near, pair.kind, source) for pair in made.pairs]
+
+
+def read_all(sets: Sequence[LabelledSet], jobs: int) -> tuple[Pages, list[Pair]]:
+    """Read the pages of all sets, and make some."""
+    pages: Pages = {}
+    pairs = [
+        replace(pair, a=f"{labelled.name}/{pair.a}", b=f"{labelled.name}/{pair.b}")
+        for labelled in sets
+        for pair in labelled.pairs
+    ]
+    with ProcessPoolExecutor(jobs) as pool:
+        for labelled in sets:
+            sources = sorted({row.get("repo", "") for row in labelled.rows.values()})
+            for read, made in pool.map(read_source, [labelled] * len(sources), sources):
+                pages.update(read)
+                pairs += made
+    return pages, [pair for pair in pairs if pages.get(pair.a) and pages.get(pair.b)]
+
+
+def deal(pairs: Sequence[Pair]) -> dict[str, int]:
+    """Return the fold of each source, so that folds have about as many pairs."""
+    counts = Counter(pair.source for pair in pairs)
+    filled = [0] * FOLDS
+    folds = {}
+    for source, count in counts.most_common():
+        folds[source] = filled.index(min(filled))
+        filled[folds[source]] += min(count, MANY)
+    return folds
+
+
+def fit_without(pages: Mapping[str, Observed], pairs: Sequence[Pair], settings: Settings) -> Floats:
+    """Return coefficients fitted to these pairs."""
+    worth = worths(pairs, settings)
+    counted = [pair for pair, value in zip(pairs, worth, strict=True) if value > 0]
+    return Problem(pages, counted).fit(START, worth[worth > 0], settings)
+
+
+class Fitter:
+    """The pages and pairs of a run, and the folds of their sources."""
+
+    def __init__(self, pages: Mapping[str, Observed], pairs: list[Pair], jobs: int) -> None:
+        self.pages, self.jobs = pages, jobs
+        settings = CHOSEN
+        whole = Problem(pages, pairs)
+        shipped = np.array([weights.COEFFICIENTS[name] for name in NAMES])
+        apart = np.minimum(whole.apart(shipped, settings), whole.apart(START, settings))
+        self.pairs = [pair for pair, p in zip(pairs, apart, strict=True) if pair.near or p < HARDLY]
+        self.folds = deal(pairs)
+
+    def _without(self, fold: int, settings: Settings) -> Floats:
+        left = [pair for pair in self.pairs if self.folds[pair.source] != fold]
+        return fit_without(self.pages, left, settings)
+
+    def left_out(self, settings: Settings) -> list[Floats]:
+        """Return the coefficients fitted without each fold."""
+        global _fitter
+        _fitter = self  # Processes that are forked have it without it being sent.
+        with ProcessPoolExecutor(self.jobs) as pool:
+            return list(pool.map(_fit_fold, range(FOLDS), [settings] * FOLDS))
+
+    def expected(self, fitted: Sequence[Floats], settings: Settings) -> Floats:
+        """Return the probability that a bit differs, by the coefficients without each source."""
+        apart = np.ones(len(self.pairs))
+        for fold, coefficients in enumerate(fitted):
+            own = [at for at, pair in enumerate(self.pairs) if self.folds[pair.source] == fold]
+            if own:
+                problem = Problem(self.pages, [self.pairs[at] for at in own])
+                apart[own] = problem.apart(coefficients, settings)
+        return apart
+
+
+_fitter: Fitter
+
+
+def _fit_fold(fold: int, settings: Settings) -> Floats:
+    return _fitter._without(fold, settings)
+
+
+def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
+    """Return what is expected in one set: copies found, different pages matched, edits."""
+    real = np.array([pair.a.startswith(of) and not pair.kind.startswith("made") for pair in pairs])
+    families = np.array([pair.family for pair in pairs])
+
+    def found(family: str, k: int) -> Floats:
+        shares: Floats = bdtr(k, BITS, apart[real & (families == family)])
+        return shares
+
+    return [
+        name,
+        of.rstrip("/"),
+        " ".join(f"{found('organic', k).mean():.3f}" for k in DISTANCES),
+        " ".join(f"{found('different', k).sum():.1f}" for k in DISTANCES),
+        *(" ".join(f"{found(kind, k).mean():.3f}" for kind in SYNTHETIC) for k in (8, 3)),
+    ]
+
+
+def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
+    """Return what is expected of made pages at 8 bits: of copies and of different ones."""
+    kinds = np.array([aim_of(pair) for pair in pairs])
+    near = np.array([pair.near for pair in pairs])
+    drawn = [
+        apart[(kinds == kind) & (near == wanted)]
+        for kind, wanted in (
+            ("made-index", True),
+            ("made-index", False),
+            ("made-footer", True),
+            ("made-footer", False),
+            ("made-edit-light", True),
+            ("made-edit-heavy", True),
+            ("made-edit", False),
+        )
+    ]
+    return [name, *(f"{bdtr(8, BITS, some).mean():.3f}" for some in drawn)]
+
+
+EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
+MADE = ("fit", "index: same", "different", "footer: same", "different", "light", "heavy", "both")
+
+
+def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
+    """Print the table of coefficients, or put its numbers into the package."""
+    if not write:
+        print("\n".join(f'    "{name}": {value:.4g},' for name, value in fitted.items()))
+        return
+    module = Path(str(weights.__file__))
+    source = module.read_text(encoding="utf-8")
+    for name, value in fitted.items():
+        source, times = re.subn(
+            rf'^(    "{name}": )-?[\d.]+,$', rf"\g<1>{value:.4g},", source, flags=re.MULTILINE
+        )
+        assert times == 1, f"{module} has {name} {times} times"
+    module.write_text(source, encoding="utf-8")
+
+
+def main() -> None:
+    """Fit, judge with sources left out, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--jobs", type=int, default=1, help="folds at a time")
+    parser.add_argument("--tried", action="store_true", help="other settings too")
+    parser.add_argument("--write", action="store_true", help="put the coefficients into place")
+    parser.add_argument("--simhashes", type=Path, help="write the left-out simhashes here")
+    options = parser.parse_args()
+    with corpora(options.folders) as sets:
+        read, pairs = read_all(sets, options.jobs)
+    pages = {name: page for name, page in read.items() if page is not None}
+    fitter = Fitter(pages, pairs, options.jobs)
+    prefixes = [f"{labelled.name}/" for labelled in sets]
+    rows, made_rows = [], []
+    fitted: list[Floats] = []
+    for name, settings in {"chosen": CHOSEN, **(TRIED if options.tried else {})}.items():
+        here = fitter.left_out(settings)
+        apart = fitter.expected(here, settings)
+        rows += [expected_row(name, of, fitter.pairs, apart) for of in prefixes]
+        made_rows.append(made_row(name, fitter.pairs, apart))
+        print(f"{name}: fitted", file=sys.stderr)
+        fitted = fitted or here
+    print("Expected with sources left out:\n\n" + table(EXPECTED, rows))
+    print("\nMade pages within 8 bits, expected:\n\n" + table(MADE, made_rows))
+    fold_of = {name: fitter.folds[pair.source] for pair in pairs for name in (pair.a, pair.b)}
+    real = {f"{labelled.name}/{page}" for labelled in sets for page in labelled.rows}
+    simhashes = {
+        name: simhash_by(pages[name], fitted[fold], CHOSEN)
+        for name, fold in fold_of.items()
+        if name in real
+    }
+    for labelled in sets:
+        own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]
+        own = [pair for pair in own if not pair.kind.startswith("made")]
+        judged = {"sources left out": tally(simhashes, own, by_family)}
+        print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
+    if options.simhashes:
+        options.simhashes.write_text(json.dumps(simhashes))
+    coefficients = fit_without(pages, fitter.pairs, CHOSEN)
+    rounded = dict(zip(NAMES, coefficients.tolist(), strict=True))
+    print()
+    print_coefficients(rounded, options.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""Coefficients of block weights, fitted to the distances of simhashes of labelled pairs.
+
+The votes of two pages have an angle, and each bit of their simhashes differs with a probability of
+angle / pi. So the expected share of pairs within k bits is a smooth function of the coefficients,
+and gradient descent finds those that find many copies and match few different pages.
+
+Features of a page that stand in the same blocks, as often, have the same weight whatever the
+coefficients; they are kept as one group, which makes a fit several times as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import bdtr, comb
+
+from pgsimhash.hashes import murmur3_64
+from pgsimhash.page.blocks import outline
+from pgsimhash.page.decode import decode
+from pgsimhash.page.parse import parse
+from pgsimhash.page.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
+from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
+from pgsimhash.votes import vote
+
+if TYPE_CHECKING:
+    from bench.labelled import Pair
+else:  # A script finds its neighbours under their own names.
+    from labelled import Pair
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+NAMES = tuple(COEFFICIENTS)
+BITS = 64
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a fit aims at.
+
+    Attributes:
+        damping: of :class:`pgsimhash.schemes.blocks.BlockWeights`.
+        aims: for each distance, what a copy found is worth and what a false match costs.
+        near: what all copies of a kind are worth together, in pairs.
+        far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
+        hold: how strongly coefficients are held at where they began.
+        turns: of the optimiser.
+    """
+
+    damping: float = BlockWeights().damping
+    aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
+    near: Mapping[str, float] = field(
+        default_factory=lambda: {"organic": 3300, "synthetic": 1200, "made-index": 8}
+    )
+    far: Mapping[str, float] = field(
+        default_factory=lambda: {"made-index": 0.02, "made-footer": 0, "made-edit": 0}
+    )
+    hold: float = 5.0
+    turns: int = 40
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A page for fitting.
+
+    Attributes:
+        known: the features of its blocks (shape (m, f)).
+        counts: how many words each block has (shape (m,)).
+        hashes: of its words and pairs, ascending (shape (n,)).
+        groups: the group of each (shape (n,)).
+        sizes: how many are in each group (shape (g,)).
+        at: the groups and blocks of the occurrences (shape (2, o)).
+        times: how often a feature of that group stands in that block (shape (o,)).
+    """
+
+    known: Singles
+    counts: Singles
+    hashes: NDArray[np.uint64]
+    groups: NDArray[np.int32]
+    sizes: Singles
+    at: NDArray[np.int32]
+    times: Singles
+
+
+def observe(html: bytes) -> Observed | None:
+    """Read a page; None if it has no words."""
+    root = parse(decode(html))
+    body = None if root is None else root.find("body")
+    if root is None:
+        return None
+    page = read_words(outline(root if body is None else body))
+    if not len(page.words):
+        return None
+    size, blocks = len(page.vocabulary), len(page.counts)
+    hashes = murmur3_64(page.vocabulary)
+    inside = page.blocks[1:] == page.blocks[:-1]
+    pairs, pair = np.unique((page.words[:-1] * size + page.words[1:])[inside], return_inverse=True)
+    first, second = np.divmod(pairs, size)
+    hashes = np.concatenate((hashes, pair_hashes(hashes[first], hashes[second])))
+    feature = np.concatenate((page.words, size + pair))
+    block = np.concatenate((page.blocks, page.blocks[1:][inside]))
+    occurrences, times = np.unique(feature * blocks + block, return_counts=True)
+    feature, block = np.divmod(occurrences, blocks)
+    # A fingerprint of the blocks that a feature stands in tells the groups apart.
+    shape = np.zeros(len(hashes), np.uint64)
+    salt = _SALTS[block % len(_SALTS)] + (block // len(_SALTS)).astype(np.uint64)
+    np.add.at(shape, feature, salt * (times.astype(np.uint64) * _GOLDEN + np.uint64(1)))
+    # Words of digits alone are in the vocabulary, but nowhere on the page.
+    used = np.flatnonzero(np.bincount(feature, minlength=len(hashes)))
+    _, example, group, sizes = np.unique(
+        shape[used], return_index=True, return_inverse=True, return_counts=True
+    )
+    is_example = np.zeros(len(hashes), np.bool_)
+    is_example[used[example]] = True
+    chosen = is_example[feature]
+    group_of = np.full(len(hashes), -1)
+    group_of[used] = group
+    known = features(page)
+    order = np.argsort(hashes[used])
+    return Observed(
+        np.array([known[name] for name in NAMES], np.float32).T,
+        page.counts.astype(np.float32),
+        hashes[used][order],
+        group[order].astype(np.int32),
+        sizes.astype(np.float32),
+        np.array((group_of[feature[chosen]], block[chosen]), np.int32),
+        times[chosen].astype(np.float32),
+    )
+
+
+class Problem:
+    """Pairs of pages, and how far they are apart by given coefficients."""
+
+    def __init__(self, pages: Mapping[str, Observed | None], pairs: Sequence[Pair]) -> None:
+        names = sorted({name for pair in pairs for name in (pair.a, pair.b)})
+        number = {name: at for at, name in enumerate(names)}
+        seen = [pages[name] for name in names]
+        empty = [at for at, page in enumerate(seen) if page is None]
+        assert not empty, f"pages without words: {[names[at] for at in empty]}"
+        own = [page for page in seen if page is not None]
+        blocks = np.concatenate(([0], np.cumsum([len(page.counts) for page in own])))
+        groups = np.concatenate(([0], np.cumsum([len(page.sizes) for page in own])))
+        self.pairs = pairs
+        self.known = np.concatenate([page.known for page in own])
+        self.counts = np.concatenate([page.counts for page in own]).astype(np.float64)
+        self.sizes = np.concatenate([page.sizes for page in own]).astype(np.float64)
+        self.page_of_block = np.repeat(np.arange(len(own)), np.diff(blocks))
+        self.page_of_group = np.repeat(np.arange(len(own)), np.diff(groups))
+        rows = np.concatenate([page.at[0] + groups[at] for at, page in enumerate(own)])
+        columns = np.concatenate([page.at[1] + blocks[at] for at, page in enumerate(own)])
+        often = np.concatenate([page.times for page in own])
+        self.stands = csr_matrix((often, (rows, columns)), shape=(groups[-1], blocks[-1]))
+        self.stands_in = self.stands.T.tocsr()
+        self.first = np.array([number[pair.a] for pair in pairs])
+        self.second = np.array([number[pair.b] for pair in pairs])
+        self.near = np.array([pair.near for pair in pairs])
+        left, right, times, pair_of = [], [], [], []
+        for at, (a, b) in enumerate(zip(self.first, self.second, strict=True)):
+            one, other, shared = _shared(own[a], own[b])
+            left.append(one + groups[a])
+            right.append(other + groups[b])
+            times.append(shared)
+            pair_of.append(np.full(len(one), at))
+        self.left, self.right = np.concatenate(left), np.concatenate(right)
+        self.shared = np.concatenate(times).astype(np.float64)
+        self.pair_of = np.concatenate(pair_of)
+
+    def apart(self, coefficients: Floats, settings: Settings) -> Floats:
+        """Return the probability that a bit differs, for each pair."""
+        probability: Floats = np.arccos(self._forward(coefficients, settings).cosine) / np.pi
+        return probability
+
+    def loss(
+        self, coefficients: Floats, start: Floats, worth: Floats, settings: Settings
+    ) -> tuple[float, Floats]:
+        """Return what the coefficients cost, and the gradient of that."""
+        now = self._forward(coefficients, settings)
+        apart = np.arccos(now.cosine) / np.pi
+        cost, slope = 0.0, np.zeros(len(apart))
+        for k, found, matched in settings.aims:
+            weight = np.where(self.near, -found, matched) * worth
+            cost += float((weight * bdtr(k, BITS, apart)).sum())
+            slope -= weight * BITS * comb(BITS - 1, k) * apart**k * (1 - apart) ** (BITS - 1 - k)
+        slope *= -1 / (np.pi * np.sqrt(1 - now.cosine**2))
+        # From the cosines to the votes of the groups ...
+        a, b = now.norms[self.first], now.norms[self.second]
+        by_dot = (slope / (a * b))[self.pair_of] * self.shared
+        groups, pages = len(self.sizes), len(now.norms)
+        votes = sums_of(self.left, by_dot * now.votes[self.right], groups)
+        votes += sums_of(self.right, by_dot * now.votes[self.left], groups)
+        by_norm = np.bincount(self.first, slope * now.cosine / a**2, pages)
+        by_norm += np.bincount(self.second, slope * now.cosine / b**2, pages)
+        votes -= by_norm[self.page_of_group] * now.votes * self.sizes
+        # ... to the weights of the blocks, and through the level of the page to their scores.
+        weights = self.stands_in @ (votes * now.vote_slopes).astype(np.float32)
+        scores = weights * now.weights * (1 - now.weights)
+        through = np.bincount(self.page_of_block, scores, pages)
+        part = (now.ratio / (1 + now.ratio))[self.page_of_block]
+        upper, lower = now.squares[self.page_of_block], now.sums[self.page_of_block]
+        by_level = 2 * self.counts * now.levels**2 / upper * (
+            1 - part
+        ) + self.counts * now.levels / lower * (2 * part - 1)
+        scores -= through[self.page_of_block] * by_level
+        gradient = (self.known.T @ scores.astype(np.float32)).astype(np.float64)
+        moved = coefficients - start
+        cost += settings.hold / 2 * float((moved**2).sum())
+        return cost, gradient + settings.hold * moved
+
+    def fit(self, start: Floats, worth: Floats, settings: Settings) -> Floats:
+        """Return the coefficients that cost least, near ``start``."""
+        found = minimize(
+            self.loss,
+            start,
+            args=(start, worth, settings),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": settings.turns, "maxcor": 20, "ftol": 1e-6},
+        )
+        coefficients: Floats = found.x
+        return coefficients
+
+    def _forward(self, coefficients: Floats, settings: Settings) -> _Forward:
+        scores = self.known @ coefficients.astype(np.float32)
+        levels = np.exp(np.clip(scores, -25, 25).astype(np.float64))
+        pages = int(self.page_of_block[-1]) + 1
+        sums = sums_of(self.page_of_block, self.counts * levels, pages)
+        squares = sums_of(self.page_of_block, self.counts * levels**2, pages)
+        ratio = _LEVEL * squares / sums**2
+        level = squares / sums / (1 + ratio)
+        weights = levels / (levels + level[self.page_of_block])
+        amounts = self.stands @ weights
+        damped = (1 + amounts) ** -settings.damping
+        votes = amounts * damped
+        slopes = damped * (1 - settings.damping * amounts / (1 + amounts))
+        norms = np.sqrt(np.bincount(self.page_of_group, self.sizes * votes**2, pages)) + 1e-9
+        dots = np.bincount(
+            self.pair_of,
+            self.shared * votes[self.left] * votes[self.right],
+            len(self.pairs),
+        )
+        cosine = dots / (norms[self.first] * norms[self.second])
+        return _Forward(
+            levels, sums, squares, ratio, weights, votes, slopes, norms,
+            np.clip(cosine, -0.999999, 0.999999),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Forward:
+    """What comes out on the way from coefficients to cosines."""
+
+    levels: Floats
+    sums: Floats
+    squares: Floats
+    ratio: Floats
+    weights: Floats
+    votes: Floats
+    vote_slopes: Floats
+    norms: Floats
+    cosine: Floats
+
+
+def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
+    """Return the groups of two pages that share features, and how many they share."""
+    at = np.minimum(np.searchsorted(b.hashes, a.hashes), len(b.hashes) - 1)
+    same = b.hashes[at] == a.hashes
+    joined = a.groups[same].astype(np.int64) << 32 | b.groups[at[same]]
+    joined, times = np.unique(joined, return_counts=True)
+    return joined >> 32, joined & 0xFFFFFFFF, times
+
+
+def aim_of(pair: Pair) -> str:
+    """Return the kind of a pair as :class:`Settings` names it."""
+    return pair.kind if pair.kind.startswith("made") else pair.kind.partition("-")[0]
+
+
+def simhash_by(page: Observed, coefficients: Floats, settings: Settings) -> int:
+    """Return the simhash of a page by these coefficients."""
+    weights = weights_of(page.known @ coefficients, page.counts.astype(np.float64))
+    amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
+    votes = amounts * (1 + amounts) ** -settings.damping
+    return vote(page.hashes, votes[page.groups])
+
+
+def worths(pairs: Sequence[Pair], settings: Settings) -> Floats:
+    """Return how much each pair counts.
+
+    Copies of a kind share what the kind is worth, among sources by the root of how many each has.
+    """
+    worth = np.zeros(len(pairs))
+    near = np.array([pair.near for pair in pairs])
+    aims = np.array([aim_of(pair) for pair in pairs])
+    sources = np.array([pair.source for pair in pairs])
+    for kind, total in settings.near.items():
+        for source in np.unique(sources[near & (aims == kind)]):
+            here = near & (aims == kind) & (sources == source)
+            worth[here] = here.sum() ** -0.5
+        here = near & (aims == kind)
+        worth[here] *= total / max(worth[here].sum(), 1e-9)
+    for kind in np.unique(aims[~near]):
+        worth[~near & (aims == kind)] = settings.far.get(str(kind), 1.0)
+    return worth

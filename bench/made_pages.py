@@ -1,0 +1,480 @@
+"""Pages made from real ones, for what the labelled sets have too little of.
+
+- index: the text of a page gives way to a list of links; two lists in one template differ, the
+  same list under another footer or markup does not.
+- footer: two short pages get the same footer, or versions of one page two different ones.
+- edit: around and within the text appears what sites put there (menus, notes, comments ...), and
+  classes may get new names; the text stays. Two different pages may get the same additions.
+
+Everything is drawn from a seed, so that the same pages come out each time.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import lxml.html
+from lxml import etree
+from lxml.html import HtmlElement as Element
+
+from pgsimhash.page.decode import decode
+from pgsimhash.tokens import tokenize
+
+if TYPE_CHECKING:
+    from bench.made_phrases import PHRASES, SITES, Phrases
+else:  # A script finds its neighbours under their own names.
+    from made_phrases import PHRASES, SITES, Phrases
+
+FEW = 14
+MANY_OF_MIXED = 200
+"""How many pages of a source each kind is made of: a source of many sites has more to teach."""
+SHORT = 160
+PROSE_AROUND = 80
+"""With more prose than this in its frame, a page is not an index whatever list it has."""
+_RUSSIAN = re.compile("[\u0400-\u04ff]")
+_CHINESE = re.compile("[\u3400-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Real:
+    """A labelled page: its source, its HTML, its main text and where that stands."""
+
+    page: str
+    source: str
+    html: bytes
+    text: str
+    xpath: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """A made page."""
+
+    page: str
+    source: str
+    html: bytes
+
+
+@dataclass(frozen=True)
+class MadePair:
+    """Two pages, at least one of them made."""
+
+    a: str
+    b: str
+    near: bool
+    kind: str
+
+
+@dataclass
+class MadeSet:
+    """Made pages and the pairs that they are in."""
+
+    pages: list[Made]
+    pairs: list[MadePair]
+
+
+def tree(html: bytes) -> Element | None:
+    """Parse a page; None where lxml finds nothing to hold on to."""
+    text = re.sub(r"^\s*<\?xml[^>]*>", "", decode(html))
+    try:
+        root = lxml.html.document_fromstring(text)
+    except (etree.ParserError, ValueError):
+        return None
+    return root if root.find("body") is not None else None
+
+
+def written(root: Element) -> bytes:
+    head = b'<!doctype html><meta charset="utf-8">'
+    return head + etree.tostring(root, method="html", encoding="utf-8")
+
+
+def main_element(root: Element, real: Real) -> Element | None:
+    """Where the main text stands: as labelled, else the least element with most of it."""
+    if real.xpath.startswith("/"):
+        found = root.xpath(real.xpath)
+        return found[0] if found and found[0].tag != "body" else None
+    wanted = set(tokenize(real.text))
+    if len(wanted) < 10:
+        return None
+    at = root.find("body")
+    while True:
+        inner = [
+            child
+            for child in at
+            if isinstance(child.tag, str)
+            and len(wanted & set(tokenize(child.text_content()))) > 0.8 * len(wanted)
+        ]
+        if not inner or inner[0].tag in ("p", "ul", "table", "tr", "td", "li"):
+            return at if at.tag != "body" else None
+        at = inner[0]
+
+
+def phrases_of(root: Element, text: str) -> Phrases:
+    """The phrases of the page's language, English where we have none."""
+    start = text[:2000]
+    if len(_CHINESE.findall(start)) > len(start) / 4:
+        return PHRASES["zh"]
+    if len(_RUSSIAN.findall(start)) > len(start) / 4:
+        return PHRASES["ru"]
+    return PHRASES.get((root.get("lang") or "en")[:2].lower(), PHRASES["en"])
+
+
+class Maker:
+    """Markup drawn at random, for one page."""
+
+    def __init__(self, rng: random.Random, phrases: Phrases, headlines: Sequence[str]) -> None:
+        self.rng = rng
+        self.phrases = phrases
+        self.headlines = headlines
+        self.site = rng.choice(SITES)
+        self.year = rng.randrange(2008, 2026)
+
+    def fill(self, texts: Sequence[str]) -> str:
+        return self.rng.choice(texts).format(site=self.site, year=self.year)
+
+    def attributes(self, *names: str) -> str:
+        """A class or an id: a telling one, a meaningless one, or none."""
+        style = self.rng.random()
+        if style < 0.3:
+            return ""
+        name = self.rng.choice(names) if style < 0.7 else f"c{self.rng.randrange(16**5):05x}"
+        return f' {self.rng.choice(("class", "class", "id"))}="{name}"'
+
+    def box(self, inner: str, *names: str, tags: Sequence[str] = ("div",)) -> str:
+        tag = self.rng.choice(tags)
+        return f"<{tag}{self.attributes(*names)}>{inner}</{tag}>"
+
+    def link(self, text: str) -> str:
+        return f'<a href="/{crc32(text.encode()):x}">{escape(text)}</a>'
+
+    def links(self, texts: Iterable[str], form: str) -> str:
+        linked = [self.link(text) for text in texts]
+        match form:
+            case "ul" | "ol":
+                return f"<{form}>{''.join(f'<li>{a}</li>' for a in linked)}</{form}>"
+            case "br":
+                return f"<div>{'<br>'.join(linked)}</div>"
+            case "table":
+                return f"<table>{''.join(f'<tr><td>{a}</td></tr>' for a in linked)}</table>"
+            case "h3":
+                return "".join(f'<div class="entry"><h3>{a}</h3></div>' for a in linked)
+            case "tree":
+                items = "".join(f'<li class="level1"><p>{a}</p></li>' for a in linked)
+                return f'<div class="tree-wrapper"><ul>{items}</ul></div>'
+            case "dated":
+                items = "".join(
+                    f"<li>{a} <span>{self.rng.randrange(1, 29)} Mar {self.year}</span></li>"
+                    for a in linked
+                )
+                return f"<ul>{items}</ul>"
+        return "".join(f"<{form}>{a}</{form}>" for a in linked)
+
+    def some(self, low: int, high: int) -> list[str]:
+        return [self.rng.choice(self.headlines) for _ in range(self.rng.randrange(low, high))]
+
+    def paragraphs(self, text: str) -> str:
+        """Text as one paragraph, or cut at its sentences."""
+        parts = [text] if self.rng.random() < 0.5 else re.split(r"(?<=[.?!]) ", text)
+        tag = self.rng.choice(("p", "p", "div", "small", "li"))
+        return "".join(f"<{tag}>{part}</{tag}>" for part in parts)
+
+    def footer(self) -> str:
+        inner = self.paragraphs(self.fill(self.phrases.footers))
+        if self.rng.random() < 0.3:
+            inner += self.links(self.phrases.menu[-4:], self.rng.choice(("ul", "br", "p")))
+        tags = ("div", "div", "footer", "center", "section")
+        return self.box(inner, "footer", "copyright", "bottom", "legal", "page-end", tags=tags)
+
+    def cookies(self) -> str:
+        inner = f"<p>{self.fill(self.phrases.cookies)}</p><button>{self.phrases.agree}</button>"
+        return self.box(inner, "cookie-note", "consent", "banner", tags=("div", "aside", "section"))
+
+    def menu(self) -> str:
+        inner = self.links(self.phrases.menu, self.rng.choice(("ul", "ul", "br", "div")))
+        return self.box(inner, "nav", "main-menu", "topbar", tags=("nav", "div", "header"))
+
+    def share(self) -> str:
+        form = self.rng.choice(("ul", "span", "div"))
+        return self.box(self.links(self.phrases.share, form), "share", "social", "tools")
+
+    def author(self) -> str:
+        inner = self.paragraphs(self.fill(self.phrases.authors))
+        return self.box(inner, "author", "byline", "about-author", tags=("div", "aside", "section"))
+
+    def list_of_others(self, head: str, low: int, high: int) -> str:
+        tag = self.rng.choice(("h2", "h3", "h4", "strong", "div"))
+        form = self.rng.choice(("ul", "ol", "div", "p", "h3"))
+        inner = f"<{tag}>{head}</{tag}>{self.links(self.some(low, high), form)}"
+        return self.box(
+            inner, "related", "popular", "teasers", "box", tags=("div", "aside", "section")
+        )
+
+    def most_read(self) -> str:
+        return self.list_of_others(self.phrases.most_read, 4, 10)
+
+    def related(self) -> str:
+        return self.list_of_others(self.phrases.related, 3, 8)
+
+    def comments(self) -> str:
+        names = ("Anna K.", "b0b", "Priya", "M. Ortega", "wanderer77")
+        drawn = self.rng.sample(
+            self.phrases.comments, self.rng.randrange(1, min(4, len(self.phrases.comments) + 1))
+        )
+        inner = "".join(
+            self.box(f"<b>{self.rng.choice(names)}</b><p>{text}</p>", "comment", "reply")
+            for text in drawn
+        )
+        return self.box(
+            f"<h3>{self.phrases.comments_head}</h3>{inner}", "comments", "discussion", "replies",
+            tags=("div", "section", "aside"),
+        )  # fmt: skip
+
+    def sidebar(self) -> str:
+        """The way around a site: long, and always marked as what it is."""
+        tag, name = self.rng.choice(
+            (("nav", ""), ("aside", ""), ("div", "sidebar"), ("div", "nav"))
+        )
+        mark = f' class="{name}"' if name else ""
+        return f"<{tag}{mark}>{self.links(self.some(30, 60), 'ul')}</{tag}>"
+
+    def promotion(self) -> str:
+        inner = f"<p>{self.fill(self.phrases.promotions)}</p>"
+        return self.box(inner, "promo", "newsletter", "teaser", tags=("div", "aside"))
+
+    def advertisement(self) -> str:
+        inner = (
+            f"<div>{self.phrases.advertisement}</div><p>{self.fill(self.phrases.advertisements)}"
+        )
+        return self.box(inner + "</p>", "ad", "advert", "sponsored", tags=("div", "aside"))
+
+    def updated(self) -> str:
+        text = self.fill(self.phrases.updated)
+        return self.box(text, "date", "meta", "time", tags=("p", "div", "span"))
+
+    def notice(self) -> str:
+        return self.box(f"<p>{self.fill(self.phrases.notices)}</p>", "notice", "alert", "top")
+
+
+def insert(parent: Element, at: int, markup: str) -> None:
+    parent.insert(at, lxml.html.fragment_fromstring(markup))
+
+
+def before(element: Element, markup: str) -> None:
+    parent = element.getparent()
+    insert(parent, parent.index(element), markup)
+
+
+def after(element: Element, markup: str) -> None:
+    """Insert behind an element and the text that follows it."""
+    parent, tail = element.getparent(), element.tail
+    element.tail = None
+    insert(parent, parent.index(element) + 1, markup)
+    parent[parent.index(element)].tail = tail
+
+
+def edit(root: Element, main: Element, maker: Maker, parts: Sequence[str], rename: bool) -> None:
+    """Add these parts where sites have them."""
+    rng, body = maker.rng, root.find("body")
+    flow = [child for child in main if child.tag in ("p", "h2", "h3", "ul", "div", "table")]
+    head = next(root.iter("h1"), None)
+    for part in parts:
+        markup = getattr(maker, part)()
+        if part in ("cookies", "menu", "notice"):
+            insert(body, 0 if part == "menu" or rng.random() < 0.6 else len(body), markup)
+        elif part == "footer":
+            insert(body, len(body), markup)
+        elif part in ("updated", "share") and head is not None and head.getparent() is not None:
+            after(head, markup)
+        elif part in ("advertisement", "promotion") and flow:
+            after(rng.choice(flow), markup)
+        elif part == "most_read" and rng.random() < 0.5:
+            before(main, markup)
+        elif rng.random() < 0.5:
+            insert(main, len(main), markup)
+        else:
+            after(main, markup)
+    if rename:
+        for element in body.iter(etree.Element):
+            for name in ("class", "id"):
+                if value := element.get(name):
+                    element.set(name, f"s{crc32(value.encode()):08x}")
+
+
+LIGHT = ("updated", "advertisement", "share")
+HEAVY = (
+    "cookies", "menu", "share", "author", "most_read", "related", "comments", "promotion",
+    "advertisement", "updated", "notice", "footer",
+)  # fmt: skip
+
+
+def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
+    """Runs of two to eight words of the texts, or of as many signs where words have no spaces."""
+    drawn: list[str] = []
+    for text in texts:
+        words = re.findall(r"[\u3400-\u9fff]{2,9}|\w[\w'-]*", text)[:3000]
+        at = 0
+        while at + 8 < len(words) and len(drawn) < 5000:
+            size = rng.randrange(2, 9)
+            drawn.append(" ".join(words[at : at + size]))
+            at += size
+    return drawn
+
+
+def edited(real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = "") -> Made | None:
+    """The page with parts added, and half of the times with new names for its classes."""
+    rng = random.Random(seed)
+    root = tree(real.html)
+    main = None if root is None else main_element(root, real)
+    if root is None or main is None or main.getparent() is None:
+        return None
+    maker = Maker(rng, phrases_of(root, real.text), pool)
+    parts = (
+        rng.sample(HEAVY, rng.randrange(5, len(HEAVY) + 1))
+        if heavy
+        else rng.sample(LIGHT, rng.randrange(1, 3))
+    )
+    edit(root, main, maker, parts, rename=rng.random() < 0.5)
+    name = name or ("heavy" if heavy else "light")
+    return Made(f"{real.page}-{name}", real.source, written(root))
+
+
+def prose_around(root: Element, main: Element) -> int:
+    """Return how many words stand outside the main element and outside links."""
+    linked = [element for element in root.iter("a") if main not in element.iterancestors()]
+    outside = len(tokenize(body_text(root))) - len(tokenize(body_text(main)))
+    return outside - sum(len(tokenize(element.text_content())) for element in linked)
+
+
+def body_text(element: Element) -> str:
+    """Return the text in an element, without that of scripts and styles."""
+    unread = ("script", "style", "noscript", "template", "head")
+    return " ".join(
+        text
+        for text in element.xpath(
+            f".//text()[not({' or '.join(f'ancestor::{tag}' for tag in unread)})]"
+        )
+    )
+
+
+def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
+    """Three index pages in the page's template: a, b with another list, c as a with changes."""
+    root = tree(real.html)
+    main = None if root is None else main_element(root, real)
+    if root is None or main is None or prose_around(root, main) > PROSE_AROUND:
+        return
+    rng = random.Random(seed)
+    count = rng.choice((6, 8, 10, 10, 12, 15))
+    forms = ("ul", "ul", "ul", "tree", "ol", "br", "p", "div", "table", "h3", "dated")
+    form = rng.choice(forms)
+    other = form if rng.random() < 0.6 else rng.choice(("ul", "div", "p"))
+    first, second = ([rng.choice(pool) for _ in range(count)] for _ in range(2))
+    third = list(first)
+    if rng.random() < 0.4:
+        at = rng.randrange(count)
+        third[at] = " ".join((*third[at].split()[:-1], rng.choice(pool).split()[-1]))
+    heads = [f"<h1>{escape(rng.choice(pool))}</h1>" for _ in range(2)]
+    match rng.choice(("same", "own", "own", "none")):
+        case "same":
+            heads = heads[:1] * 2
+        case "none":
+            heads = ["", ""]
+    intro = f"<p>{escape(rng.choice(pool))}:</p>" if rng.random() < 0.3 else ""
+    with_footer, with_notice, with_tree = (
+        rng.random() < 0.8,
+        rng.random() < 0.15,
+        rng.random() < 0.4,
+    )
+    shared = rng.randrange(1 << 30)
+    for name, items, markup, head in (
+        ("a", first, form, heads[0]),
+        ("b", second, form, heads[1]),
+        ("c", third, other, heads[0]),
+    ):
+        root = tree(real.html)
+        main = None if root is None else main_element(root, real)
+        if root is None or main is None or main.getparent() is None:
+            return
+        body = root.find("body")
+        # a and b share footer, notice and tree; c has others.
+        maker = Maker(random.Random(shared + (name == "c")), phrases_of(root, real.text), pool)
+        beside = Maker(random.Random(shared), maker.phrases, pool)
+        for child in list(main):
+            main.remove(child)
+        main.text = None
+        insert(main, 0, f"<div>{head}{intro}{maker.links(items, markup)}</div>")
+        if with_tree:
+            before(main, beside.sidebar())
+        if with_notice:
+            insert(body, 0, beside.notice())
+        if with_footer:
+            insert(body, len(body), maker.footer())
+        yield Made(f"{real.page}-index-{name}", real.source, written(root))
+
+
+def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
+    """The page with a footer, and sometimes a notice, that the seed decides."""
+    root = tree(real.html)
+    if root is None:
+        return None
+    maker = Maker(random.Random(phrases_seed), phrases_of(root, real.text), pool)
+    body = root.find("body")
+    if maker.rng.random() < 0.2:
+        insert(body, 0, maker.notice())
+    insert(body, len(body), maker.footer())
+    return Made(f"{real.page}-footer-{phrases_seed}", real.source, written(root))
+
+
+def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: int) -> MadeSet:
+    """Make pages of one source; ``pairs`` are its labelled ones (a, b, near)."""
+    rng = random.Random(seed)
+    pool = headlines((real.text for real in reals), rng)
+    made = MadeSet([], [])
+    if len(pool) < 100:
+        return made
+    by_page = {real.page: real for real in reals}
+    many = MANY_OF_MIXED if len({real.html[:300] for real in reals}) > 100 else FEW
+    for real in rng.sample(reals, min(many, len(reals))):
+        pages = list(indexes(real, pool, rng.randrange(1 << 30)))
+        if len(pages) == 3:
+            made.pages += pages
+            made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-index"))
+            made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-index"))
+    for real in rng.sample(reals, min(many, len(reals))):
+        for heavy in (False, True):
+            if page := edited(real, pool, rng.randrange(1 << 30), heavy):
+                made.pages.append(page)
+                kind = f"made-edit-{'heavy' if heavy else 'light'}"
+                made.pairs.append(MadePair(real.page, page.page, True, kind))
+    known = {page.page for page in made.pages}
+    short = [
+        pair
+        for pair in pairs
+        if all(name in by_page and len(by_page[name].text.split()) < SHORT for name in pair[:2])
+    ]
+    seeds = [rng.randrange(1 << 30) for _ in range(3)]
+    for a, b, near in rng.sample(short, min(FEW * 3, len(short))):
+        drawn = rng.sample(seeds, 2) if near else [rng.choice(seeds)] * 2
+        first, second = (
+            framed(by_page[name], at, pool) for name, at in zip((a, b), drawn, strict=True)
+        )
+        if first is None or second is None:
+            continue
+        made.pages += [page for page in (first, second) if page.page not in known]
+        known |= {first.page, second.page}
+        made.pairs.append(MadePair(first.page, second.page, near, "made-footer"))
+    apart = [pair[:2] for pair in pairs if not pair[2] and set(pair[:2]) <= set(by_page)]
+    for a, b in rng.sample(apart, min(FEW, len(apart))):
+        at = rng.randrange(1 << 30)
+        first, second = (
+            edited(by_page[name], pool, at, heavy=True, name=f"same-{at}") for name in (a, b)
+        )
+        if first is not None and second is not None:
+            made.pages += [first, second]
+            made.pairs.append(MadePair(first.page, second.page, False, "made-edit"))
+    return made

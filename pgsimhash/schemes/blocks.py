@@ -1,0 +1,135 @@
+"""The features of the default scheme: words and pairs, with the weights of their blocks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.hashes import Hashes, murmur3_64
+from pgsimhash.page import Article, WeightedWords
+from pgsimhash.tokens import tokenize
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class HashedFeatures(NamedTuple):
+    """Features by their hashes (shape (n,), dtype uint64) and weights (shape (n,), float64)."""
+
+    hashes: Hashes
+    weights: NDArray[np.float64]
+
+
+def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
+    """Return the hashes of pairs of words, made of the hashes of the words.
+
+    That is MurmurHash3's 64-bit finalizer of ``first * 0x9E3779B97F4A7C15 + second``, modulo
+    2**64: a pair takes no hashing of letters.
+
+    Args:
+        first: shape (n,), dtype uint64.
+        second: shape (n,), dtype uint64.
+    """
+    mixed = first * _GOLDEN + second
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
+    mixed ^= mixed >> np.uint64(33)
+    return mixed
+
+
+def murmur3_64_of_words(features: Collection[str]) -> Hashes:
+    """:func:`~pgsimhash.hashes.murmur3_64` of words; of pairs, :func:`pair_hashes` of both words.
+
+    Args:
+        features: words, and pairs of words with one space between them.
+    """
+    firsts, _, seconds = zip(*(feature.partition(" ") for feature in features), strict=True)
+    hashes = murmur3_64(firsts)
+    is_pair = np.fromiter(map(bool, seconds), np.bool_, len(seconds))
+    pairs = pair_hashes(hashes, murmur3_64(seconds))
+    return np.where(is_pair, pairs, hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWeights:
+    """Words and pairs of neighbouring words of a block, by the weights of their blocks.
+
+    A feature weighs ``s / (1 + s) ** damping``, where s is the sum of the weights of the blocks
+    it stands in, each as often as it does: a word of the text that stands in the navigation too
+    loses nothing by that, and repeating a word adds less and less. An article without weighted
+    words, such as plain text, is taken line by line, with a weight of 1 for each.
+
+    Attributes:
+        damping: 0 for the sum itself, 1 for at most 1.
+    """
+
+    damping: float = 0.85
+
+    def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
+        """Return the features and their weights; ``tokens`` are the article's own."""
+        said = words_of(article)
+        vocabulary = said.vocabulary
+        singles, pairs, weights = self._weigh(said)
+        names = [vocabulary[word] for word in singles.tolist()]
+        names += [
+            f"{vocabulary[first]} {vocabulary[second]}"
+            for first, second in zip(*(word.tolist() for word in pairs), strict=True)
+        ]
+        return dict(zip(names, weights.tolist(), strict=True))
+
+    def hashed(self, said: WeightedWords) -> HashedFeatures:
+        """Return the hashes of the features and their weights.
+
+        They are what calling this and :func:`murmur3_64_of_words` give, in less time.
+        """
+        singles, (first, second), weights = self._weigh(said)
+        hashes = murmur3_64(said.vocabulary)
+        return HashedFeatures(
+            np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))), weights
+        )
+
+    def _weigh(
+        self, said: WeightedWords
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...], NDArray[np.float64]]:
+        """Return the words and pairs, by their numbers, and the weights of both."""
+        size = len(said.vocabulary)
+        own = said.weights[said.blocks]
+        sums = np.bincount(said.words, own, size)
+        singles = np.flatnonzero(np.bincount(said.words, minlength=size))
+        inside = said.blocks[1:] == said.blocks[:-1]
+        pairs = (said.words[:-1] * size + said.words[1:])[inside]
+        order = np.argsort(pairs, kind="stable")
+        pairs = pairs[order]
+        starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+        sums = np.concatenate(
+            (sums[singles], np.add.reduceat(own[1:][inside][order], starts) if len(starts) else ())
+        )
+        weights = sums * (1.0 + sums) ** -self.damping
+        return singles, np.divmod(pairs[starts], max(size, 1)), weights
+
+
+def words_of(article: Article) -> WeightedWords:
+    """Return the weighted words of an article; its lines weigh 1 where it has none."""
+    if article.words is not None:
+        return article.words
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    words: list[int] = []
+    lengths: list[int] = []
+    for line in article.text.split("\n"):
+        tokens = tokenize(line)
+        words += map(numbers.__getitem__, tokens)
+        lengths.append(len(tokens))
+    return WeightedWords(
+        list(numbers),
+        np.array(words, np.int64),
+        np.repeat(np.arange(len(lengths)), lengths),
+        np.ones(len(lengths)),
+        np.ones(len(lengths), np.bool_),
+    )
