@@ -158,9 +158,7 @@ def _words_by_line(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _complex_words(
-    text: str, form: Form, pattern: re.Pattern[str] = _WORD
-) -> Iterator[list[str]]:
+def _complex_words(text: str, form: Form, pattern: re.Pattern[str] = _WORD) -> Iterator[list[str]]:
     # Only what is written without a space or stop for pages on end is cut.
     size = len(text) if len(text) <= _LONG_PIECE else PIECE
     for start in range(0, len(text), size or 1):

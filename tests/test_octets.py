@@ -13,7 +13,6 @@ from pgsimhash import Store, TooLargeError, fingerprint
 from pgsimhash.insight.sides import read_side
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.page import read_article
-from pgsimhash.page.fast import read_article_fast
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
 from pgsimhash.sources import SourcePage
 
@@ -31,8 +30,8 @@ KINDS = [bytearray, memoryview, every_second]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "read",
-    [read_article, read_article_fast, read_text, ArticleReader()],
-    ids=["default", "fast", "text", "adapted"],
+    [read_article, read_text, ArticleReader()],
+    ids=["default", "text", "adapted"],
 )
 def test_readers(read: Callable[..., Any], kind: Callable[[bytes], Octets]) -> None:
     assert read(kind(PAGE), None, "utf-8") == read(PAGE, None, "utf-8")
