@@ -86,5 +86,5 @@ def test_no_other_package_guesses_the_encoding_of_a_page() -> None:
             read_article(page)
     finally:
         sys.setprofile(None)
-    assert {"pgsimhash", "readability"} <= called
+    assert "pgsimhash" in called
     assert not {"chardet", "cchardet", "charset_normalizer"} & called

@@ -35,6 +35,8 @@ class WeightedWords(NamedTuple):
 class Article:
     """The main content of a page: ``markdown`` for people, ``text`` for simhashes.
 
+    Two are equal if they read the same.
+
     Args:
         markdown: the main content, or what renders it when it is first asked for.
         text: the same words without markup, a line for each block, or what finds them.
@@ -62,6 +64,22 @@ class Article:
         self.language = language
         self.structure = structure
         self.words = words
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Article) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[str | int | None, ...]:
+        return (
+            self.markdown,
+            self.text,
+            self.title,
+            self.canonical_url,
+            self.language,
+            self.structure,
+        )
 
     @property
     def markdown(self) -> str:

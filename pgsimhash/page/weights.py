@@ -204,8 +204,9 @@ def weights_of(scores: Floats, counts: Floats) -> Floats:
 def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
     """Return which blocks people are shown (shape (m,)): those that weigh enough with their like.
 
-    A heading or a short line weighs little by itself and much with the text around it: what
-    counts is the geometric mean of its weight and that of all words in its element's parent.
+    A short line weighs little by itself and much with the text around it: what counts is the
+    geometric mean of its weight and that of all words in its element's parent. A heading goes with
+    what it heads.
     """
     if not len(weights):
         return np.zeros(0, np.bool_)
@@ -213,6 +214,8 @@ def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
     mass = tree.sum(page.counts * weights) / np.maximum(tree.words, 1.0)
     around = mass[tree.parents[tree.owners]]
     shown: NDArray[np.bool_] = weights * around >= (_SHOWN * weights.max()) ** 2
+    for place in tree.places_of_headings()[::-1].tolist():
+        shown[place] |= place + 1 < len(shown) and shown[place + 1]
     return shown
 
 
@@ -377,6 +380,10 @@ class _Tree:
             above = above[above]
         return (sums[0] + rest)[self.owners], sums[1][self.owners]
 
+    def places_of_headings(self) -> Integers:
+        """Return which blocks are headings, ascending."""
+        return np.flatnonzero(self._kinds[self.owners] & _IS_HEADING)
+
     def headings(self) -> tuple[Floats, Floats, Floats]:
         """Return which blocks come before the first h1, with it, and after the last heading.
 
@@ -396,7 +403,7 @@ class _Tree:
                 near[above : self._ends[above]] = 0.5
             near[parent : self._ends[parent]] = 1.0
             under[at:] = near[owners[at:]]
-        last = np.flatnonzero(kinds & _IS_HEADING)[-1:]
+        last = self.places_of_headings()[-1:]
         if len(last):
             at = int(last[0]) + 1
             parent = self.parents[owners[at - 1]]

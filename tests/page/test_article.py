@@ -147,7 +147,7 @@ def test_the_title_of_a_drawing_is_not_the_page_s() -> None:
 
 
 def test_a_lazy_image_takes_its_source_from_noscript() -> None:
-    image = "<p>x <img alt=boat><noscript><img src='/boat.jpg'></noscript></p>"
+    image = "<p><img alt=boat><noscript><img src='/boat.jpg'></noscript></p>"
     markdown = read_article(f"<article>{STORY}{image}</article>", URL).markdown
     assert "![boat](https://bay.example/boat.jpg)" in markdown
 
