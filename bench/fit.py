@@ -112,7 +112,7 @@ TRIED = {
         far={"made-index": 0, "made-footer": 0, "made-edit": 0},
     ),
     "made index pages ten times as much": replace(
-        CHOSEN, near={**CHOSEN.near, "made-index": 80}, far={**CHOSEN.far, "made-index": 0.2}
+        CHOSEN, near={**CHOSEN.near, "made-index": 250}, far={**CHOSEN.far, "made-index": 0.35}
     ),
     "made edits": replace(
         CHOSEN, near={**CHOSEN.near, "made-edit-light": 100, "made-edit-heavy": 200}

@@ -59,10 +59,15 @@ class Settings:
     damping: float = BlockWeights().damping
     aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
     near: Mapping[str, float] = field(
-        default_factory=lambda: {"organic": 3300, "synthetic": 1200, "made-index": 8}
+        default_factory=lambda: {
+            "organic": 3300,
+            "synthetic": 1200,
+            "made-index": 25,
+            "made-footer": 10,
+        }
     )
     far: Mapping[str, float] = field(
-        default_factory=lambda: {"made-index": 0.02, "made-footer": 0, "made-edit": 0}
+        default_factory=lambda: {"made-index": 0.035, "made-footer": 0.03, "made-edit": 0}
     )
     hold: float = 5.0
     turns: int = 40
