@@ -12,7 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pgsimhash.cli.options import distance_option, dsn_option, people, print_json
+from pgsimhash.cli.options import (
+    LayoutName,
+    distance_option,
+    dsn_option,
+    people,
+    print_json,
+)
 from pgsimhash.connection import (
     checked_connection,
     open_connection,
@@ -21,7 +27,7 @@ from pgsimhash.connection import (
     translated_errors,
 )
 from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
 from pgsimhash.store import Store
 from pgsimhash.store.collection import collection_names, open_collection
@@ -35,7 +41,7 @@ from pgsimhash.store.status import read_status
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
 @click.option(
     "--layout",
-    type=click.Choice(list(LAYOUTS)),
+    type=LayoutName(),
     help="Also let new collections have this layout; pgsimhash plan compares them.",
 )
 def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:
