@@ -3,15 +3,14 @@
 ``python bench/quality.py FOLDER`` takes a folder with ``pages/*.html``, ``gt/*.txt`` (the main
 texts), ``pages.csv`` (with an ``id``) and ``pairs.csv`` (``a,b,label,kind``), or one that has
 them in ``dev/`` or packed as ``dev.tar.xz``. ``--schemes`` adds the other schemes that ship,
-``--plain`` recipes without our main content (the literal one is slow), ``--peers`` those of other
+``--plain`` recipes without any main content, ``--peers`` those of other
 packages, installed into a temporary folder. All read the same pages, one after the other, so that
 their times compare; recipes on the default's main content are given it, and their times are
 without it. Loops that numba compiles are loaded before.
 
 Pairs labelled ``near-dup`` should match and pairs labelled ``distinct`` should not; others are
-left out. Precision is over organic pairs. A page without a fingerprint matches nothing; the
-literal recipe gives every page a simhash, empty ones too. MinHash has three Jaccard similarities
-in place of the distances: .9, .8 and .7.
+left out. Precision is over organic pairs. A page without a fingerprint matches nothing. MinHash
+has three Jaccard similarities in place of the distances: .9, .8 and .7.
 """
 
 from __future__ import annotations
@@ -218,7 +217,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, help="stop after about this many pages")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
     parser.add_argument("--schemes", action="store_true", help="the other schemes that ship too")
-    parser.add_argument("--plain", action="store_true", help="literal, raw HTML, visible text too")
+    parser.add_argument("--plain", action="store_true", help="raw HTML, visible text too")
     parser.add_argument("--peers", action="store_true", help="other packages too, from PyPI")
     options = parser.parse_args()
     with corpus(options.folder) as folder, tempfile.TemporaryDirectory() as peers:

@@ -9,20 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from pgsimhash import PageError, TooShortError, fingerprint, get_scheme, hamming_distance
+from pgsimhash import PageError, TooShortError, fingerprint, hamming_distance
 from pgsimhash.features import shingles
 from pgsimhash.page import Article
 from pgsimhash.page.decode import decode
 from pgsimhash.page.parse import parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
 from pgsimhash.tokens import tokenize
-
-if TYPE_CHECKING:
-    from bench.literal import literal_simhash
-else:  # A script finds its neighbours under their own names.
-    from literal import literal_simhash
 
 Kind = Literal["scheme", "plain", "peer"]
 Signature = int | tuple[int, ...]
@@ -50,18 +45,6 @@ class Page:
 Recipe = Callable[[Page], Signature | None]
 
 
-def by_scheme(name: str) -> Recipe:
-    """A scheme that ships, on our main content."""
-
-    def recipe(page: Page) -> int | None:
-        try:
-            return get_scheme(name).vote(page.article).simhash
-        except TooShortError:
-            return None
-
-    return recipe
-
-
 def whole(name: str) -> Recipe:
     """A scheme that ships and reads pages in its own way, on the page's bytes."""
 
@@ -72,11 +55,6 @@ def whole(name: str) -> Recipe:
             return None
 
     return recipe
-
-
-def literal(page: Page) -> int:
-    """The recipe taken literally."""
-    return literal_simhash(page.html)
 
 
 def raw_html(page: Page) -> int | None:
@@ -141,10 +119,9 @@ def distance(a: Signature, b: Signature) -> int:
 
 RECIPES: dict[str, tuple[Kind, Recipe]] = {
     "pgsimhash-fast-1": ("scheme", whole("pgsimhash-fast-1")),
-    "pgsimhash-blog-words-1": ("scheme", by_scheme("pgsimhash-blog-words-1")),
-    "pgsimhash-blog-shingles-1": ("scheme", by_scheme("pgsimhash-blog-shingles-1")),
-    "pgsimhash-interop-1": ("scheme", by_scheme("pgsimhash-interop-1")),
-    "literal": ("plain", literal),
+    "pgsimhash-blog-words-1": ("scheme", whole("pgsimhash-blog-words-1")),
+    "pgsimhash-blog-shingles-1": ("scheme", whole("pgsimhash-blog-shingles-1")),
+    "pgsimhash-interop-1": ("scheme", whole("pgsimhash-interop-1")),
     "raw HTML": ("plain", raw_html),
     "visible text": ("plain", visible_text),
     "leonsim simhash": ("peer", leonsim),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from lxml.html import HtmlElement
-
 from pgsimhash.page.article import Article
 from pgsimhash.page.clean import clean, strip_controls
 from pgsimhash.page.content import main_content
 from pgsimhash.page.decode import clean_text, decode
+from pgsimhash.page.head import canonical_url, page_language, page_title
 from pgsimhash.page.hints import SiteHints
-from pgsimhash.page.links import absolute, base_url, restore_images
+from pgsimhash.page.links import base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import CHARS_MAX, check_stand_in
@@ -48,9 +47,9 @@ def read_article(
     if root is None:
         return Article("", "", None, None, None)
     base = base_url(root, url)
-    title = _title(root)
-    canonical = _canonical(root, base)
-    language = _language(root)
+    title = page_title(root)
+    canonical = canonical_url(root, base)
+    language = page_language(root)
     structure = structure_simhash(root)
     restore_images(root)
     hinted = hints.select(root, url) if hints is not None else []
@@ -69,27 +68,3 @@ def read_article(
         check_stand_in(title, rendered.plain, empty)
     markdown = clean_text(rendered.markdown)
     return Article(markdown, rendered.plain, title, canonical, language, structure)
-
-
-def _title(root: HtmlElement) -> str | None:
-    for element in root.iter("title"):
-        # An svg has titles too, and those name a drawing.
-        if next(element.iterancestors("svg"), None) is None:
-            title = " ".join(clean_text("".join(element.itertext())).split())
-            if title:
-                return title
-    return None
-
-
-def _canonical(root: HtmlElement, base: str | None) -> str | None:
-    for link in root.iter("link"):
-        if "canonical" in (link.get("rel") or "").lower().split():
-            found = absolute(link.get("href"), base)
-            if found is not None and found.startswith(("http://", "https://")):
-                return found
-    return None
-
-
-def _language(root: HtmlElement) -> str | None:
-    language = root.get("lang") or root.get("xml:lang") or ""
-    return language.strip()[:35] or None
