@@ -75,11 +75,11 @@ CHARS_MIN: Final = 400
 ELEMENTS_MAX: Final = 30_000
 """How many elements a page may have: BeautifulSoup takes a kilobyte and more for each."""
 
-WORK_MAX: Final = 500_000_000
+WORK_MAX: Final = 1_000_000_000
 """Readability sees no page with more elements times characters of HTML: some of its steps look at
 all of the text for each element."""
 
-DEPTH_MAX: Final = 200
+DEPTH_MAX: Final = 100
 """Nor one that is nested deeper: others look at all that is around each element."""
 
 

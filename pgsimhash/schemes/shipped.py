@@ -29,6 +29,7 @@ BLOG_WORDS_SCHEME: Final = Scheme(
     ShingleWeights((1,), "linear"),
     tokenize=long_words,
     hash_features=murmur3_32_32,
+    min_tokens=1,
 )
 
 BLOG_SHINGLES_SCHEME: Final = Scheme(
@@ -37,6 +38,7 @@ BLOG_SHINGLES_SCHEME: Final = Scheme(
     ShingleWeights((3,), "linear"),
     tokenize=spaced_words,
     hash_features=murmur3_32_32,
+    min_tokens=1,
 )
 
 INTEROP_SCHEME: Final = Scheme(

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readability import Document
 
-from pgsimhash import TooLargeError, TooShortError, fingerprint, format_simhash
+from pgsimhash import Scheme, TooLargeError, TooShortError, fingerprint, format_simhash
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.page import blog
 from pgsimhash.page.blog import ELEMENTS_MAX, read_blog
@@ -171,14 +171,16 @@ PAGES = {
     "an article that readability finds": page(
         f"<div id=story><h1>Lights</h1><p>{TEXT}</p><p>{TEXT.upper()}</p></div>", "Some words."
     ),
-    "a main of short paragraphs": (
-        "<body><main>" + "".join(f"<p>Ship {n} was seen.</p>" for n in range(40)) + "</main>"
-        "<p>Nothing else was.</p></body>"
+    "a main that readability takes little of": (
+        "<body><main><div><p>The ships of today, and all of them.</p></div>"
+        + "".join(f"<span>Ship {n} was seen.</span><br>" for n in range(25))
+        + "</main>Nothing else was.</body>"
     ),
     "an article too short for the first container": (
-        "<body><article>Too short.</article><div id=content>"
-        + "".join(f"<span>Horn {n} was heard.</span><br>" for n in range(40))
-        + "</div>Nothing else was.</body>"
+        "<body><article>Too short.</article><section id=content>"
+        + "".join(f"<span>Horn {n} was heard.</span><br>" for n in range(25))
+        + f"<div><div><p>{TEXT[:100]}</p><p>{TEXT[100:200]}</p></div></div></section>"
+        "<p>Nothing else was.</p></body>"
     ),
     "little text in the body": page("", "Fourteen ships, three horns and one boat."),
     "code, tables and marks": page(
@@ -210,11 +212,7 @@ def test_an_example_page_has_the_simhashes_of_the_steps(path: Path) -> None:
         (BLOG_WORDS_SCHEME, words_of(markdown)),
         (BLOG_SHINGLES_SCHEME, shingles_of(markdown)),
     ):
-        try:
-            made = fingerprint(html, scheme=scheme)
-        except TooShortError:
-            assert len(words_of(markdown)) < scheme.min_tokens
-            continue
+        made = fingerprint(html, scheme=scheme)
         assert made.markdown == markdown
         assert made.simhash == simhash_of(features)
 
@@ -251,10 +249,14 @@ def test_what_is_left_after_each_rule() -> None:
     assert read_blog(PAGES["nested"]).text == TEXT
     found = read_blog(PAGES["an article that readability finds"]).text
     assert found == f"# Lights\n\n{TEXT}\n\n{TEXT.upper()}\n\nSome words."
-    short = read_blog(PAGES["a main of short paragraphs"]).text
-    assert short.startswith("Ship 0 was seen.\n\nShip 1")
-    assert "Nothing else" not in short
-    assert "Nothing else" in read_blog(PAGES["little text in the body"] + "Nothing else").text
+    ships = read_blog(PAGES["a main that readability takes little of"]).text
+    assert ships.startswith("The ships of today, and all of them.\n\nShip 0 was seen.")
+    assert ships.endswith("Ship 24 was seen.")
+    horns = read_blog(PAGES["an article too short for the first container"]).text
+    assert horns.startswith("Horn 0 was heard.")
+    assert horns.endswith(TEXT[100:200].strip())
+    little = "Fourteen ships, three horns and one boat."
+    assert read_blog(PAGES["little text in the body"]).text == little
     assert read_blog(PAGES["a body with a name"]).text == ""
 
 
@@ -277,16 +279,20 @@ def cleaned_by_package(html: str) -> BeautifulSoup:
     return soup
 
 
-def test_a_page_without_content_is_too_short() -> None:
+@pytest.mark.parametrize("scheme", [BLOG_WORDS_SCHEME, BLOG_SHINGLES_SCHEME])
+def test_a_page_without_content_is_too_short_and_three_words_are_not(scheme: Scheme) -> None:
     for html in (
         "",
         " ",
         PAGES["a body with a name"],
         "<html class=modal-open><p>x",
-        "<p>short</p>",
+        "<p>I do</p>",
     ):
         with pytest.raises(TooShortError):
-            fingerprint(html, scheme=BLOG_WORDS_SCHEME)
+            fingerprint(html, scheme=scheme)
+    few = fingerprint("<p>Ships and horns</p>", scheme=scheme)
+    words = ["ships", "and", "horns"]
+    assert few.simhash == simhash_of(words if few.features == 3 else [" ".join(words)])
 
 
 def test_what_the_head_says_is_read_as_ever() -> None:
