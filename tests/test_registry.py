@@ -56,7 +56,8 @@ OWN = Scheme(
 
 
 def test_the_schemes_that_ship() -> None:
-    assert scheme_names() == [
+    shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
+    assert shipped == [
         "pgsimhash-article-1",
         "pgsimhash-fast-1",
         "pgsimhash-text-1",

@@ -37,7 +37,7 @@ _TITLES_TEXT: Final = """
     参考文献, 參考文獻, 参考资料, 脚注, 참고 문헌, 참고문헌, 각주, المراجع, संदर्भ
 """
 _TITLES: Final = frozenset(" ".join(title.split()) for title in _TITLES_TEXT.split(","))
-_TITLE_MAX: Final = 40
+_SAID_MAX: Final = 200
 _HEADINGS: Final = words("h1 h2 h3 h4 h5 h6")
 _LISTS: Final = words("ol ul dl")
 _BLOCKS: Final = words("ol ul dl div section aside table")
@@ -110,8 +110,14 @@ def _lists(root: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def _heads_references(heading: HtmlElement) -> bool:
-    text = " ".join(" ".join(heading.itertext()).split()).lower()
-    while len(text) <= _TITLE_MAX and (bare := _NUMBERING.sub("", text)) != text:
+    said = ""
+    for piece in heading.itertext():
+        said += f" {piece}"
+        # Headings may be nested, and hold all of a page.
+        if len(said) > _SAID_MAX:
+            return False
+    text = " ".join(said.split()).lower()
+    while (bare := _NUMBERING.sub("", text)) != text:
         text = bare
     return text in _TITLES
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pgsimhash import fingerprint, get_scheme
@@ -77,6 +80,18 @@ def test_ten_thousand_references_are_looked_at_up_to_a_limit() -> None:
     text = read_with_references(html).text
     assert words[ITEMS_MAX - 1] in text
     assert (words[ITEMS_MAX] in text) == (words[ITEMS_MAX] in read_article(html).text)
+
+
+def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
+    code = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n"
+        "from pgsimhash.page.references import read_with_references\n"
+        f"page = '<h1><div>' * 1_000 + '<p>' + {TEXT!r} * 50_000\n"
+        "print(len(read_with_references(page).text) > 9_000_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_only_the_interoperable_scheme_reads_so() -> None:

@@ -19,6 +19,7 @@ from pgsimhash.boilerplate import learn, without_boilerplate
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.page import SiteHints
 from pgsimhash.page.plain import plain_text
+from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     ArticleReader,
@@ -392,3 +393,16 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(dsn: str, k
         connection.rollback()
     with pytest.raises(pgsimhash.CollectionError, match="does not exist"):
         connect(dsn, collection="again", create=False)
+
+
+def test_the_text_of_kept_markdown_is_what_the_scheme_hashes() -> None:
+    markdown = "# The *tide*\n\n[pool](/a)"
+    blog = kept_article(markdown, None, "pgsimhash-blog-words-1")
+    default = kept_article(markdown, None, DEFAULT_SCHEME.name)
+    unknown = kept_article(markdown, None, "nobody-knows-1")
+    assert blog is not None
+    assert default is not None
+    assert blog.text == markdown
+    assert default.text == "The tide\npool"
+    assert unknown == default
+    assert kept_article(None, None) is None
