@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, help="stop after about this many pages of each set")
     parser.add_argument("--jobs", type=int, default=1, help="processes (times are best with 1)")
     parser.add_argument("--schemes", action="store_true", help="the other schemes that ship too")
-    parser.add_argument("--plain", action="store_true", help="literal, raw HTML, visible text too")
+    parser.add_argument("--plain", action="store_true", help="raw HTML, visible text too")
     parser.add_argument("--peers", action="store_true", help="other packages too, from PyPI")
     parser.add_argument("--all-beside", action="store_true", help="by kind and source for all")
     parser.add_argument("--left-out", type=Path, help="simhashes written by bench/fit.py")

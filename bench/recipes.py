@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pgsimhash import PageError, TooShortError, fingerprint, hamming_distance, scheme_names
 from pgsimhash.features import shingles
@@ -19,11 +19,6 @@ from pgsimhash.page.decode import decode
 from pgsimhash.page.parse import parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
 from pgsimhash.tokens import tokenize
-
-if TYPE_CHECKING:
-    from bench.literal import literal_simhash
-else:  # A script finds its neighbours under their own names.
-    from literal import literal_simhash
 
 Kind = Literal["always", "scheme", "plain", "peer"]
 Signature = int | tuple[int, ...]
@@ -62,11 +57,6 @@ def by_scheme(name: str) -> Recipe:
             return None
 
     return recipe
-
-
-def literal(page: Page) -> int:
-    """The recipe taken literally."""
-    return literal_simhash(page.html)
 
 
 def true_text(page: Page) -> int | None:
@@ -172,7 +162,6 @@ RECIPES: dict[str, tuple[Kind, Recipe]] = {
         for name in scheme_names()
         if name not in (OURS, TEXT_SCHEME.name)
     },
-    "literal": ("plain", literal),
     "raw HTML": ("plain", raw_html),
     "visible text": ("plain", visible_text),
     "trafilatura": ("peer", trafilatura),

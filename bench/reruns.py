@@ -28,7 +28,7 @@ else:  # A script finds its neighbours under their own names.
     from report import load
     from workload import database
 
-SCHEME = "pgsimhash-blog-words-1"
+SCHEME = "pgsimhash-interop-1"
 
 WORK: list[tuple[str, Options]] = [
     ("rejudge", {}),
@@ -44,7 +44,7 @@ def rerun(dsn: str, name: str, what: str, options: Options) -> None:
     with connect(dsn, collection=name, create=False) as store:
         started = time.perf_counter()
         verdicts = (
-            store.refingerprint(f"{name}-again", SCHEME, **options)
+            store.refingerprint(f"{name}-again", SCHEME, approximate=True, **options)
             if what == "refingerprint"
             else store.rejudge(save=what.endswith("save"), **options)
         )

@@ -3,10 +3,13 @@
 from pgsimhash.bits import (
     band,
     format_simhash,
+    from_base32,
     from_bigint,
     hamming_distance,
+    level_distance,
     parse_simhash,
     similarity,
+    similarity_level,
     to_base32,
     to_bigint,
 )
@@ -43,6 +46,7 @@ from pgsimhash.errors import (
     UnknownRunError,
     UnreadableError,
 )
+from pgsimhash.features import shingle
 from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.policies import Policy, Settings
@@ -108,16 +112,20 @@ __all__ = [
     "find_pairs",
     "fingerprint",
     "format_simhash",
+    "from_base32",
     "from_bigint",
     "get_scheme",
     "hamming_distance",
+    "level_distance",
     "parse_simhash",
     "recrawl_hint",
     "register_scheme",
     "scheme_names",
+    "shingle",
     "simhash",
     "simhash_texts",
     "similarity",
+    "similarity_level",
     "to_base32",
     "to_bigint",
 ]

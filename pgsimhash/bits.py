@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import operator
 import re
+from collections.abc import Mapping
 from typing import Final, Literal, SupportsIndex
 
 import numpy as np
@@ -21,10 +22,15 @@ IDENTICAL_MAX: Final = 3
 NEAR_MAX: Final = 8
 
 Band = Literal["identical", "near", "different"]
+Level = Literal["close", "loose"]
+
+LEVELS: Final[Mapping[Level, float]] = {"close": 0.98, "loose": 0.90}
+"""How similar two simhashes are at least, as a share of equal bits, the closest level first."""
 
 _TOP: Final = 1 << BITS
 _SIGN: Final = 1 << (BITS - 1)
-_BASE32: Final = re.compile("[a-pA-P][a-zA-Z2-7]{12}")
+# The thirteenth digit holds four bits, and so is an even one.
+_BASE32: Final = re.compile("([a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246])(?:===)?")
 
 
 def check_simhash(value: SupportsIndex) -> int:
@@ -102,20 +108,26 @@ def parse_simhash(text: str) -> int:
     """Return the simhash written as 16 hex digits, ``0x...``, a decimal (signed or not), or base32.
 
     Sixteen characters that are all hex digits are read as hex, which is the form pgsimhash
-    prints; any other run of digits is decimal. Thirteen characters that begin with a letter are
-    base32, as :func:`to_base32` writes it, in either case.
+    prints; any other run of digits is decimal. Base32 is read as :func:`from_base32` does.
 
     Raises:
-        InvalidSimhashError: the text is none of these or needs more than 64 bits.
+        InvalidSimhashError: the text is none of these or needs more than 64 bits; or it is
+            thirteen digits, which a decimal and base32 could be.
     """
     word = text.strip()
+    base32 = _BASE32.fullmatch(word)
+    if base32:
+        if word.isdigit():
+            raise InvalidSimhashError(
+                f"{text!r} is a decimal and base32 as well: write it in hex (0x...), or end base32 "
+                "with ==="
+            )
+        return from_base32(word)
     try:
         if len(word) == BITS // 4 and not word.startswith(("-", "+")):
             return check_simhash(int(word, 16))
         if word.lower().startswith("0x"):
             return check_simhash(int(word, 16))
-        if _BASE32.fullmatch(word):
-            return int.from_bytes(base64.b32decode(f"AAA{word.upper()}"), "big")
         number = int(word, 10)
     except InvalidSimhashError:
         raise
@@ -132,13 +144,27 @@ def format_simhash(simhash: SupportsIndex) -> str:
 
 
 def to_base32(simhash: SupportsIndex) -> str:
-    """Return ``simhash`` as 13 digits of base 32, without case: RFC 4648's, here in lower case.
+    """Return the eight octets of ``simhash``, the highest first, as 13 digits of base32.
 
-    The first digit is the highest four bits, so it is a letter from a to p, and the text is
-    neither a decimal nor hex. Standard libraries make it of ten bytes, high ones first, without
-    the three letters in front.
+    That is RFC 4648's alphabet, here in lower case, without the three signs of padding.
     """
-    return base64.b32encode(check_simhash(simhash).to_bytes(10, "big"))[3:].decode().lower()
+    octets = check_simhash(simhash).to_bytes(BITS // 8, "big")
+    return base64.b32encode(octets).decode().rstrip("=").lower()
+
+
+def from_base32(text: str) -> int:
+    """Return the simhash that :func:`to_base32` wrote; either case and padding are fine.
+
+    Raises:
+        InvalidSimhashError: the text is nothing that base32 makes of eight octets.
+    """
+    found = _BASE32.fullmatch(text.strip())
+    if found is None:
+        raise InvalidSimhashError(
+            f"{text!r} is not base32 of eight octets: 13 digits of a-z and 2-7, the last one of "
+            "acegikmoqsuwy246"
+        )
+    return int.from_bytes(base64.b32decode(f"{found[1].upper()}==="), "big")
 
 
 def hamming_distance(a: SupportsIndex, b: SupportsIndex) -> int:
@@ -156,6 +182,26 @@ def band(distance: int) -> Band:
     if distance <= IDENTICAL_MAX:
         return "identical"
     return "near" if distance <= NEAR_MAX else "different"
+
+
+def similarity_level(distance: int) -> Level | None:
+    """Return the closest of :data:`LEVELS` that simhashes so far apart reach: close, loose or none.
+
+    Beside the bands, which tell copies of pages, these are the matches of the interoperable scheme.
+    """
+    share = 1.0 - distance / BITS
+    return next((name for name, least in LEVELS.items() if share >= least), None)
+
+
+def level_distance(name: Level) -> int:
+    """Return the largest distance at a level: 1 for close, 6 for loose.
+
+    Raises:
+        InvalidDistanceError: there is no such level.
+    """
+    if name not in LEVELS:
+        raise InvalidDistanceError(f"a level is one of {', '.join(LEVELS)}, not {name!r}")
+    return max(distance for distance in range(BITS) if 1.0 - distance / BITS >= LEVELS[name])
 
 
 def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, Literal
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, TypeVar
 
 from pgsimhash.errors import InvalidRecipeError
+
+_Token = TypeVar("_Token")
 
 Damping = Literal["sqrt", "log", "linear", "binary"]
 
@@ -52,6 +54,27 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
     if size == 1:
         return list(tokens)
     return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))
+
+
+def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]:
+    """Return an iterator over the windows of ``window`` neighbouring tokens, each a list.
+
+    For features of one's own, such as hashes; :func:`shingles` makes strings.
+
+    Raises:
+        InvalidRecipeError: ``window`` is below 1.
+    """
+    if window < 1:
+        raise InvalidRecipeError(f"a window has 1 token or more, not {window}")
+
+    def windows() -> Iterator[list[_Token]]:
+        last: deque[_Token] = deque(maxlen=window)
+        for token in tokens:
+            last.append(token)
+            if len(last) == window:
+                yield list(last)
+
+    return windows()
 
 
 def spot_shingles(

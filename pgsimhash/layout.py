@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, pairwise
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -50,7 +51,8 @@ class Layout:
     them to the front ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2). With
     ``inner``, the bits that the one leading block leaves are cut into so many blocks again, and
     each of these follows it in a permutation of its own (the paper's 16 tables of section 3.1.3).
-    ``bits`` is 64 but in proofs by exhaustion.
+    ``bits`` is 64 but in proofs by exhaustion. A prefix of more than ``prefix_max`` bits is
+    refused; tables have no room for a wider one beside the collection's number.
 
     Raises:
         ValueError: the widths do not add up to 64, or a prefix would be too wide.
@@ -61,6 +63,7 @@ class Layout:
     leading: int = 1
     inner: int = 0
     bits: int = BITS
+    prefix_max: int = COLLECTION_SHIFT
 
     def __post_init__(self) -> None:
         if sum(self.widths) != self.bits or min(self.widths) < 1:
@@ -71,8 +74,11 @@ class Layout:
             raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
         if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
             raise ValueError("inner blocks follow one leading block, and have a bit or more each")
-        if any(permutation.width > COLLECTION_SHIFT for permutation in self.permutations):
-            raise ValueError(f"a prefix has at most {COLLECTION_SHIFT} bits; use smaller blocks")
+        # The first of the blocks are no narrower than the others.
+        if not self.inner and sum(sorted(self.widths)[-self.leading :]) > self.prefix_max:
+            raise ValueError(f"a prefix has at most {self.prefix_max} bits; use smaller blocks")
+        if self.inner and self.permutations[0].width > self.prefix_max:
+            raise ValueError(f"a prefix has at most {self.prefix_max} bits; use smaller blocks")
 
     @cached_property
     def suffix(self) -> str:
@@ -215,18 +221,60 @@ LAYOUTS: Final = {
         Layout("8 choose 2", (8,) * 8, leading=2),
     )
 }
-"""The layouts that can be deployed, by name; "4x4" and "8 choose 2" are the paper's."""
+"""The layouts that are compared with one another; "4x4" and "8 choose 2" are the paper's."""
+
+PERMUTATIONS_MAX: Final = 100
+"""How many columns, each with an index, a layout that is deployed may have."""
+
+_CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
 
 
 def get_layout(name: str) -> Layout:
-    """Return the layout called ``name``.
+    """Return the layout called ``name``: one of :data:`LAYOUTS`, or any "m choose r".
+
+    That has m blocks, as equal as can be and the wider ones first, and a permutation for each
+    choice of r that lead. Where one of :data:`LAYOUTS` is the same, it is that one.
 
     Raises:
-        UnknownLayoutError: there is none.
+        UnknownLayoutError: it is none, would take more than 100 columns or a prefix of more than
+            40 bits.
     """
-    try:
+    if name in LAYOUTS:
         return LAYOUTS[name]
-    except KeyError:
+    found = _CHOICE.fullmatch(name)
+    if found is None:
         raise UnknownLayoutError(
-            f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}"
-        ) from None
+            f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
+            "as '7 choose 4'"
+        )
+    blocks, leading = int(found[1]), int(found[2])
+    if not leading < blocks <= BITS:
+        raise UnknownLayoutError(
+            f"{name!r} is no layout: 1 to {BITS - 1} of at most {BITS} blocks lead, and not all"
+        )
+    if comb(blocks, leading) > PERMUTATIONS_MAX:
+        raise UnknownLayoutError(
+            f"layout {name!r} would have {comb(blocks, leading):,} columns and indexes; at most "
+            f"{PERMUTATIONS_MAX} are deployed: take fewer blocks, or let fewer lead"
+        )
+    widths = equal_widths(blocks)
+    if sum(widths[:leading]) > COLLECTION_SHIFT:
+        raise UnknownLayoutError(
+            f"layout {name!r} would have prefixes of {sum(widths[:leading])} bits, and there is "
+            f"room for {COLLECTION_SHIFT}: let fewer blocks lead"
+        )
+    return _chosen(name, widths, leading)
+
+
+@cache
+def _chosen(name: str, widths: tuple[int, ...], leading: int) -> Layout:
+    # Its name is that of tables; the same layout under two names would be there twice.
+    made = Layout(name, widths, leading)
+    same = (known for known in LAYOUTS.values() if known.permutations == made.permutations)
+    return next(same, made)
+
+
+def equal_widths(blocks: int) -> tuple[int, ...]:
+    """Return the widths of so many blocks of 64 bits, as equal as can be, wider ones first."""
+    width, wider = divmod(BITS, blocks)
+    return tuple(width + (number < wider) for number in range(blocks))

@@ -7,7 +7,7 @@ by side, and neighbours are compared at growing offsets while their prefixes agr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import comb
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -15,8 +15,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
-from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
+from pgsimhash.bits import (
+    BITS,
+    check_distance,
+    check_simhash,
+    check_simhashes,
+    hamming_distances,
+)
+from pgsimhash.errors import InvalidSimhashError, UnknownLayoutError
+from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.permutation import Permutation
 from pgsimhash.spool import Spool
 
@@ -32,6 +39,9 @@ _SORT_NS: Final = 95.0
 _COMPARE_NS: Final = 1.5
 
 _LEADING_MAX: Final = 4
+
+PASSES_MAX: Final = 5_000
+"""How many passes over the simhashes are made at most, where the caller says how many blocks."""
 
 MEMORY_BYTES: Final = 1 << 28
 """How much memory a stream of pairs uses for simhashes by default."""
@@ -50,22 +60,30 @@ class Pairs(NamedTuple):
     distances: NDArray[np.uint8]
 
 
-def find_pairs(simhashes: NDArray[np.uint64], distance: int = 3) -> Pairs:
+def find_pairs(
+    simhashes: NDArray[np.uint64] | Iterable[int], distance: int = 3, *, blocks: int | None = None
+) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
     Exact. Equal simhashes are one simhash here. Beside the input it holds a sorted and two
     permuted copies of it (about 24 bytes a simhash) and the pairs found.
 
     Args:
-        simhashes: shape (n,), dtype uint64.
+        simhashes: shape (n,), dtype uint64, or a list of integers.
         distance: the largest number of differing bits, 0 to 12.
+        blocks: into how many blocks to cut the bits, more than ``distance``: all but ``distance``
+            of them lead, so there are as many passes as ways to choose these. By default what is
+            fastest for so many simhashes. The pairs are the same.
 
     Raises:
-        InvalidSimhashError: the array has another shape or dtype.
+        InvalidSimhashError: the array has another shape or dtype, or a number is no simhash.
         InvalidDistanceError: ``distance`` is not in 0..12.
+        UnknownLayoutError: ``blocks`` is not from ``distance`` + 1 to 64, or takes more than 5,000
+            passes.
     """
-    values = _distinct(check_simhashes(simhashes))
-    layout = _layout_for(check_distance(distance, DISTANCE_MAX), len(simhashes))
+    values = _distinct(_as_array(simhashes))
+    check_distance(distance, DISTANCE_MAX)
+    layout = _layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
     found = [
         pairs
         for permutation in layout.permutations
@@ -130,6 +148,34 @@ def _as_pairs(found: Sequence[_Found]) -> Pairs:
     return Pairs(low, high, hamming_distances(low, high))
 
 
+def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint64]:
+    if isinstance(simhashes, np.ndarray):
+        return check_simhashes(simhashes)
+    if isinstance(simhashes, str | bytes) or not isinstance(simhashes, Iterable):
+        raise InvalidSimhashError(
+            f"simhashes are an array or a list of integers, not {type(simhashes).__name__}"
+        )
+    return np.fromiter(map(check_simhash, simhashes), dtype=np.uint64)
+
+
+def _cut(blocks: int, distance: int) -> Layout:
+    """Return the layout in which all but ``distance`` of so many blocks lead."""
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
+        raise UnknownLayoutError(
+            f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
+            f"not {blocks!r}"
+        )
+    if distance == 0:
+        return _layout_for(0, 0)
+    if comb(blocks, distance) > PASSES_MAX:
+        raise UnknownLayoutError(
+            f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
+            f"and at most {PASSES_MAX:,} are made; use fewer blocks"
+        )
+    leading = blocks - distance
+    return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading, prefix_max=BITS)
+
+
 def _layout_for(distance: int, count: int) -> Layout:
     """Choose how many blocks lead: the fewest nanoseconds by a rough model of the steps."""
     if distance == 0:  # distinct simhashes are never equal
@@ -137,10 +183,10 @@ def _layout_for(distance: int, count: int) -> Layout:
     candidates = []
     for leading in range(1, _LEADING_MAX + 1):
         blocks = distance + leading
-        width, more = divmod(64, blocks)
+        width = BITS // blocks
         if leading * (width + 1) > COLLECTION_SHIFT:
             break
-        widths = tuple(width + (number < more) for number in range(blocks))
+        widths = equal_widths(blocks)
         prefix = leading * width
         grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
         seconds = comb(blocks, leading) * (grouping + _COMPARE_NS * (3 + count / 2**prefix))
@@ -163,8 +209,12 @@ def _pairs_by(
     permutation: Permutation, layout: Layout, values: NDArray[np.uint64], distance: int
 ) -> Iterator[_Found]:
     """Yield the pairs that agree in the prefix and in that of no earlier permutation."""
-    earlier = [
-        np.uint64(other.bits % 2**64) for other in layout.permutations[: permutation.number - 1]
+    # Choices of blocks come in order, so the first that sees a pair skips none that is the same.
+    last = min(block.shift for block in permutation.leading)
+    skipped = [
+        np.uint64(block.mask << block.shift)
+        for block in layout.blocks
+        if block.shift > last and block not in permutation.leading
     ]
     keys, ordered = _grouped(permutation, values)
     for start in range(0, len(ordered) - 1, _CHUNK):
@@ -179,7 +229,7 @@ def _pairs_by(
             if len(at):
                 one, other = chunk[at], others[at]
                 new = np.ones(len(at), dtype=np.bool_)
-                for bits in earlier:
+                for bits in skipped:
                     new &= (one ^ other) & bits != 0
                 yield one[new], other[new]
 

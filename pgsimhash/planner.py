@@ -8,6 +8,7 @@ everything in memory; what counts is how layouts compare.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter
@@ -107,18 +108,24 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
     )
 
 
-def plans(rows: int, distance: int, memory: int = MEMORY_BYTES) -> list[Plan]:
+def plans(
+    rows: int, distance: int, memory: int = MEMORY_BYTES, others: Iterable[Layout] = ()
+) -> list[Plan]:
     """Return the :func:`plan` of every layout that answers ``distance``, the smallest first.
+
+    Args:
+        rows: how many distinct simhashes.
+        distance: the largest number of differing bits.
+        memory: how many bytes PostgreSQL and its system have for keeping indexes.
+        others: layouts to compare beside those of :data:`~pgsimhash.layout.LAYOUTS`.
 
     Raises:
         InvalidDistanceError: no layout answers ``distance``.
     """
-    largest = max(layout.distances[-1] for layout in LAYOUTS.values())
-    check_distance(distance, largest)
+    layouts = {layout.name: layout for layout in (*LAYOUTS.values(), *others)}.values()
+    check_distance(distance, max(layout.distances[-1] for layout in layouts))
     found = [
-        plan(layout, rows, distance, memory)
-        for layout in LAYOUTS.values()
-        if distance in layout.distances
+        plan(layout, rows, distance, memory) for layout in layouts if distance in layout.distances
     ]
     return sorted(found, key=attrgetter("bytes_a_row"))
 

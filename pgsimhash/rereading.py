@@ -10,20 +10,31 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Final
 
 from pgsimhash.boilerplate import own_text, read_with, split_name
 from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
+from pgsimhash.page.blog import read_blog
 from pgsimhash.page.plain import plain_text
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.schemes import BlockWeights, Scheme, get_scheme, read_text
+from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme, read_text
+
+_VERBATIM: Final = (read_text, read_blog)
+"""The readers whose text is the Markdown as it stands."""
 
 
-def kept_article(markdown: str | None, title: str | None) -> Article | None:
-    """Return the article that can be made of kept Markdown, if there is any."""
+def kept_article(
+    markdown: str | None, title: str | None, scheme: str = DEFAULT_SCHEME.name
+) -> Article | None:
+    """Return the article that can be made of the Markdown that ``scheme`` kept, if there is any."""
     if markdown is None:
         return None
-    return Article(markdown, plain_text(markdown), title, None, None)
+    try:
+        verbatim = read_with(_read_by(scheme).extract)[0] in _VERBATIM
+    except SchemeError:
+        verbatim = False
+    return Article(markdown, markdown if verbatim else plain_text(markdown), title, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +43,11 @@ class Rereading:
 
     Attributes:
         scheme: the scheme to vote with.
-        plain: whether the Markdown is plain text, in which nothing is markup.
+        verbatim: whether the Markdown as it stands is what is voted on, marks and all.
     """
 
     scheme: Scheme
-    plain: bool
+    verbatim: bool
 
     def reread(self, record: PageRecord) -> PageRecord | PageFailure:
         """Return ``record`` as the scheme has it; whatever goes wrong becomes a failure.
@@ -64,7 +75,7 @@ class Rereading:
         )
 
     def _article(self, record: PageRecord, markdown: str) -> Article:
-        text = markdown if self.plain else plain_text(markdown)
+        text = markdown if self.verbatim else plain_text(markdown)
         own = own_text(self.scheme, text, record.url)
         return Article(
             markdown, own, record.title, record.canonical_url, record.language, record.structure
@@ -84,16 +95,16 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
         SchemeError: they do, or ``scheme`` weighs blocks, and ``approximate`` is false; or
             ``source`` is not registered.
     """
-    reader = read_with(_read_by(source).extract)[0]
+    reader, wanted = read_with(_read_by(source).extract)[0], read_with(scheme.extract)[0]
     # Markdown does not tell how much its blocks counted.
-    weighed = isinstance(scheme.weigh, BlockWeights) and reader is not read_text
-    if (weighed or read_with(scheme.extract)[0] != reader) and not approximate:
+    weighed = isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM
+    if (weighed or wanted != reader) and not approximate:
         raise SchemeError(
             f"scheme {scheme.name!r} makes more of a page than is in the Markdown that {source!r} "
             "kept, or reads it in another way, so its simhashes of that would not be the pages'; "
             "ingest the pages again, or take the difference with approximate=True (--approximate)"
         )
-    return Rereading(scheme, reader is read_text)
+    return Rereading(scheme, reader is read_text or wanted in _VERBATIM)
 
 
 def _read_by(name: str) -> Scheme:

@@ -12,7 +12,7 @@ from typing import Final, LiteralString
 
 from mako.lookup import TemplateLookup
 
-from pgsimhash.bits import NEAR_MAX
+from pgsimhash.bits import LEVELS, NEAR_MAX, level_distance
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.permutation import Permutation
 
@@ -53,6 +53,7 @@ def schema_statements(
             collection_max=COLLECTION_MAX,
             near_max=NEAR_MAX,
             distance_max=DISTANCE_MAX,
+            level_distances={name: level_distance(name) for name in LEVELS},
         )
     )
     # Each statement ends with a semicolon at the end of a paragraph.

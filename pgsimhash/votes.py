@@ -11,14 +11,16 @@ no platform and no BLAS can change a bit.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import InvalidWeightError, TooShortError
+from pgsimhash.bits import check_simhashes
+from pgsimhash.errors import InvalidSimhashError, InvalidWeightError, TooShortError
 from pgsimhash.hashes import HashFunction, murmur3_64
 
 WEIGHT_UNIT: Final = 2.0**-16
@@ -32,14 +34,16 @@ _CHUNK: Final = 4096
 
 
 def simhash(
-    features: Iterable[str] | Mapping[str, float], *, hash_function: HashFunction = murmur3_64
+    features: Iterable[str] | Iterable[int] | Mapping[str, float] | Mapping[int, float],
+    *,
+    hash_function: HashFunction = murmur3_64,
 ) -> int:
     """Return the simhash of ``features``.
 
     Args:
         features: the features, each counting 1 for every time it occurs; or a mapping from
-            feature to weight.
-        hash_function: what hashes them, one of :mod:`pgsimhash.hashes` or another.
+            feature to weight. Integers, or an array of dtype uint64, are ready 64-bit hashes.
+        hash_function: what hashes strings, one of :mod:`pgsimhash.hashes` or another.
 
     Returns:
         An ``int`` with 0 <= x < 2**64.
@@ -47,13 +51,51 @@ def simhash(
     Raises:
         TooShortError: there is no feature, or none with a weight above zero.
         InvalidWeightError: a weight is negative or not finite, or their sum is above 2**36.
-        TypeError: ``features`` is one string, or a feature is no string.
+        InvalidSimhashError: a hash is not in 0..2**64-1.
+        TypeError: ``features`` is one string, or a feature is neither, or some are strings and
+            some are hashes.
     """
     if isinstance(features, str | bytes):
-        raise TypeError("features is an iterable of strings, not one string; split it first")
-    weighted = features if isinstance(features, Mapping) else Counter(features)
+        raise TypeError("features is an iterable of strings or hashes, not one string; split it")
+    if isinstance(features, np.ndarray):
+        hashes = check_simhashes(features)
+        return vote(hashes, np.ones(len(hashes)))
+    weighted = features if isinstance(features, Mapping) else _counted(features)
     weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-    return vote(hash_function(weighted.keys()), weights)
+    strings = sum(isinstance(feature, str) for feature in weighted)
+    if 0 < strings < len(weighted):
+        raise TypeError("features are strings, or ready hashes, not some of each")
+    if strings:
+        return vote(hash_function(cast("Collection[str]", weighted.keys())), weights)
+    ready = map(check_hash, cast("Collection[int]", weighted.keys()))
+    return vote(np.fromiter(ready, dtype=np.uint64, count=len(weighted)), weights)
+
+
+def check_hash(value: SupportsIndex) -> int:
+    """Return ``value`` as an ``int`` in 0..2**64-1.
+
+    Raises:
+        InvalidSimhashError: it is an integer of another range.
+        TypeError: it is no integer.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"a feature is a string or a ready hash, not {type(value).__name__}; join a window of "
+            'tokens with " ".join'
+        )
+    number = operator.index(value)
+    if not 0 <= number < 1 << 64:
+        raise InvalidSimhashError(f"a ready hash is in 0..2**64-1, and {number} is not")
+    return number
+
+
+def _counted(features: Iterable[str] | Iterable[int]) -> Counter[str | int]:
+    try:
+        return Counter(features)
+    except TypeError as error:
+        raise TypeError(
+            f'a feature is a string or a ready hash ({error}); join tokens with " ".join'
+        ) from None
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:

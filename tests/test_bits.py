@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -52,25 +54,80 @@ def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
 
 
 @given(simhashes)
-def test_base32_has_thirteen_digits_and_either_case(simhash: int) -> None:
+def test_base32_is_the_eight_octets_in_order_in_thirteen_digits_of_either_case(
+    simhash: int,
+) -> None:
     written = pgsimhash.to_base32(simhash)
     assert len(written) == 13
-    assert pgsimhash.parse_simhash(written) == pgsimhash.parse_simhash(written.upper()) == simhash
+    assert base64.b32decode(f"{written.upper()}===") == simhash.to_bytes(8, "big")
+    for form in (written, written.upper(), f"{written}===", f" {written.title()}\n"):
+        assert pgsimhash.from_base32(form) == simhash
+        if not written.isdigit():
+            assert pgsimhash.parse_simhash(form) == simhash
 
 
-def test_base32_is_never_taken_for_a_number() -> None:
+def test_base32_sorts_nothing_out_of_the_octets() -> None:
     assert pgsimhash.to_base32(0) == "aaaaaaaaaaaaa"
-    assert pgsimhash.to_base32(2**64 - 1) == "p777777777777"
-    assert pgsimhash.parse_simhash("2345672345672") == 2345672345672
+    assert pgsimhash.to_base32(2**64 - 1) == "7777777777776"
+    assert pgsimhash.to_base32(1) == "aaaaaaaaaaaac"
+    assert pgsimhash.to_base32(2**63) == "qaaaaaaaaaaaa"
+
+
+def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guessed() -> None:
+    with pytest.raises(pgsimhash.InvalidSimhashError, match="a decimal and base32 as well"):
+        pgsimhash.parse_simhash("2345672345672")
+    assert pgsimhash.parse_simhash("0x22224f78848") == 2345672345672
+    assert pgsimhash.parse_simhash("2345672345672===") == pgsimhash.from_base32("2345672345672")
+    # No octets end in these digits.
+    assert pgsimhash.parse_simhash("2345672345673") == 2345672345673
+    assert pgsimhash.parse_simhash("2345672345678") == 2345672345678
     assert pgsimhash.parse_simhash("0x234567abcde") == 0x234567ABCDE
 
 
-@pytest.mark.parametrize(
-    "text", ["aaaaaaaaaaaa1", "qaaaaaaaaaaaa", "aaaaaaaaaaaa", "paaaaaaaaaaaé"]
-)
-def test_what_is_not_quite_base32_is_refused(text: str) -> None:
-    with pytest.raises(pgsimhash.InvalidSimhashError):
-        pgsimhash.parse_simhash(text)
+NOT_BASE32 = [
+    "aaaaaaaaaaaa1",  # no digit
+    "aaaaaaaaaaaab",  # a fifth bit in the last digit: the number, not its octets
+    "p777777777777",
+    "aaaaaaaaaaaa",
+    "aaaaaaaaaaaaaa",
+    "aaaaaaaaaaaaa=",
+    "aaaaaaaaaaaaa====",
+    "aaaaaa aaaaaa",
+    "aaaaaaaaaaa\u212aa",  # the sign of the Kelvin, whose small letter is k
+    "aaaaaaaaaaa\u0663a",
+    "pbh4n3yaaaaaé",
+    "0000000000000",  # other alphabets: base32hex, Crockford's
+    "1OL0000000000",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", NOT_BASE32)
+def test_what_is_not_base32_of_eight_octets_is_refused(text: str) -> None:
+    with pytest.raises(pgsimhash.InvalidSimhashError, match="not base32 of eight octets"):
+        pgsimhash.from_base32(text)
+    if not text.isdigit():
+        with pytest.raises(pgsimhash.InvalidSimhashError):
+            pgsimhash.parse_simhash(text)
+
+
+def test_levels_of_similarity_have_names_and_distances() -> None:
+    assert [pgsimhash.similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
+        "close",
+        "close",
+        "loose",
+        "loose",
+        None,
+        None,
+    ]
+    assert pgsimhash.level_distance("close") == 1
+    assert pgsimhash.level_distance("loose") == 6
+    for level, share in (("close", 0.98), ("loose", 0.90)):
+        farthest = pgsimhash.level_distance(level)  # type: ignore[arg-type]
+        assert pgsimhash.similarity(0, (1 << farthest) - 1) >= share
+        assert pgsimhash.similarity(0, (1 << farthest + 1) - 1) < share
+    with pytest.raises(pgsimhash.InvalidDistanceError, match="one of close, loose"):
+        pgsimhash.level_distance("near")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pgsimhash import InvalidRecipeError
-from pgsimhash.features import Damping, image_features, shingles, spot_shingles, weigh
+from pgsimhash.features import Damping, image_features, shingle, shingles, spot_shingles, weigh
 
 
 def test_shingles_are_windows() -> None:
@@ -94,3 +94,18 @@ def test_what_cannot_be_a_feature_is_refused() -> None:
         spot_shingles(["tide"], 1)
     with pytest.raises(InvalidRecipeError, match="sqrt, log, linear, binary"):
         weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]
+
+
+def test_windows_of_tokens_are_lists() -> None:
+    tokens = ["twas", "brillig", "and", "the", "slithy", "toves"]
+    assert list(shingle(tokens)) == [tokens[0:4], tokens[1:5], tokens[2:6]]
+    assert list(shingle(iter(tokens), 5)) == [tokens[0:5], tokens[1:6]]
+    assert list(shingle(range(3), window=1)) == [[0], [1], [2]]
+    assert list(shingle(tokens[:3])) == list(shingle([])) == []
+    assert [" ".join(window) for window in shingle(tokens, 3)] == shingles(tokens, 3)
+
+
+@pytest.mark.parametrize("window", [0, -1])
+def test_a_window_of_nothing_is_refused(window: int) -> None:
+    with pytest.raises(InvalidRecipeError, match="1 token or more"):
+        shingle(["low", "tide"], window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
@@ -166,8 +167,57 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
 
 
 def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(UnknownLayoutError, match=r"there are: .*5 choose 2"):
-        get_layout("7 choose 8")
+    with pytest.raises(UnknownLayoutError, match=r"there are: .*5 choose 2.*'7 choose 4'"):
+        get_layout("seven of eight")
+
+
+@pytest.mark.parametrize("name", ["7 choose 4", "9 choose 1", "12 choose 2", "64 choose 1"])
+@given(data=st.data())
+def test_any_choice_of_blocks_is_an_exact_layout(name: str, data: st.DataObject) -> None:
+    layout = get_layout(name)
+    assert get_layout(name) is layout
+    blocks, leading = map(int, name.split(" choose "))
+    assert layout.name == name
+    assert sum(layout.widths) == 64
+    assert max(layout.widths) - min(layout.widths) <= 1
+    assert (len(layout.widths), len(layout.permutations)) == (blocks, comb(blocks, leading))
+    assert re.fullmatch("[a-z0-9_]{1,63}", f"has_near_duplicate{layout.suffix}")
+    distance = data.draw(st.sampled_from(layout.distances))
+    flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
+    assert seen_by(layout, 0, sum(1 << bit for bit in flipped), distance)
+
+
+def test_one_layout_has_one_name() -> None:
+    """Its tables are called after it."""
+    assert get_layout("2 choose 1") is LAYOUTS["32+32"]
+    assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
+    assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
+    assert get_layout("5 choose 2") is LAYOUTS["5 choose 2"]
+    assert len({get_layout(f"{m} choose {r}").suffix for m in range(5, 8) for r in (1, 2, 3)}) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("7 choose 7", "and not all"),
+        ("65 choose 1", "at most 64 blocks"),
+        ("1 choose 1", "and not all"),
+        ("20 choose 10", "184,756 columns"),
+        ("9 choose 7", "prefixes of 50 bits"),
+        ("3 choose 2", "prefixes of 43 bits"),
+        ("7 choose 0", "there is no layout"),
+        ("07 choose 4", "there is no layout"),
+        ("7  choose 4", "there is no layout"),
+        ("7 CHOOSE 4", "there is no layout"),
+        ("7 choose 4; DROP TABLE pages", "there is no layout"),
+        ("٧ choose 4", "there is no layout"),  # noqa: RUF001
+        ("7 choose 4\n", "there is no layout"),
+        ("13+13+13+13+12", "there is no layout"),
+    ],
+)
+def test_a_choice_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
+    with pytest.raises(UnknownLayoutError, match=why):
+        get_layout(name)
 
 
 @pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)

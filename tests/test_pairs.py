@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pgsimhash import InvalidDistanceError, InvalidSimhashError, hamming_distance
+from pgsimhash import (
+    InvalidDistanceError,
+    InvalidSimhashError,
+    UnknownLayoutError,
+    hamming_distance,
+)
 from pgsimhash.pairs import Pairs, find_pairs, stream_pairs
 from pgsimhash.spool import Spool
 
@@ -81,6 +88,49 @@ def test_the_input_is_left_as_it_was() -> None:
     array = np.array([9, 1, 8], dtype=np.uint64)
     find_pairs(array, 3)
     assert array.tolist() == [9, 1, 8]
+
+
+# Published with seomoz/simhash-py: which of these are within three bits.
+DIVERSE = [0x00000000, 0x10101000, 0x10100010, 0x10001010, 0x00101010]
+DIVERSE += [0x01010100, 0x01010001, 0x01000101, 0x00010101]
+
+
+@pytest.mark.parametrize("blocks", [None, 4, 5, 6, 7, 8, 9, 20])
+def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) -> None:
+    rng = np.random.default_rng(5)
+    centres = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
+    near = [value ^ (1 << bit) ^ (1 << 63 - bit) for value in centres for bit in (0, 7, 31)]
+    for values in (DIVERSE, centres + near):
+        expected = brute_force(np.array(values, dtype=np.uint64), 3)
+        assert len(expected) >= 20
+        assert rows(find_pairs(values, 3, blocks=blocks)) == expected
+        assert rows(find_pairs(iter(values), 3, blocks=blocks)) == expected
+        assert rows(find_pairs(np.array(values, dtype=np.uint64), blocks=blocks)) == expected
+
+
+@pytest.mark.parametrize("distance", [0, 1, 8, 12])
+def test_blocks_are_at_least_one_more_than_the_distance(distance: int) -> None:
+    array = np.array([0, 1, 3, 2**63], dtype=np.uint64)
+    assert rows(find_pairs(array, distance, blocks=distance + 1)) == brute_force(array, distance)
+    with pytest.raises(UnknownLayoutError, match=f"from {distance + 1} to 64"):
+        find_pairs(array, distance, blocks=distance)
+
+
+@pytest.mark.parametrize("blocks", [65, 4.0, True, "4"])
+def test_what_is_no_number_of_blocks_is_refused(blocks: Any) -> None:
+    with pytest.raises(UnknownLayoutError, match="from 4 to 64"):
+        find_pairs([1, 2], 3, blocks=blocks)
+
+
+def test_blocks_that_take_too_many_passes_are_refused() -> None:
+    with pytest.raises(UnknownLayoutError, match="41,664 passes"):
+        find_pairs([1, 2], 3, blocks=64)
+
+
+@pytest.mark.parametrize("values", [[-1], [2**64], ["1"], [1.5], [True], "12", 7, None])
+def test_what_is_no_list_of_simhashes_is_refused(values: Any) -> None:
+    with pytest.raises(InvalidSimhashError):
+        find_pairs(values)
 
 
 @pytest.mark.parametrize(

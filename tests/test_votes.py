@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash.errors import InvalidWeightError, TooShortError
+from pgsimhash.errors import InvalidSimhashError, InvalidWeightError, TooShortError
 from pgsimhash.hashes import fnv1a_64, murmur3_64
 from pgsimhash.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
 
@@ -109,6 +110,44 @@ def test_weights_that_cannot_be_summed_are_refused(weight: float) -> None:
 def test_a_string_is_not_taken_for_its_letters() -> None:
     with pytest.raises(TypeError, match="one string"):
         simhash("tide pool")
+
+
+def test_integers_are_ready_hashes() -> None:
+    """Expected numbers by hand, and by another implementation (seomoz/simhash-py's tests)."""
+    assert simhash([0xDEADBEEF] * 100) == 0xDEADBEEF
+    assert simhash([0xDEADBEEFDEADBEEF, 0x2152411021524110]) == 0
+    assert simhash([0xABCD, 0xBCDE, 0xCDEF]) == 0xADCF
+    assert simhash({0b0011: 1.0, 0b0101: 3.0}) == 0b0101
+    assert simhash([2**64 - 1, 2**64 - 1, 0]) == 2**64 - 1
+    words = ["low", "tide", "low"]
+    ready = murmur3_64(words)
+    assert simhash(ready) == simhash(ready.tolist()) == simhash(list(ready)) == simhash(words)
+    assert simhash(number for number in (7, 7, 1)) == 7
+
+
+@pytest.mark.parametrize("value", [-1, 2**64])
+def test_a_number_that_is_no_hash_is_refused(value: int) -> None:
+    with pytest.raises(InvalidSimhashError, match=r"in 0\.\.2\*\*64-1"):
+        simhash([1, value])
+
+
+@pytest.mark.parametrize(
+    "features", [["tide", 1], [1.0, 2.0], [True], [b"tide"], [("low", "tide")], [["low", "tide"]]]
+)
+def test_what_is_neither_a_string_nor_a_hash_is_refused(features: list[Any]) -> None:
+    with pytest.raises(TypeError, match="ready hash"):
+        simhash(features)
+
+
+@pytest.mark.parametrize("hashes", [[], np.array([], dtype=np.uint64)])
+def test_no_hash_has_no_simhash(hashes: Any) -> None:
+    with pytest.raises(TooShortError):
+        simhash(hashes)
+
+
+def test_an_array_of_another_type_is_refused() -> None:
+    with pytest.raises(InvalidSimhashError, match="uint64"):
+        simhash(np.array([1, 2]))
 
 
 def test_one_weight_for_each_hash() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pgsimhash.cli.options import distance_option, dsn_option
+from pgsimhash.cli.options import LayoutName, distance_option, dsn_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.connection import (
     DSN_VARIABLE,
@@ -26,7 +26,7 @@ from pgsimhash.connection import (
     translated_errors,
 )
 from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
 from pgsimhash.store import Store
 from pgsimhash.store.collection import collection_names, open_collection
@@ -40,7 +40,7 @@ from pgsimhash.store.status import read_status
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
 @click.option(
     "--layout",
-    type=click.Choice(list(LAYOUTS)),
+    type=LayoutName(),
     help="Also let new collections have this layout; pgsimhash plan compares them.",
 )
 def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:

@@ -9,10 +9,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from pgsimhash import planner
-from pgsimhash.cli.options import dsn_option, known_scheme_option
+from pgsimhash.cli.options import LayoutName, dsn_option, known_scheme_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.connection import checked_connection
-from pgsimhash.layout import DISTANCE_MAX, LAYOUTS
+from pgsimhash.layout import DISTANCE_MAX, get_layout
 from pgsimhash.store import connect
 from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import create_collection
@@ -36,7 +36,7 @@ class _Rows(click.ParamType[int]):
 
 
 layout_option = click.option(
-    "--layout", type=click.Choice(list(LAYOUTS)), help="How its simhashes are cut into blocks."
+    "--layout", type=LayoutName(), help="How its simhashes are cut into blocks."
 )
 
 
@@ -56,14 +56,21 @@ layout_option = click.option(
     show_default=True,
     help="GiB that the server has for keeping indexes.",
 )
-def plan(rows: int, distance: int, memory: float) -> None:
+@click.option(
+    "--layout",
+    "others",
+    type=LayoutName(),
+    multiple=True,
+    help="Another layout to compare, such as '7 choose 4'; repeatable.",
+)
+def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> None:
     """Compare what the layouts cost, and recommend one.
 
     A JSON line for each layout that answers the distance, the smallest first. Latencies are
     predicted: with the indexes in memory as far as they fit, and with all or none of them there,
     where every probe is a read from a solid-state disk.
     """
-    found = planner.plans(rows, distance, int(memory * 2**30))
+    found = planner.plans(rows, distance, int(memory * 2**30), map(get_layout, others))
     best = planner.recommend(found)
     for option in found:
         print_json(
@@ -153,7 +160,7 @@ def create(
 
 @click.command()
 @click.argument("collection")
-@click.argument("layout", type=click.Choice(list(LAYOUTS)))
+@click.argument("layout", type=LayoutName())
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),

@@ -9,7 +9,15 @@ from typing import TextIO
 import click
 import numpy as np
 
-from pgsimhash.bits import band, format_simhash, hamming_distance, similarity, to_bigint
+from pgsimhash.bits import (
+    band,
+    format_simhash,
+    hamming_distance,
+    similarity,
+    similarity_level,
+    to_base32,
+    to_bigint,
+)
 from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     as_simhash,
@@ -67,9 +75,9 @@ def find(
 ) -> None:
     """Find known pages near a page or a simhash.
 
-    FILE is an HTML file, - reads one from stdin; SIMHASH is 16 hex digits, 0x... or a decimal
-    (signed or not). Prints a JSON line for each match, nearest first; exits with 1 if there is
-    none.
+    FILE is an HTML file, - reads one from stdin; SIMHASH is 16 hex digits, 0x..., a decimal
+    (signed or not) or base32. Prints a JSON line for each match, nearest first; exits with 1 if
+    there is none.
     """
     as_simhash(what)  # what is neither a file nor a simhash needs no database
     with connect(dsn, collection=collection, create=False) as store:
@@ -91,8 +99,8 @@ def find_many(
 ) -> None:
     """Look up many simhashes without adding them, nor comparing them with one another.
 
-    FILE has a simhash on each line (16 hex digits, 0x... or a decimal), or a JSON object with
-    "simhash" and what else is to be repeated in the answers, such as "url"; - reads stdin.
+    FILE has a simhash on each line (16 hex digits, 0x..., a decimal or base32), or a JSON object
+    with "simhash" and what else is to be repeated in the answers, such as "url"; - reads stdin.
     Prints a JSON line for each match, in the order of the lines, nearest first. A line that is
     none is reported on stderr, and the exit code is 1.
     """
@@ -158,7 +166,14 @@ def fingerprint(
         fields["sketch"] = f"{made.sketch:032x}"
         if made.structure is not None:
             fields["structure"] = format_simhash(made.structure)
-        print_json({"file": name, **fields, "bigint": to_bigint(made.simhash)})
+        print_json(
+            {
+                "file": name,
+                **fields,
+                "bigint": to_bigint(made.simhash),
+                "base32": to_base32(made.simhash),
+            }
+        )
     context.exit(1 if failed else 0)
 
 
@@ -170,8 +185,8 @@ def fingerprint(
 def compare(context: click.Context, a: str, b: str, scheme: str | None) -> None:
     """Compare two pages or simhashes; exits with 1 if they are different.
 
-    Prints their simhashes, distance, similarity and band: identical (0-3 bits), near (4-8) or
-    different (9 and more).
+    Prints their simhashes, distance, similarity, band: identical (0-3 bits), near (4-8) or
+    different (9 and more), and level: close (similarity .98), loose (.90) or none.
     """
     (left, _), (right, _) = _simhash_of(a, scheme), _simhash_of(b, scheme)
     distance = hamming_distance(left, right)
@@ -182,6 +197,7 @@ def compare(context: click.Context, a: str, b: str, scheme: str | None) -> None:
             "distance": distance,
             "similarity": similarity(left, right),
             "band": band(distance),
+            "level": similarity_level(distance),
         }
     )
     context.exit(1 if band(distance) == "different" else 0)

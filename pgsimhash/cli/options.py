@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from pgsimhash.bits import parse_simhash
+from pgsimhash.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.boilerplate import split_name
 from pgsimhash.clusters import LINKAGES, RULES
-from pgsimhash.errors import InvalidSimhashError, UnreadableError
-from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.errors import InvalidSimhashError, UnknownLayoutError, UnreadableError
+from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -38,14 +38,28 @@ def collection_option(command: Command) -> Command:
     )(command)
 
 
+class Distance(click.IntRange):
+    """A number of bits, or the name of a level of similarity."""
+
+    name = "bits|close|loose"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Any:
+        """Return the number of bits."""
+        named = {str(name): level_distance(name) for name in LEVELS}
+        return super().convert(named.get(value, value), param, ctx)
+
+
 def distance_option(default: int | None, shown: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--distance``."""
     return click.option(
         "--distance",
-        type=click.IntRange(0, _LARGEST),
+        type=Distance(0, _LARGEST),
         default=default,
         show_default=shown,
-        help="The largest number of differing bits that makes a duplicate.",
+        help="The largest number of differing bits that makes a duplicate, or close (1) or "
+        "loose (6).",
     )
 
 
@@ -67,6 +81,19 @@ def cluster_options(command: Command) -> Command:
         help="How the page that stands for a cluster is chosen; again to break ties.",
     )
     return linkage(canonical(command))
+
+
+class LayoutName(click.ParamType[str]):
+    """The name of a layout."""
+
+    name = "layout"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name that the layout has in databases."""
+        try:
+            return get_layout(value).name
+        except UnknownLayoutError as error:
+            self.fail(str(error), param, ctx)
 
 
 class SchemeName(click.ParamType[str]):
@@ -141,6 +168,4 @@ def as_simhash(word: str) -> int | None:
     try:
         return parse_simhash(word)
     except InvalidSimhashError as error:
-        raise InvalidSimhashError(
-            f"{word!r} is neither a file nor a simhash (16 hex digits, 0x..., or a decimal)"
-        ) from error
+        raise InvalidSimhashError(f"{word!r} is neither a file nor a simhash: {error}") from error

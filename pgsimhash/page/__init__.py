@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,8 +11,9 @@ from pgsimhash.octets import Octets
 from pgsimhash.page.article import Article, WeightedWords
 from pgsimhash.page.blocks import Outline, outline
 from pgsimhash.page.decode import clean_text, decode
+from pgsimhash.page.head import canonical_url, page_language, page_title
 from pgsimhash.page.hints import SiteHints
-from pgsimhash.page.links import absolute, base_url
+from pgsimhash.page.links import base_url
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import check_stand_in
 from pgsimhash.page.shown import markdown_of
@@ -24,8 +24,6 @@ __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
 _SHORT: Final = 400
 """Pages with more words than this, of whatever kind, are looked at no further."""
-
-_CANONICAL_MAX: Final = 10
 
 
 def read_article(
@@ -54,7 +52,7 @@ def read_article(
     if root is None:
         return Article("", "")
     base = base_url(root, url)
-    title = _title(root)
+    title = page_title(root)
     body = root.find("body")
     content = _Content(root if body is None else body, base)
     structure = structure_simhash(content.outline)
@@ -67,8 +65,8 @@ def read_article(
         content.markdown,
         content.text,
         title,
-        _canonical(root, base),
-        _language(root),
+        canonical_url(root, base),
+        page_language(root),
         structure,
         content.words,
     )
@@ -106,29 +104,3 @@ def _around(elements: list[HtmlElement]) -> HtmlElement:
 def _empty_ids(root: HtmlElement) -> list[str]:
     """Return the ids of the elements without text."""
     return [str(found) for found in root.xpath("//*[@id][not(normalize-space())]/@id")]
-
-
-def _title(root: HtmlElement) -> str | None:
-    for element in root.iter("title"):
-        # An svg has titles too, and those name a drawing.
-        if next(element.iterancestors("svg"), None) is None:
-            title = " ".join(clean_text("".join(element.itertext())).split())
-            if title:
-                return title
-    return None
-
-
-def _canonical(root: HtmlElement, base: str | None) -> str | None:
-    named = (
-        link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
-    )
-    for link in islice(named, _CANONICAL_MAX):
-        found = absolute(link.get("href"), base)
-        if found is not None and found.startswith(("http://", "https://")):
-            return found
-    return None
-
-
-def _language(root: HtmlElement) -> str | None:
-    language = root.get("lang") or root.get("xml:lang") or ""
-    return language.strip()[:35] or None

@@ -8,7 +8,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 _LANGUAGE: Final = re.compile(
-    r"(?:^|\s)(?:(?:language|lang|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
+    r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
 )
 _NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 _BACKTICKS: Final = re.compile(r"`+")
@@ -18,7 +18,8 @@ def code_language(block: HtmlElement) -> str:
     """Return the language of a ``pre``, empty if unknown.
 
     Its own attributes say it, or its first child's, its parent's or its grandparent's: classes
-    such as ``language-x``, ``lang-x`` and ``highlight-source-x``, ``data-lang``, or ``lang`` on
+    such as ``language-x``, ``lang-x``, ``hljs-x`` and
+    ``highlight-source-x``, ``data-lang``, or ``lang`` on
     the ``pre`` itself.
     """
     places = [block, *block[:1]]

@@ -10,9 +10,11 @@ from typing import Final
 
 from pgsimhash.hashes import jenkins_64, murmur3_32_32
 from pgsimhash.page import read_article
+from pgsimhash.page.blog import read_blog
+from pgsimhash.page.references import read_with_references
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
 from pgsimhash.schemes.recipe import Scheme
-from pgsimhash.schemes.texts import CategoryWords, long_words, read_text
+from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced_words
 from pgsimhash.schemes.weights import ShingleWeights
 
 DEFAULT_SCHEME: Final = Scheme(
@@ -27,23 +29,25 @@ TEXT_SCHEME: Final = Scheme("pgsimhash-text-1", read_text, ShingleWeights((1, 2)
 
 BLOG_WORDS_SCHEME: Final = Scheme(
     "pgsimhash-blog-words-1",
-    read_article,
+    read_blog,
     ShingleWeights((1,), "linear"),
     tokenize=long_words,
     hash_features=murmur3_32_32,
+    min_tokens=1,
 )
 
 BLOG_SHINGLES_SCHEME: Final = Scheme(
     "pgsimhash-blog-shingles-1",
-    read_article,
+    read_blog,
     ShingleWeights((3,), "linear"),
-    tokenize=long_words,
+    tokenize=spaced_words,
     hash_features=murmur3_32_32,
+    min_tokens=1,
 )
 
 INTEROP_SCHEME: Final = Scheme(
     "pgsimhash-interop-1",
-    read_article,
+    read_with_references,
     ShingleWeights((1,), "linear"),
     tokenize=CategoryWords(),
     hash_features=jenkins_64,

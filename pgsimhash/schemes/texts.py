@@ -17,8 +17,40 @@ RUN_MAX: Final = 256
 
 _LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
 _CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
-_URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}://|www\.)\S+", re.IGNORECASE)
-_WORD: Final = re.compile(r"\w+")
+# Unicode's Default_Ignorable_Code_Point: soft hyphens, zero-width and directional characters.
+_IGNORABLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_URL: Final = (
+    r"(?:[a-z][a-z0-9+.-]{0,31}://|www\.)"
+    r"""[^\s<>"\u3001\u3002\u3008-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+"""
+)
+_IDENTIFIER: Final = re.compile(
+    r"""
+    (?<![a-z0-9_])
+    (?: (?:doi|isbn|issn|arxiv|pmid|pmcid|hdl|orcid|uri|url)[:\s]{0,3}
+        (?=[a-z][a-z0-9+.-]{0,31}://|www\.) )?
+    (?: <URL>
+      | (?:doi[:\s]{0,3}|info:doi/|(?:dx\.)?doi\.org/)? 10\.\d{4,9}/[^\s<>"]+
+      | (?:urn:[a-z0-9-]{1,32}:|hdl:|mailto:|ark:/?\d) [^\s<>"]+
+      | arxiv[:\s]{1,3} (?: [a-z-]{1,20}(?:\.[a-z]{2})?/\d{7} | \d{4}\.\d{4,5} ) (?:v\d{1,3})?
+      | isbn(?:-1[03])?[:\s]{0,3} (?:97[89][\ -]?)? \d[\d\ -]{7,15}[\dx] (?![a-z0-9])
+      | (?:[ep]-?)?issn[:\s]{0,3} \d{4}-?\d{3}[\dx] (?![a-z0-9])
+      | \d{4}-\d{3}x (?![a-z0-9])
+      | (?:orcid[:\s]{0,3})? \d{4}-\d{4}-\d{4}-\d{3}[\dx] (?![a-z0-9])
+      | (?:pmid|pmcid|oclc|lccn|s2cid|jstor)[:\s]{0,3} (?:pmc)?\d{1,12} (?![a-z0-9])
+      | pmc\d{4,12} (?![a-z0-9])
+      | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} (?![a-z0-9])
+    )
+    """.replace("<URL>", _URL),
+    re.IGNORECASE | re.ASCII | re.VERBOSE,
+)
+"""URLs, and what publications and people are known by, with the word that says which it is.
+
+A URL ends at white space, a quote, or the punctuation of scripts that write none after it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +89,28 @@ def _decoded(text: bytes, charset: str | None) -> str:
         return text.decode("utf-8-sig", "replace")
 
 
+def spaced_words(text: str) -> list[str]:
+    """Return what stands between white space in lower-cased ``text``.
+
+    White space is what JavaScript's regular expressions take for it, U+FEFF too.
+    """
+    return text.lower().replace("\ufeff", " ").split()
+
+
 def long_words(text: str) -> list[str]:
-    r"""Return the runs of ``\w`` in lower-cased ``text`` that have more than 2 characters."""
-    return [word for word in _WORD.findall(text.lower()) if len(word) > 2]
+    """Return the :func:`spaced_words` of ``text`` that have more than 2 characters."""
+    return [word for word in spaced_words(text) if len(word) > 2]
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryWords:
     """Runs of letters, marks, digits and connectors by their Unicode categories.
 
-    ``text`` is lower-cased and stripped of URLs (what follows ``scheme://`` or ``www.`` up to
-    white space); a token is a run of characters of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and
-    Pc with a letter in it, its first :data:`RUN_MAX` characters. Nothing is normalised.
+    ``text`` is stripped of characters that show nothing, such as soft hyphens and zero-width
+    spaces, so that they part no word; of URLs and identifiers (DOI, ISBN, ISSN, arXiv, ORCID and
+    others, with their labels); and lower-cased. A token is a run of characters of the categories
+    Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc with a letter in it, its first :data:`RUN_MAX` characters.
+    Nothing is normalised.
 
     Attributes:
         stop_words: tokens that are left out, in lower case.
@@ -78,7 +120,8 @@ class CategoryWords:
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
-        runs = _URL.sub(" ", text).lower().translate(_SPACED).split()
+        shown = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text))
+        runs = shown.lower().translate(_SPACED).split()
         runs = [run[:RUN_MAX] for run in runs]
         return [run for run in runs if run not in self.stop_words and any(map(_is_letter, run))]
 

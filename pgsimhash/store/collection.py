@@ -10,8 +10,8 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import CollectionError
-from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.errors import CollectionError, UnknownLayoutError
+from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.boilerplates import save_scheme
@@ -185,11 +185,13 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
             f"which cannot be compared with {scheme!r}; run again with --collection {name}-2 to "
             "start another collection"
         )
-    if collection.layout not in LAYOUTS:
+    try:
+        get_layout(collection.layout)
+    except UnknownLayoutError:
         raise CollectionError(
             f"collection {name!r} has layout {collection.layout!r}, which this version of "
             "pgsimhash does not know; run: pip install --upgrade pgsimhash"
-        )
+        ) from None
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "

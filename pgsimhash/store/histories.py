@@ -30,7 +30,7 @@ def side(connection: psycopg.Connection[Any], collection: Collection, url: str) 
     if row is None:
         raise _unknown_page(collection, url)
     found, simhash, fetched_at, title, structure, high, low, markdown = row
-    article = kept_article(markdown, title)
+    article = kept_article(markdown, title, collection.scheme)
     return Side(
         from_bigint(simhash),
         found,

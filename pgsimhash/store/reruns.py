@@ -47,8 +47,8 @@ class Reruns(Part):
             into: the other collection, created where it is missing, else one that an earlier
                 call made.
             scheme: the recipe, or the name of one that is registered or saved. It has to read
-                pages as this collection's does, for example ``pgsimhash-blog-words-1`` after the
-                default, or the same scheme without boilerplate.
+                pages as this collection's does: the same with other tokens, weights or hashes, or
+                without boilerplate.
             layout: the layout of a collection that is created; by default the database's.
             keep_markdown: whether a collection that is created keeps the Markdown too.
             approximate: whether to go on where the scheme reads pages in another way, with

@@ -61,6 +61,14 @@ DROP FUNCTION pgsimhash.name_for(text, text);
 
 DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
 
+DROP FUNCTION pgsimhash.from_base32(text);
+
+DROP FUNCTION pgsimhash.to_base32(bigint);
+
+DROP FUNCTION pgsimhash.level_distance(text);
+
+DROP FUNCTION pgsimhash.similarity(bigint, bigint);
+
 DROP FUNCTION pgsimhash.masks(integer, integer);
 
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);

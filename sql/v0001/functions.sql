@@ -12,6 +12,66 @@ CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
 COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
     'In how many of the 64 bits two simhashes differ.';
 
+CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN 1 - pgsimhash.hamming_distance(a, b) / 64.0::double precision;
+
+COMMENT ON FUNCTION pgsimhash.similarity(bigint, bigint) IS
+    'The share of equal bits of two simhashes, from 0 to 1.';
+
+CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE level
+% for name, distance in level_distances.items():
+        WHEN '${name}' THEN ${distance}
+% endfor
+    END;
+
+COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
+    'The largest distance at a level of similarity: close (.98) or loose (.90).';
+
+-- The eight octets of a simhash, the highest first, in RFC 4648's base32 without padding.
+CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT string_agg(
+            substr('abcdefghijklmnopqrstuvwxyz234567', 1 + (
+                CASE WHEN place = 12 THEN simhash << 1 ELSE simhash >> 59 - 5 * place END & 31
+            )::integer, 1),
+            '' ORDER BY place
+        )
+        FROM generate_series(0, 12) AS place;
+    END;
+
+COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
+    'The eight octets of a simhash as 13 digits of base32.';
+
+CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+BEGIN
+    IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
+        RAISE EXCEPTION '"%" is not base32 of eight octets', digits
+            USING ERRCODE = 'invalid_text_representation',
+            HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
+    END IF;
+    RETURN (
+        SELECT bit_or(
+            CASE WHEN place = 12 THEN value >> 1 ELSE value << 59 - 5 * place END
+        )
+        FROM generate_series(0, 12) AS place
+        CROSS JOIN LATERAL (
+            SELECT strpos(
+                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1))
+            )::bigint - 1 AS value
+        ) AS digit
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
+    'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
+
 CREATE FUNCTION pgsimhash.sketch_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS integer

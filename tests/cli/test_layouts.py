@@ -51,6 +51,24 @@ def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run)
     assert run("status").lines == []
 
 
+def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
+    run: Run, empty_dsn: str, folder: Path
+) -> None:
+    lines = run("plan", "--rows", "1e6", "--layout", "7 choose 4", "--layout", "9 choose 1").lines
+    assert {line["layout"]: line["columns"] for line in lines}["7 choose 4"] == 35
+    assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1"}
+    (made,) = run("create-collection", "default", "--layout", "7 choose 4").lines
+    assert (made["layout"], made["default_distance"]) == ("7 choose 4", 4)
+    run("ingest", folder)
+    assert run("find", folder / "wells.html").code == 0
+    # The same blocks as in the layout with another name.
+    assert run("relayout", "default", "4 choose 1").lines[0]["layout"] == "16+16+16+16"
+    assert run("relayout", "default", "7 choose 4").lines[0]["layout"] == "7 choose 4"
+    assert run("find", folder / "wells.html").code == 0
+    assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
+    assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base").code == 0
+
+
 def test_relayout_moves_a_collection(run: Run, folder: Path) -> None:
     run("ingest", folder)
     (done,) = run("relayout", "default", "16+16+16+16").lines
@@ -84,7 +102,9 @@ def test_relayout_says_what_is_wrong(run: Run, folder: Path) -> None:
     done = run("relayout", "default", "32+32")
     assert done.code == 3
     assert "--distance" in done.stderr
-    assert run("relayout", "default", "7 choose 3").code == 2
+    unknown = run("relayout", "default", "7 choose 8")
+    assert unknown.code == 2
+    assert "1 to 63 of at most 64 blocks lead" in unknown.stderr
 
 
 def test_migrate_can_choose_the_layout_of_new_collections(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgsimhash import connect, from_base32, to_base32
 from tests.cli.harness import Run
 
 
@@ -45,6 +46,7 @@ def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) ->
     assert done.code == 0
     assert line["title"] == "Wells"
     assert int(line["simhash"], 16) == line["bigint"] % 2**64
+    assert int(line["simhash"], 16) == from_base32(line["base32"])
     assert line["scheme"] == "pgsimhash-article-1"
     assert (
         run("fingerprint", "-", stdin=(folder / "wells.html").read_bytes()).lines[0]["simhash"]
@@ -81,8 +83,26 @@ def test_compare_pages_and_simhashes(run: Run, folder: Path) -> None:
             "distance": 8,
             "similarity": 0.875,
             "band": "near",
+            "level": None,
         }
     ]
+    assert run("compare", "0x0", to_base32(2**63)).lines[0]["level"] == "close"
+
+
+def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
+    with connect() as store:
+        store.add("https://a.example/", 2**64 - 1)
+    found = run("find", to_base32(2**64 - 1 - 0b111111), "--distance", "loose")
+    assert [(line["url"], line["distance"]) for line in found.lines] == [("https://a.example/", 6)]
+    assert run("find", to_base32(2**64 - 1 - 0b11), "--distance", "close").code == 1
+    assert run("find-many", "-", stdin=b"7777777777776\n").code == 1  # a decimal as well
+    assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
+    ambiguous = run("find", "7777777777776")
+    assert ambiguous.code == 2
+    assert "a decimal and base32 as well" in ambiguous.stderr
+    unknown = run("find", "1", "--distance", "near")
+    assert unknown.code == 2
+    assert "'near' is not a valid bits|close|loose" in unknown.stderr
 
 
 def test_a_page_that_is_too_short_cannot_be_compared(run: Run, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pgsimhash.cli import summary
 from tests.cli.harness import Run
 
 AGAIN = "refingerprint", "--collection", "kept", "--into", "again"
-WORDS = "--scheme", "pgsimhash-blog-words-1"
+WORDS = "--scheme", "pgsimhash-interop-1", "--approximate"
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_collection_of_another_scheme_takes_the_name(run: Run, kept: None) -> 
     renamed = run("rename-collection", "again", "kept", "--swap")
     assert renamed.lines == [{"collection": "kept", "before": "again", "swapped": True}]
     schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
-    assert schemes["kept"] == "pgsimhash-blog-words-1"
+    assert schemes["kept"] == "pgsimhash-interop-1"
 
 
 def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None) -> None:

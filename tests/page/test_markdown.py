@@ -64,6 +64,7 @@ def test_quotes_nest() -> None:
         '<pre><code class="language-python">if low:\n    wait()</code></pre>',
         '<pre class="lang-python">if low:\n    wait()</pre>',
         '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>',
+        '<pre><code class="hljs-python">if low:\n    wait()</code></pre>',
         '<pre lang="python">if low:\n    wait()</pre>',
         '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>',
     ],

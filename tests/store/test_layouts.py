@@ -10,10 +10,11 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect, from_bigint, hamming_distance, to_bigint
-from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS, Layout
+from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS, Layout, get_layout
 from tests.store.test_sql import EDGES, sample
 
 OTHERS = [layout for layout in LAYOUTS.values() if layout is not DEFAULT_LAYOUT]
+OTHERS.append(get_layout("7 choose 4"))
 every_other_layout = pytest.mark.parametrize(
     "layout", OTHERS, ids=lambda layout: layout.name.replace(" ", "-")
 )

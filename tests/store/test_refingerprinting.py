@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections.abc import Iterator
@@ -15,14 +16,35 @@ import pytest
 import pgsimhash
 from pgsimhash import Settings, Store, connect
 from pgsimhash.boilerplate import learn, without_boilerplate
+from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.page import SiteHints
-from pgsimhash.schemes import ArticleReader, Emphasis, ImageWeights, Mixture, Scheme, ShingleWeights
+from pgsimhash.page.plain import plain_text
+from pgsimhash.rereading import kept_article
+from pgsimhash.schemes import (
+    DEFAULT_SCHEME,
+    ArticleReader,
+    Emphasis,
+    ImageWeights,
+    Mixture,
+    Scheme,
+    ShingleWeights,
+)
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store import refingerprinting
+from pgsimhash.tokens import Words
 from tests.conftest import ROOT
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
-WORDS = "pgsimhash-blog-words-1"
+# Reads pages as the default does.
+WORDS = pgsimhash.register_scheme(
+    dataclasses.replace(
+        DEFAULT_SCHEME,
+        name="words-alone-1",
+        weigh=ShingleWeights((1,), "linear"),
+        tokenize=Words(min_length=3),
+        hash_features=murmur3_32_32,
+    )
+).name
 EXAMPLES = ROOT / "examples" / "pages"
 
 # What a page is in a collection, whatever the ids of its row, its run and its original are.
@@ -67,12 +89,19 @@ def crawl(store: Store, pages: int) -> None:
     list(store.ingest_many([fetched(n, page(*ARTICLE, paragraph(n)), 7) for n in range(0, 6, 2)]))
 
 
-@pytest.mark.parametrize("scheme", [WORDS, "pgsimhash-blog-shingles-1", "pgsimhash-interop-1"])
+@pytest.mark.parametrize(
+    ("source", "scheme"),
+    [
+        (DEFAULT_SCHEME.name, WORDS),
+        ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
+    ],
+)
 def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
-    dsn: str, kept: Store, scheme: str
+    dsn: str, source: str, scheme: str
 ) -> None:
-    list(kept.ingest_many(read_pages([EXAMPLES])))
-    again = list(kept.refingerprint("again", scheme))
+    with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
+        list(kept.ingest_many(read_pages([EXAMPLES])))
+        again = list(kept.refingerprint("again", scheme))
     with connect(dsn, collection="afresh", scheme=scheme, keep_markdown=True) as afresh:
         known = {row[0] for row in content(dsn, "kept")}
         fresh = [
@@ -303,6 +332,19 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
     assert [v.verdict for v in verdicts] == ["new"]
 
 
+@pytest.mark.parametrize("scheme", ["pgsimhash-blog-words-1", "pgsimhash-interop-1"])
+def test_recipes_that_read_pages_in_their_own_way_take_kept_markdown_only_when_told(
+    dsn: str, kept: Store, scheme: str
+) -> None:
+    kept.ingest("https://a.example/1", page(*ARTICLE))
+    with pytest.raises(pgsimhash.SchemeError, match="reads pages in another way"):
+        kept.refingerprint("again", scheme)
+    (again,) = kept.refingerprint("again", scheme, approximate=True)
+    markdown = content(dsn, "kept")[0][13]
+    hashed = markdown if "blog" in scheme else plain_text(markdown)
+    assert again.simhash == pgsimhash.get_scheme(scheme).simhash(hashed)
+
+
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
     text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
     with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
@@ -322,8 +364,8 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
     with pytest.raises(pgsimhash.InvalidDistanceError):
         kept.refingerprint("again", WORDS, distance=9, layout="32+32")
     list(kept.refingerprint("again", WORDS))
-    with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'pgsimhash-blog-words-1'.*--into"):
-        kept.refingerprint("again", "pgsimhash-interop-1")
+    with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'words-alone-1'.*--into"):
+        kept.refingerprint("again", DEFAULT_SCHEME)
     with pytest.raises(pgsimhash.CollectionError, match="filled with another distance and scope"):
         kept.refingerprint("again", WORDS, distance=3, scope="host")
     with connect(dsn, collection="other", keep_markdown=True) as other:
@@ -351,3 +393,16 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(dsn: str, k
         connection.rollback()
     with pytest.raises(pgsimhash.CollectionError, match="does not exist"):
         connect(dsn, collection="again", create=False)
+
+
+def test_the_text_of_kept_markdown_is_what_the_scheme_hashes() -> None:
+    markdown = "# The *tide*\n\n[pool](/a)"
+    blog = kept_article(markdown, None, "pgsimhash-blog-words-1")
+    default = kept_article(markdown, None, DEFAULT_SCHEME.name)
+    unknown = kept_article(markdown, None, "nobody-knows-1")
+    assert blog is not None
+    assert default is not None
+    assert blog.text == markdown
+    assert default.text == "The tide\npool"
+    assert unknown == default
+    assert kept_article(None, None) is None

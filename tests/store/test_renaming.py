@@ -174,7 +174,7 @@ def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
 
 
 def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
-    scheme = "pgsimhash-blog-words-1"
+    scheme = "pgsimhash-interop-1"
     connect(dsn, collection="new", scheme=scheme).close()
     open_source = partial(connect, dsn, collection="a", keep_markdown=True)
     with (
@@ -187,7 +187,7 @@ def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str)
                 "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
                 "FROM pgsimhash.collections WHERE name = 'new'"
             )
-            late = pool.submit(store.refingerprint, "new", scheme)
+            late = pool.submit(store.refingerprint, "new", scheme, approximate=True)
             wait_for_a_lock(dsn)
             connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
             connection.commit()

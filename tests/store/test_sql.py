@@ -8,9 +8,20 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import connect, from_bigint, hamming_distance, statements, to_bigint
+from pgsimhash import (
+    connect,
+    from_bigint,
+    hamming_distance,
+    level_distance,
+    similarity,
+    statements,
+    to_base32,
+    to_bigint,
+)
+from pgsimhash.bits import LEVELS
 from pgsimhash.layout import DEFAULT_LAYOUT
 from pgsimhash.urls import host_of
+from tests.test_bits import NOT_BASE32
 
 EDGES = [0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
 
@@ -79,6 +90,37 @@ def test_bit_count_and_hamming_distance_agree_with_python(connection: psycopg.Co
         [[to_bigint(a) for a, _ in pairs], [to_bigint(b) for _, b in pairs]],
     ).fetchall()
     assert rows == [(a.bit_count(), hamming_distance(a, b)) for a, b in pairs]
+
+
+def test_base32_and_levels_are_those_of_python(connection: psycopg.Connection) -> None:
+    values = sample(2000)
+    written = [to_base32(value) for value in values]
+    rows = connection.execute(
+        "SELECT pgsimhash.to_base32(v), pgsimhash.from_base32(w), "
+        "pgsimhash.from_base32(upper(w) || '==='), pgsimhash.similarity(v, 5) "
+        "FROM unnest(%s::bigint[], %s::text[]) AS p (v, w)",
+        [list(map(to_bigint, values)), written],
+    ).fetchall()
+    assert rows == [
+        (form, to_bigint(value), to_bigint(value), similarity(value, 5))
+        for value, form in zip(values, written, strict=True)
+    ]
+    levels = [(name, level_distance(name)) for name in LEVELS]
+    assert levels == [
+        connection.execute("SELECT %s, pgsimhash.level_distance(%s)", [name, name]).fetchone()
+        for name in LEVELS
+    ]
+    unknown = "SELECT pgsimhash.level_distance('near'), pgsimhash.to_base32(NULL)"
+    assert connection.execute(unknown).fetchone() == (None, None)
+
+
+@pytest.mark.parametrize("text", NOT_BASE32)
+def test_what_is_not_base32_is_refused_with_a_hint(
+    connection: psycopg.Connection, text: str
+) -> None:
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
+        connection.execute("SELECT pgsimhash.from_base32(%s)", [text])
+    assert "13 digits of a-z and 2-7" in str(caught.value)
 
 
 def test_the_query_of_the_papers_readers_runs_as_they_write_it(
