@@ -114,11 +114,11 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     while True:
         for child in children:
             tag = child.tag
-            is_block = not in_pre and tag in BLOCK
-            if tag in _EMPTY:
-                if goes_on:
-                    said.append(" ")
-            elif tag not in NEVER_TEXT:
+            is_block = tag in BLOCK
+            if goes_on and (tag in _EMPTY or (in_pre and is_block)):
+                said.append(" ")
+            is_block = is_block and not in_pre
+            if tag not in NEVER_TEXT and tag not in _EMPTY:
                 if is_block:
                     attributes = child.items()
                     says = names(attributes) if attributes else UNNAMED
@@ -141,14 +141,20 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     elif tag == "a":
                         in_link = True
                     text = child.text
-                    if text and not text.isspace():
-                        say(text, in_link, child, False)
+                    if text:
+                        if not text.isspace():
+                            say(text, in_link, child, False)
+                        elif goes_on:
+                            said.append(" ")
                     children = iter(child)
                     break
                 else:
                     text = child.text
-                    if text and not text.isspace():
-                        say(text, in_link or tag == "a", child, False)
+                    if text:
+                        if not text.isspace():
+                            say(text, in_link or tag == "a", child, False)
+                        elif goes_on:
+                            said.append(" ")
             if is_block:
                 goes_on = False
             text = child.tail
@@ -165,6 +171,9 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if is_block:
                 ends[inner] = len(parents)
                 goes_on = False
+            elif in_pre and goes_on:
+                # Lines of code may be elements of their own.
+                said.append(" " if child.tag in BLOCK else "")
             text = child.tail
             if text and around:
                 if not text.isspace():

@@ -36,12 +36,17 @@ def test_what_stands_within_a_line_divides_no_word(tag: str) -> None:
     assert texts(f"<p>ferry<{tag}>man</{tag}>'s oar") == ["ferryman's oar"]
 
 
+def test_white_space_divides_words_wherever_it_stands() -> None:
+    code = "<pre><i>new</i><i> </i><i>boat</i> <i>(</i><b> <i>x</i></b></pre>"
+    assert texts(code) == ["new boat ( x"]
+
+
 def test_a_line_break_divides_words_and_no_block() -> None:
     assert texts("<p>one<br>two<br/><b>three</b><wbr>four") == ["one two threefour"]
 
 
-def test_within_pre_nothing_divides_blocks() -> None:
-    assert texts("<pre>one<div>two</div><p>three</pre>four") == ["onetwothree", "four"]
+def test_within_pre_blocks_divide_words_and_nothing_divides_blocks() -> None:
+    assert texts("<pre>one<div>two</div><p>th<b>ree</b></pre>four") == ["one two three", "four"]
 
 
 @pytest.mark.parametrize(
