@@ -141,14 +141,20 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     elif tag == "a":
                         in_link = True
                     text = child.text
-                    if text and not text.isspace():
-                        say(text, in_link, child, False)
+                    if text:
+                        if not text.isspace():
+                            say(text, in_link, child, False)
+                        elif goes_on:
+                            said.append(" ")
                     children = iter(child)
                     break
                 else:
                     text = child.text
-                    if text and not text.isspace():
-                        say(text, in_link or tag == "a", child, False)
+                    if text:
+                        if not text.isspace():
+                            say(text, in_link or tag == "a", child, False)
+                        elif goes_on:
+                            said.append(" ")
             if is_block:
                 goes_on = False
             text = child.tail

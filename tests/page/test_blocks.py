@@ -36,6 +36,11 @@ def test_what_stands_within_a_line_divides_no_word(tag: str) -> None:
     assert texts(f"<p>ferry<{tag}>man</{tag}>'s oar") == ["ferryman's oar"]
 
 
+@pytest.mark.parametrize("space", ["<span> </span>", "<b> <i></i></b>", "<b></b> "])
+def test_white_space_in_an_element_of_its_own_divides_words(space: str) -> None:
+    assert texts(f"<pre>let{space}ferry</pre>") == ["let ferry"]
+
+
 def test_a_line_break_divides_words_and_no_block() -> None:
     assert texts("<p>one<br>two<br/><b>three</b><wbr>four") == ["one two threefour"]
 
