@@ -124,7 +124,7 @@ TRIED = {
     "damping 1": replace(CHOSEN, damping=1.0),
     "hardly held": replace(CHOSEN, hold=1.0),
 }
-"""Other settings, of which none was better on the whole with sources left out."""
+"""Other settings to compare with."""
 
 Pages = dict[str, Observed | None]
 
