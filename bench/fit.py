@@ -124,7 +124,7 @@ TRIED = {
     "damping 1": replace(CHOSEN, damping=1.0),
     "hardly held": replace(CHOSEN, hold=1.0),
 }
-"""Other settings, of which none was better on the whole with sources left out."""
+"""Other settings to compare with."""
 
 Pages = dict[str, Observed | None]
 
@@ -194,7 +194,13 @@ def fit_without(pages: Mapping[str, Observed], pairs: Sequence[Pair], settings: 
 class Fitter:
     """The pages and pairs of a run, and the folds of their sources."""
 
-    def __init__(self, pages: Mapping[str, Observed], pairs: list[Pair], jobs: int) -> None:
+    def __init__(
+        self,
+        pages: Mapping[str, Observed],
+        pairs: list[Pair],
+        sources: Mapping[str, str],
+        jobs: int,
+    ) -> None:
         self.pages, self.jobs = pages, jobs
         settings = CHOSEN
         whole = Problem(pages, pairs)
@@ -202,9 +208,18 @@ class Fitter:
         apart = np.minimum(whole.apart(shipped, settings), whole.apart(START, settings))
         self.pairs = [pair for pair, p in zip(pairs, apart, strict=True) if pair.near or p < HARDLY]
         self.folds = deal(pairs)
+        self._sources = dict(sources)
+
+    def fold_of(self, page: str, pair: Pair) -> int:
+        """The fold of a page of a pair; the two pages of a pair may be of different sources."""
+        return self.folds.get(self._sources.get(page, pair.source), 0)
 
     def _without(self, fold: int, settings: Settings) -> Floats:
-        left = [pair for pair in self.pairs if self.folds[pair.source] != fold]
+        left = [
+            pair
+            for pair in self.pairs
+            if fold not in (self.fold_of(pair.a, pair), self.fold_of(pair.b, pair))
+        ]
         return fit_without(self.pages, left, settings)
 
     def left_out(self, settings: Settings) -> list[Floats]:
@@ -300,7 +315,12 @@ def main() -> None:
     with corpora(options.folders) as sets:
         read, pairs = read_all(sets, options.jobs)
     pages = {name: page for name, page in read.items() if page is not None}
-    fitter = Fitter(pages, pairs, options.jobs)
+    sources = {
+        f"{labelled.name}/{page}": row.get("repo", "")
+        for labelled in sets
+        for page, row in labelled.rows.items()
+    }
+    fitter = Fitter(pages, pairs, sources, options.jobs)
     prefixes = [f"{labelled.name}/" for labelled in sets]
     rows, made_rows = [], []
     fitted: list[Floats] = []
@@ -313,12 +333,11 @@ def main() -> None:
         fitted = fitted or here
     print("Expected with sources left out:\n\n" + table(EXPECTED, rows))
     print("\nMade pages within 8 bits, expected:\n\n" + table(MADE, made_rows))
-    fold_of = {name: fitter.folds[pair.source] for pair in pairs for name in (pair.a, pair.b)}
-    real = {f"{labelled.name}/{page}" for labelled in sets for page in labelled.rows}
     simhashes = {
-        name: simhash_by(pages[name], fitted[fold], CHOSEN)
-        for name, fold in fold_of.items()
-        if name in real
+        name: simhash_by(pages[name], fitted[fitter.fold_of(name, pair)], CHOSEN)
+        for pair in pairs
+        for name in (pair.a, pair.b)
+        if name in sources
     }
     for labelled in sets:
         own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]

@@ -67,7 +67,9 @@ def by_kind(labelled: LabelledSet) -> Callable[[Pair], list[str]]:
     """Group by kind, near and different pairs apart."""
 
     def groups(pair: Pair) -> list[str]:
-        suffix = "" if pair.kind in SYNTHETIC else ": copies" if pair.near else ": different"
+        suffix = ": different" if not pair.near else ": copies"
+        if pair.kind in SYNTHETIC:
+            suffix = ": edited copies"
         return [f"{group}{suffix}" for group in labelled.groups(pair)]
 
     return groups

@@ -36,9 +36,9 @@ def test_what_stands_within_a_line_divides_no_word(tag: str) -> None:
     assert texts(f"<p>ferry<{tag}>man</{tag}>'s oar") == ["ferryman's oar"]
 
 
-def test_white_space_divides_words_wherever_it_stands() -> None:
-    code = "<pre><i>new</i><i> </i><i>boat</i> <i>(</i><b> <i>x</i></b></pre>"
-    assert texts(code) == ["new boat ( x"]
+@pytest.mark.parametrize("space", ["<span> </span>", "<b> <i></i></b>", "<b></b> "])
+def test_white_space_in_an_element_of_its_own_divides_words(space: str) -> None:
+    assert texts(f"<pre>let{space}ferry</pre>") == ["let ferry"]
 
 
 def test_a_line_break_divides_words_and_no_block() -> None:
