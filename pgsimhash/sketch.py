@@ -20,7 +20,7 @@ from typing import Final, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import BITS, NEAR_MAX, from_bigint, to_bigint
+from pgsimhash.bits import BITS, from_bigint, to_bigint
 from pgsimhash.errors import InvalidSimhashError, TooShortError
 from pgsimhash.hashes import murmur3_64
 
@@ -29,12 +29,11 @@ SKETCH_BITS: Final = 128
 SAME_BITS_MAX: Final = 20
 """In how many bits the sketches of copies differ at most: a resemblance of 0.69 or more.
 
-For the words and pairs of words that vote for a simhash, and pages 9 to 14 bits apart by it. In
-SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
+For the words and pairs of words that vote for a simhash, by their weights. In SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
 """
 
-TRUSTED_DISTANCE: Final = NEAR_MAX
-"""Matches up to this distance need no second look: it would lose more than it gains."""
+TRUSTED_DISTANCE: Final = 5
+"""Matches up to this distance need no second look: different pages are hardly ever as near."""
 
 _BIN_BITS: Final = np.uint64(7)
 _BIN_SHIFT: Final = np.uint64(64 - 7)

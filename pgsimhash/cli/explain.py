@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pgsimhash.bits import parse_simhash
+from pgsimhash.bits import NEAR_MAX, parse_simhash
 from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
@@ -21,7 +21,6 @@ from pgsimhash.insight.sides import Side, read_side
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pictures import explanation_page
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.sketch import TRUSTED_DISTANCE
 from pgsimhash.store import connect
 
 _ROWS = 60
@@ -77,7 +76,7 @@ def explain_pages(
             found = store.explain(*sides, distance=distance, top=top)
     else:
         recipe = get_scheme(scheme or DEFAULT_SCHEME)
-        k = TRUSTED_DISTANCE if distance is None else distance
+        k = NEAR_MAX if distance is None else distance
         found = explain(_side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top)
     print_json(found.as_json())
     console = people()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from pgsimhash.bits import BITS, check_distance, format_simhash, hamming_distance
+from pgsimhash.bits import BITS, NEAR_MAX, check_distance, format_simhash, hamming_distance
 from pgsimhash.insight.differences import Difference, side_by_side
 from pgsimhash.insight.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.insight.sides import Origin, Side, weighted_features
@@ -98,7 +98,7 @@ def explain(
     *,
     scheme: Scheme = DEFAULT_SCHEME,
     layout: Layout = DEFAULT_LAYOUT,
-    distance: int = TRUSTED_DISTANCE,
+    distance: int = NEAR_MAX,
     top: int = TOP,
 ) -> Explanation:
     """Explain whether ``b`` is a near-copy of ``a``.

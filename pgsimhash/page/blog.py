@@ -24,7 +24,7 @@ from pgsimhash.page.head import canonical_url, page_language, page_title
 from pgsimhash.page.links import base_url, restore_images
 from pgsimhash.page.markdown import render
 from pgsimhash.page.parse import parse
-from pgsimhash.page.structure import structure_simhash
+from pgsimhash.page.structure import structure_of
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -107,7 +107,7 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
     title = page_title(root)
     canonical = canonical_url(root, base)
     language = page_language(root)
-    structure = structure_simhash(root)
+    structure = structure_of(root)
     restore_images(root)
     # What is in a template is not in the page.
     etree.strip_elements(root, "template", with_tail=False)

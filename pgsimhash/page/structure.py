@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from lxml.html import HtmlElement
 
 from pgsimhash.hashes import murmur3_64
-from pgsimhash.page.blocks import Outline
+from pgsimhash.page.blocks import Outline, outline
 from pgsimhash.page.names import words
 from pgsimhash.votes import vote
 
@@ -30,7 +31,13 @@ DEPTH_MAX: Final = 32
 """How many containers deep a path goes; deeper ones have the path of the last above them."""
 
 
-def structure_simhash(outline: Outline) -> int:
+def structure_of(root: HtmlElement) -> int:
+    """Return :func:`structure_simhash` of a page as it was parsed."""
+    body = root.find("body")
+    return structure_simhash(outline(root if body is None else body))
+
+
+def structure_simhash(blocks: Outline) -> int:
     """Return the simhash of the shape of a page, 0 <= x < 2**64.
 
     Pages of one template are ``SAME_TEMPLATE_MAX`` bits apart or less as a rule, pages of two
@@ -39,7 +46,7 @@ def structure_simhash(outline: Outline) -> int:
     paths, tags, depths = [""], [""], [0]
     pairs: set[tuple[str, str]] = set()
     # Of an element that is no container, what is known is that of the container around it.
-    for parent, tag in zip(outline.parents[1:], outline.tags[1:], strict=True):
+    for parent, tag in zip(blocks.parents[1:], blocks.tags[1:], strict=True):
         path, above, depth = paths[parent], tags[parent], depths[parent]
         if tag in _CONTAINERS:
             pairs.add((above, tag))

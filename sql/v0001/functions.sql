@@ -48,6 +48,7 @@ COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
 
 CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
     IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN

@@ -11,7 +11,7 @@ from lxml import etree
 from pgsimhash import fingerprint, hamming_distance
 from pgsimhash.page.blocks import outline
 from pgsimhash.page.parse import parse
-from pgsimhash.page.structure import structure_simhash
+from pgsimhash.page.structure import structure_of, structure_simhash
 
 PAGES = Path(__file__).parent.parent.parent / "examples" / "pages"
 GOLDEN = 0x6190588D046A5179
@@ -22,8 +22,7 @@ SAME_TEMPLATE = 12
 def shape(html: str) -> int:
     root = parse(html)
     assert root is not None
-    body = root.find("body")
-    return structure_simhash(outline(root if body is None else body))
+    return structure_of(root)
 
 
 def example(name: str) -> int:

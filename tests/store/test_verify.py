@@ -1,4 +1,4 @@
-"""Matches beyond 8 bits get a second look: the sketches of the two pages must agree as well."""
+"""Matches beyond 5 bits get a second look: the sketches of the two pages must agree as well."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_without_it_the_simhash_alone_decides(store: Store, dsn: str) -> None:
 
 def test_find_takes_the_sketch_that_belongs_to_the_simhash(store: Store, dsn: str) -> None:
     write(dsn, page("known", 0, 0))
-    near, far = KNOWN ^ 0xFF, KNOWN ^ 0x1FF
+    near, far = KNOWN ^ 0x1F, KNOWN ^ 0x3F
     assert len(store.find(near, 12, sketch=UNLIKE)) == 1
     assert len(store.find(far, 12, sketch=UNLIKE)) == 0
     assert len(store.find(far, 12, sketch=LIKE)) == 1
