@@ -100,8 +100,9 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
     weighed = isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM
     if (weighed or wanted != reader) and not approximate:
         raise SchemeError(
-            f"scheme {scheme.name!r} makes more of a page than is in the Markdown that {source!r} "
-            "kept, or reads it in another way, so its simhashes of that would not be the pages'; "
+            f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
+            "Markdown that is kept, or weighs their blocks, which Markdown does not tell, so its "
+            "simhashes of that would not be those of the pages; "
             "ingest the pages again, or take the difference with approximate=True (--approximate)"
         )
     return Rereading(scheme, reader is read_text or wanted in _VERBATIM)

@@ -29,7 +29,8 @@ SKETCH_BITS: Final = 128
 SAME_BITS_MAX: Final = 20
 """In how many bits the sketches of copies differ at most: a resemblance of 0.69 or more.
 
-For the words and pairs of words that vote for a simhash, by their weights. In SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
+For the words and pairs of words that vote for a simhash, by their weights. In SQL:
+``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
 """
 
 TRUSTED_DISTANCE: Final = 5

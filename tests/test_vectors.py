@@ -10,6 +10,9 @@ import pytest
 
 from pgsimhash import format_simhash, get_scheme, parse_simhash, scheme_names, to_base32, to_bigint
 from pgsimhash.page import Article
+from pgsimhash.page.blocks import outline
+from pgsimhash.page.parse import parse
+from pgsimhash.page.weights import read_words
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -47,6 +50,21 @@ def test_a_vector(name: str, case: dict[str, Any]) -> None:
 def test_what_is_read_of_a_page(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8")):
         assert get_scheme(path.stem).extract(case["html"], None, None).text == case["text"]
+
+
+@pytest.mark.parametrize("path", sorted(VECTORS.glob("weights/*.json")), ids=lambda path: path.stem)
+def test_what_the_blocks_of_a_page_weigh(path: Path) -> None:
+    for case in json.loads(path.read_text(encoding="utf-8")):
+        article = get_scheme(path.stem).extract(case["html"], None, None)
+        root = parse(case["html"])
+        assert root is not None
+        found = outline(root.find("body"))
+        texts = [found.texts()[place] for place in read_words(found).places.tolist()]
+        assert article.words is not None
+        weights = [round(weight, 4) for weight in article.words.weights.tolist()]
+        assert [block["text"] for block in case["blocks"]] == texts
+        assert [block["weight"] for block in case["blocks"]] == pytest.approx(weights, abs=2e-4)
+        assert format_simhash(get_scheme(path.stem).vote(article).simhash) == case["hex"]
 
 
 def test_every_shipped_scheme_has_vectors() -> None:

@@ -68,6 +68,7 @@ class _Writer:
         self._lists: list[int | None] = []
         self._deeper = 0
         self._heading = 0
+        self._code = 0
         self._table: Table | None = None
         self._table_depth = 0
 
@@ -77,6 +78,8 @@ class _Writer:
         if tag in INLINE:
             if tag == "img":
                 self._image(node)
+            elif MARKS.get(tag) == "`":
+                self._code += 1
             self._open.append((self._block, len(self._inline)))
         elif tag == "br":
             self._inline.append(" " if self._table or self._heading else "\n")
@@ -180,7 +183,10 @@ class _Writer:
     def _close_inline(self, node: HtmlElement, block: int, place: int) -> None:
         tag = node.tag
         mark = MARKS.get(tag)
-        if block != self._block or not (mark or tag == "a"):
+        if mark == "`":
+            self._code -= 1
+        # Within code, marks and links would be read as they are written.
+        if self._code or block != self._block or not (mark or tag == "a"):
             return
         inner = "".join(self._inline[place:])
         words = inner.strip()

@@ -27,6 +27,7 @@ def rendered(html: str) -> Rendered:
         ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
         ("<p><em>slack</em> and <strong> spring </strong>tide</p>", "*slack* and **spring** tide"),
         ("<p><b></b>empty <i> </i>marks</p>", "empty marks"),
+        ("<p>see <code><a href=/x>mod_<b>x</b></a></code></p>", "see `mod_x`"),
         ("<p>run <code>a`b</code> now</p>", "run ``a`b`` now"),
         ("<p><del>three</del> two</p>", "~~three~~ two"),
         ("<p>2 * 3 [sic] a_b &lt;x&gt;</p>", "2 \\* 3 \\[sic\\] a\\_b \\<x>"),

@@ -25,7 +25,9 @@ OTHER = "pgsimhash-text-1"
 
 def near(number: int) -> str:
     """A page some bits from ``HTML``."""
-    return page(*ARTICLE, f"One added remark, signed by reader {'abcdefgh'[number]}.")
+    return page(
+        *ARTICLE, f"One added remark, on kettles and the price of bread: {'abcdefgh'[number]}."
+    )
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
@@ -325,7 +327,7 @@ class TestRefusals:
     def test_settings(self, store: Store) -> None:
         with pytest.raises(pgsimhash.PolicyError, match="needs a setting"):
             store.set_policy("*", Settings())
-        with pytest.raises(pgsimhash.PolicyError, match="fewer than 20 words"):
+        with pytest.raises(pgsimhash.PolicyError, match="fewer than 12 words"):
             store.set_policy("*", Settings(min_words=5))
         with pytest.raises(pgsimhash.UnknownRuleError, match="keep_first"):
             store.set_policy("*", Settings(keep_first=0))
