@@ -160,7 +160,7 @@ def test_the_distance_decides(run: Run, folder: Path) -> None:
     html = (folder / "wells.html").read_text()
     edited = html.replace(
         "</article>",
-        "<p>Somebody remarked, in a letter of many pages, that all this is old news by now.</p></article>",
+        "<p>Somebody remarked, in a letter of many pages, that this is old news.</p></article>",
     )
     (folder / "wells-edited.html").write_text(edited)
     loose = run("ingest", folder, "--collection", "loose")

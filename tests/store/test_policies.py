@@ -25,9 +25,8 @@ OTHER = "pgsimhash-text-1"
 
 def near(number: int) -> str:
     """A page some bits from ``HTML``."""
-    return page(
-        *ARTICLE, f"One added remark, on kettles and the price of bread: {'abcdefgh'[number]}."
-    )
+    remark = f"One added remark, signed by reader {'abcdefgh'[number]}."
+    return page(f"{ARTICLE[0]} {remark}", *ARTICLE[1:])
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:

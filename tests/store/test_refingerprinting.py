@@ -366,7 +366,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
         kept.refingerprint("again", WORDS, distance=9, layout="32+32")
     list(kept.refingerprint("again", WORDS))
     with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'words-alone-1'.*--into"):
-        kept.refingerprint("again", DEFAULT_SCHEME)
+        kept.refingerprint("again", DEFAULT_SCHEME, approximate=True)
     with pytest.raises(pgsimhash.CollectionError, match="filled with another distance and scope"):
         kept.refingerprint("again", WORDS, distance=3, scope="host")
     with connect(dsn, collection="other", keep_markdown=True) as other:
