@@ -126,35 +126,27 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                     says = UNNAMED
                 else:
                     says = None
-                if says is None:
-                    pass
-                elif is_block or len(child):
-                    around.append((children, child, element, in_link, in_pre, is_block))
+                if says is not None:
+                    outer, linked = element, in_link or tag == "a"
                     if is_block:
-                        parents.append(element)
+                        parents.append(outer)
                         element = len(tags)
                         tags.append(tag)
                         said_to_be.append(says)
-                        ends.append(0)
+                        ends.append(len(tags))
                         goes_on = False
-                        in_pre = tag == "pre"
-                    elif tag == "a":
-                        in_link = True
                     text = child.text
                     if text:
                         if not text.isspace():
-                            say(text, in_link, child, False)
+                            say(text, linked, child, False)
                         elif goes_on:
                             said.append(" ")
-                    children = iter(child)
-                    break
-                else:
-                    text = child.text
-                    if text:
-                        if not text.isspace():
-                            say(text, in_link or tag == "a", child, False)
-                        elif goes_on:
-                            said.append(" ")
+                    if len(child):
+                        around.append((children, child, outer, in_link, in_pre, is_block))
+                        in_link, in_pre = linked, in_pre or tag == "pre"
+                        children = iter(child)
+                        break
+                    element = outer
             if is_block:
                 goes_on = False
             text = child.tail

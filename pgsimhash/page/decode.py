@@ -140,9 +140,9 @@ def clean_text(text: str) -> str:
     # In UTF-8, a table and three rare beginnings find what one pattern takes long to look for.
     encoded = text.encode("utf-8", "surrogatepass")
     found = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
-    if found or any(pattern.search(encoded) for pattern in _DROPPED_UTF8):
-        return _DROPPED.sub("", text)
-    return text
+    if not found and not text.isascii():
+        found = any(pattern.search(encoded) for pattern in _DROPPED_UTF8)
+    return _DROPPED.sub("", text) if found else text
 
 
 def codec_for(label: str | None) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, repeat
 from typing import Any, Final
 
@@ -105,7 +106,7 @@ _TAGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Page:
     """The words of a page, and what is known of its blocks that have words.
 
@@ -130,6 +131,11 @@ class Page:
     linked: Floats
     copyrights: Floats
     legal: Floats
+
+    @cached_property
+    def tree(self) -> _Tree:
+        """The elements as arrays."""
+        return _Tree(self)
 
 
 def read_words(outline: Outline) -> Page:
@@ -210,7 +216,7 @@ def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
     """
     if not len(weights):
         return np.zeros(0, np.bool_)
-    tree = _Tree(page)
+    tree = page.tree
     mass = tree.sum(page.counts * weights) / np.maximum(tree.words, 1.0)
     around = mass[tree.parents[tree.owners]]
     shown: NDArray[np.bool_] = weights * around >= (_SHOWN * weights.max()) ** 2
@@ -221,7 +227,7 @@ def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
 
 def features(page: Page) -> dict[str, Floats]:
     """Return what is known of each block (shape (m,) each)."""
-    tree = _Tree(page)
+    tree = page.tree
     counts, linked, owners = page.counts, page.linked, tree.owners
     total = counts.sum()
     middle = np.cumsum(counts) - counts / 2.0
@@ -298,7 +304,6 @@ class _Tree:
         self.owners = np.array(outline.owners)[page.places]
         self._ends = np.array(outline.ends)
         self._kinds = np.array(list(map(_TAGS.get, outline.tags, repeat(0))))
-        self._says, self._first_names = zip(*outline.said_to_be, strict=True)
         self._outline = outline
         size = len(self.parents)
         self.own = sums_of(self.owners, page.counts, size)
@@ -321,7 +326,7 @@ class _Tree:
         share = (self.words / self.words[0] / 0.3) ** 4
         # What holds much of the page is not beside it, whatever it is called.
         named, tagged = 1.0 / (1.0 + share), 1.0 / (1.0 + share / 16.0)
-        kinds, says = self._kinds, np.array(self._says)
+        kinds, says = self._kinds, np.array([says for says, _ in self._outline.said_to_be])
         header = np.maximum(named * (says & SAYS_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
         content = (says & SAYS_CONTENT) | (kinds & _IS_CONTENT) > 0
         small = (self._signs > 0) / (1.0 + (self.words / 80.0) ** 2)
@@ -349,7 +354,8 @@ class _Tree:
     def _like_siblings(self) -> Integers:
         """Return how many siblings, itself included, have an element's tag and first name."""
         outline = self._outline
-        looks = list(zip(outline.parents, outline.tags, self._first_names, strict=True))
+        first_names = [first for _, first in outline.said_to_be]
+        looks = list(zip(outline.parents, outline.tags, first_names, strict=True))
         counts = np.array(list(map(Counter(looks).__getitem__, looks)))
         alike: Integers = np.where(self._kinds & _IS_COMMON, 1, counts)
         alike[0] = 1
