@@ -24,7 +24,7 @@ import numpy as np
 from pgsimhash import PageError, fingerprint, hamming_distance
 from pgsimhash.page.decode import decode
 from pgsimhash.page.parse import parse
-from pgsimhash.page.structure import structure_simhash
+from pgsimhash.page.structure import structure_of
 
 if TYPE_CHECKING:
     from bench.labelled import corpus
@@ -84,7 +84,7 @@ def read(folder: Path, names: Iterable[str]) -> dict[str, int]:
     for name in names:
         root = parse(decode((folder / "pages" / f"{name}.html").read_bytes()))
         if root is not None:
-            shapes[name] = structure_simhash(root)
+            shapes[name] = structure_of(root)
     return shapes
 
 
@@ -96,7 +96,7 @@ def cost(folder: Path, names: list[str]) -> tuple[float, float]:
         root = parse(decode(html))
         start = time.process_time()
         if root is not None:
-            structure_simhash(root)
+            structure_of(root)
         middle = time.process_time()
         try:
             fingerprint(html)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import format_simhash
+from pgsimhash.bits import format_simhash, similarity_percent
 
 VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
 
@@ -77,6 +77,11 @@ class Verdict:
     html_bytes: int | None = None
     keep: bool = False
 
+    @property
+    def similarity_percent(self) -> float | None:
+        """The share of bits equal to the original's, in per cent; None without a distance."""
+        return None if self.distance is None else similarity_percent(self.distance)
+
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
         return {
@@ -84,6 +89,7 @@ class Verdict:
             "verdict": self.verdict,
             "simhash": None if self.simhash is None else format_simhash(self.simhash),
             "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
             "duplicate_of": self.duplicate_of,
             "reason": self.reason,
             "detail": self.detail,
@@ -100,11 +106,17 @@ class Match:
     url: str | None
     title: str | None
 
+    @property
+    def similarity_percent(self) -> float:
+        """The share of equal bits, in per cent."""
+        return similarity_percent(self.distance)
+
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values, the simhash as 16 hex digits."""
         return {
             "simhash": format_simhash(self.simhash),
             "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
             "url": self.url,
             "title": self.title,
         }

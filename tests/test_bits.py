@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pgsimhash
-from pgsimhash.bits import check_distance, check_simhash, hamming_distances
+from pgsimhash.bits import (
+    check_distance,
+    check_simhash,
+    hamming_distances,
+    similarity_percent,
+)
+from pgsimhash.records import Match, Verdict
 
 simhashes = st.integers(0, 2**64 - 1)
 
@@ -172,3 +178,11 @@ def test_bands() -> None:
 def test_a_distance_beyond_the_search_is_refused(distance: object) -> None:
     with pytest.raises(pgsimhash.InvalidDistanceError, match="from 0 to 8"):
         check_distance(distance)  # type: ignore[arg-type]
+
+
+def test_verdicts_and_matches_say_how_similar_in_per_cent() -> None:
+    assert [similarity_percent(distance) for distance in (0, 3, 8, 64)] == [100.0, 95.3, 87.5, 0.0]
+    near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
+    assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
+    assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
+    assert Match(5, 3, None, None).as_json()["similarity_percent"] == 95.3
