@@ -24,7 +24,7 @@ SETTINGS = {
     "SQL": {"DateStyle": "SQL, DMY", "IntervalStyle": "iso_8601"},
     "Postgres": {"DateStyle": "Postgres, MDY", "IntervalStyle": "postgres_verbose"},
     "Latin": {"client_encoding": "LATIN1"},
-    "bytes and zone": {"bytea_output": "escape", "TimeZone": "Asia/Tokyo"},
+    "bytes and zone": {"bytea_output": "escape", "TimeZone": "<+09>-9"},
 }
 
 
