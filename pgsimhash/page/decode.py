@@ -11,8 +11,6 @@ import codecs
 import re
 from typing import Final
 
-from bs4.dammit import EncodingDetector
-
 from pgsimhash.errors import NotHtmlError
 from pgsimhash.octets import Octets
 
@@ -81,8 +79,20 @@ _LABEL_MAX: Final = 40
 _HEAD: Final = 8192
 """How far into the page its own label and its nature are looked for, in bytes."""
 
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    # That of UTF-32 begins as that of UTF-16 does.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _DECLARATIONS: Final = re.compile(
     rb"\A\s*<\?[^\n>]{0,300}>|<\s*meta(?=[^>]{1,500}charset)[^>]{1,500}>?", re.IGNORECASE
+)
+_LABEL: Final = re.compile(
+    rb"""(?:encoding\s{0,9}=\s{0,9}["']|charset\s{0,9}=\s{0,9}["']?)\s{0,9}([^\s"'/;>]{1,40})""",
+    re.IGNORECASE,
 )
 
 _PRINTABLE_SHARE: Final = 0.97
@@ -111,7 +121,7 @@ def decode(html: Octets, charset: str | None = None) -> str:
     Raises:
         NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
     """
-    body, marked = EncodingDetector.strip_byte_order_mark(bytes(html))
+    body, marked = _without_mark(bytes(html))
     codec = marked or _unmarked_utf16(body, charset)
     if codec is not None:
         return clean_text(body.decode(codec, "replace"))
@@ -182,13 +192,20 @@ def _decode_unmarked(body: bytes, charset: str | None) -> str:
     return _decode_broken(body, names)
 
 
+def _without_mark(html: bytes) -> tuple[bytes, str | None]:
+    """Return a page without its byte-order mark, and the codec that this stands for."""
+    for mark, codec in _BYTE_ORDER_MARKS:
+        if html.startswith(mark):
+            return html[len(mark) :], codec
+    return html, None
+
+
 def _declared(head: bytes) -> str | None:
     """Return the label that an XML declaration or a ``meta`` names, the first of them."""
-    # The pattern behind this takes the cube of what it sees, so it sees one short tag at a time.
     for tag in _DECLARATIONS.finditer(head):
-        label = EncodingDetector.find_declared_encoding(tag[0], is_html=True)
+        label = _LABEL.search(tag[0])
         if label is not None:
-            return label
+            return label[1].decode("ascii", "replace")
     return None
 
 

@@ -311,8 +311,17 @@ def test_links_and_images_are_absolute_in_the_text_that_is_hashed() -> None:
     assert "[the book](https://a.example/b) ![of ships](https://a.example/1/c.png)" in text
 
 
-def test_beautifulsoup_and_readability_are_loaded_by_the_first_page_only() -> None:
-    assert not {"bs4", "readability", "BeautifulSoup", "Document"} & vars(blog).keys()
+def test_beautifulsoup_readability_and_chardet_are_loaded_by_this_way_of_reading_only() -> None:
+    code = (
+        "import sys; from pgsimhash import fingerprint\n"
+        "page = (b'<meta charset=latin1><p>F\\xe4hre ' + b'some words of a page ' * 9)\n"
+        "others = {'bs4', 'readability', 'chardet'}\n"
+        "fingerprint(page); print(sorted(others & set(sys.modules)))\n"
+        "fingerprint(page, scheme='pgsimhash-blog-words-1'); print(len(others & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "[]"
+    assert int(done.stdout.split("\n")[1]) >= 2
 
 
 WORDS = "Some words, about the tide that comes, and goes. "
