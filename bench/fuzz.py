@@ -1,7 +1,7 @@
 """Looks for pages that break the way from bytes to a fingerprint.
 
 ``python bench/fuzz.py --minutes 10`` makes pages of pieces of markup, repeated, nested and cut,
-in many encodings, and reads them the default way and the fast way. Only a ``PageError`` may come
+in many encodings, and reads them the default way. Only a ``PageError`` may come
 out instead of a fingerprint; anything else is printed with the page, made as small as it gets,
 and ends the run with code 1. The slowest page is reported too.
 """

@@ -41,6 +41,16 @@ def murmur3_64(features: Collection[str]) -> Hashes:
     return np.frombuffer(joined, dtype="<u8")[::2].astype(np.uint64)
 
 
+def murmur3_mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return MurmurHash3's 64-bit finalizer of each value."""
+    mixed = values ^ (values >> np.uint64(33))
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
+    mixed ^= mixed >> np.uint64(33)
+    return mixed
+
+
 def murmur3_32_32(features: Collection[str]) -> Hashes:
     """MurmurHash3 x86 32 twice: seeded with 0 in the high half, with the first in the low one."""
     hashes = np.empty(len(features), dtype=np.uint64)

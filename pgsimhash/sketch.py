@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import BITS, from_bigint, to_bigint
 from pgsimhash.errors import InvalidSimhashError, TooShortError
-from pgsimhash.hashes import murmur3_64
+from pgsimhash.hashes import murmur3_64, murmur3_mix
 
 SKETCH_BITS: Final = 128
 
@@ -78,7 +78,7 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     """
     if not len(hashes):
         raise TooShortError("there is no feature, so there is no sketch")
-    mixed = _mix(hashes ^ SALT)
+    mixed = murmur3_mix(hashes ^ SALT)
     bins = (mixed >> _BIN_SHIFT).astype(np.intp)
     keys = (mixed << _BIN_BITS >> _UNIT_SHIFT).astype(np.float64) * 2.0**-53
     if weights is not None:
@@ -92,7 +92,7 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     filled = best < np.inf
     lender = LENDERS[_BINS, filled[LENDERS].argmax(axis=1)]
     # The bin's own number goes in: what it borrowed is then no copy of the lender's bit.
-    bits = _mix(least[lender] ^ _mix(_BINS)) & np.uint64(1)
+    bits = murmur3_mix(least[lender] ^ murmur3_mix(_BINS)) & np.uint64(1)
     return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
 
 
@@ -149,21 +149,13 @@ def _checked(value: SupportsIndex) -> int:
     return number
 
 
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return MurmurHash3's 64-bit finalizer of each value."""
-    mixed = values ^ (values >> np.uint64(33))
-    mixed *= np.uint64(0xFF51AFD7ED558CCD)
-    mixed ^= mixed >> np.uint64(33)
-    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
-    mixed ^= mixed >> np.uint64(33)
-    return mixed
-
-
 _BINS: Final = np.arange(SKETCH_BITS, dtype=np.uint64)
 LENDERS: Final = np.hstack(
     (
         _BINS[:, np.newaxis],
-        np.argsort(_mix(np.arange(SKETCH_BITS**2, dtype=np.uint64)).reshape(SKETCH_BITS, -1), 1),
+        np.argsort(
+            murmur3_mix(np.arange(SKETCH_BITS**2, dtype=np.uint64)).reshape(SKETCH_BITS, -1), 1
+        ),
     )
 ).astype(np.intp)
 """In each row the bin itself, then all bins in an order of chance: the first filled one lends."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashes import Hashes, murmur3_64
+from pgsimhash.hashes import Hashes, murmur3_64, murmur3_mix
 from pgsimhash.page import Article, WeightedWords
 from pgsimhash.tokens import tokenize
 
@@ -35,13 +35,7 @@ def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
         first: shape (n,), dtype uint64.
         second: shape (n,), dtype uint64.
     """
-    mixed = first * _GOLDEN + second
-    mixed ^= mixed >> np.uint64(33)
-    mixed *= np.uint64(0xFF51AFD7ED558CCD)
-    mixed ^= mixed >> np.uint64(33)
-    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
-    mixed ^= mixed >> np.uint64(33)
-    return mixed
+    return murmur3_mix(first * _GOLDEN + second)
 
 
 def murmur3_64_of_words(features: Collection[str]) -> Hashes:
