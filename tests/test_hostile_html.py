@@ -132,6 +132,10 @@ LARGEST = {
     "links to other sites": "f'<p>{TEXT}' + '<a href=http://h.example/a?b>y</a>' * (N // 35)",
     "pictures": "f'<p>{TEXT}' + '<img srcset=\"a 1x, b\">' * (N // 23)",
     "paragraphs": "f'<p>{TEXT}' + '<p>x' * (N // 4)",
+    "classes of their own": "''.join(f'<p class=\"c{n} d{n}\">w{n} v' for n in range(N // 33))",
+    "nested elements": "TEXT * 9 + ('<div>' * 200 + 'x' + '</div>' * 200) * (N // 2300)",
+    "cells": "TEXT * 9 + '<table>' + '<tr><td>boats<td>nets' * (N // 63)",
+    "letters in italics": "f'<p>{TEXT}' + '<i>x</i> ' * (N // 21)",
     "attributes": "('<p ' + ' '.join(f'a{n}=1' for n in range(1000)) + '>boat') * (N // 6900)",
     "canonical links": "'<link rel=canonical href=\"http://[\">' * (N // 36) + TEXT",
 }

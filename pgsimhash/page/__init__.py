@@ -16,7 +16,7 @@ from pgsimhash.page.hints import SiteHints
 from pgsimhash.page.links import base_url
 from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import check_stand_in
-from pgsimhash.page.shown import markdown_of
+from pgsimhash.page.shown import MARKED_UP_MAX, markdown_of, unmarked
 from pgsimhash.page.structure import structure_simhash
 from pgsimhash.page.weights import read_words, shown_blocks, weigh
 
@@ -85,10 +85,15 @@ class _Content:
         self._shown = frozenset(page.places[shown].tolist())
 
     def text(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
         texts = self.outline.texts()
-        return "\n".join([texts[place] for place in sorted(self._shown)])
+        return [texts[place] for place in sorted(self._shown)]
 
     def markdown(self) -> str:
+        if len(self.outline.tags) > MARKED_UP_MAX:
+            return unmarked(self._lines())
         return markdown_of(self._body, self._shown, self._base)
 
 

@@ -119,7 +119,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                 said.append(" ")
             is_block = is_block and not in_pre
             if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block:
+                if is_block and pieces is None:
                     attributes = child.items()
                     says = names(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):

@@ -58,12 +58,16 @@ _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT = 1, 2, 4, 8
-_SAYINGS: Final = (
-    (SAYS_BESIDE, _BESIDE),
-    (SAYS_FOOTER, _FOOTER),
-    (SAYS_HEADER, _HEADER),
-    (SAYS_CONTENT, _CONTENT),
-)
+_SAYINGS: Final = {
+    word: says
+    for says, listed in (
+        (SAYS_BESIDE, _BESIDE),
+        (SAYS_FOOTER, _FOOTER),
+        (SAYS_HEADER, _HEADER),
+        (SAYS_CONTENT, _CONTENT),
+    )
+    for word in listed
+}
 
 
 class Names(NamedTuple):
@@ -110,6 +114,7 @@ def _names(classes: str, identity: str, role: str) -> Names:
     found = [word.lower() for word in _CAMEL.findall(f"{classes} {identity}"[:_NAMES_MAX])]
     if role:
         found.append(f"role={role.lower()}")
-    present = set(found)
-    says = sum(saying for saying, listed in _SAYINGS if not present.isdisjoint(listed))
+    says = 0
+    for word in found:
+        says |= _SAYINGS.get(word, 0)
     return Names(says, found[0] if found else "")

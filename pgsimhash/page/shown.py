@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from lxml import etree
@@ -12,9 +12,18 @@ from pgsimhash.page.blocks import Piece, outline
 from pgsimhash.page.decode import clean_text
 from pgsimhash.page.links import restore_images
 from pgsimhash.page.markdown import render
+from pgsimhash.page.marks import escape, escape_start
 from pgsimhash.page.names import NEVER_TEXT, is_hidden
 
 _REMOVED: Final = "removed"
+
+MARKED_UP_MAX: Final = 100_000
+"""A page of more elements that make blocks is shown without headings, lists and links."""
+
+
+def unmarked(lines: Iterable[str]) -> str:
+    """Return lines of text as Markdown: a paragraph each."""
+    return "\n\n".join([escape_start(escape(line)) for line in lines if line])
 
 
 def markdown_of(body: HtmlElement, shown: Collection[int], base: str | None) -> str:
