@@ -92,7 +92,7 @@ class _Content:
         return [texts[place] for place in sorted(self._shown)]
 
     def markdown(self) -> str:
-        if len(self.outline.tags) > MARKED_UP_MAX:
+        if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(self._lines())
         return markdown_of(self._body, self._shown, self._base)
 

@@ -17,8 +17,8 @@ from pgsimhash.page.names import NEVER_TEXT, is_hidden
 
 _REMOVED: Final = "removed"
 
-MARKED_UP_MAX: Final = 100_000
-"""A page of more elements that make blocks is shown without headings, lists and links."""
+MARKED_UP_MAX: Final = 200_000
+"""A page of more elements is shown without headings, lists and links."""
 
 
 def unmarked(lines: Iterable[str]) -> str:

@@ -158,12 +158,12 @@ def test_the_first_canonical_links_are_tried() -> None:
     assert read_article(f"{broken * 10}{good}{STORY}").canonical_url is None
 
 
-def test_the_markdown_of_a_page_of_very_many_blocks_is_paragraphs(
+def test_the_markdown_of_a_page_of_very_many_elements_is_paragraphs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = f"<h1>The ferry</h1><p>* No *gulls* may sit on the rail, nor any dogs.</p>{STORY}"
     assert "# The ferry" in read_article(page).markdown
-    monkeypatch.setattr("pgsimhash.page.MARKED_UP_MAX", 4)
+    monkeypatch.setattr("pgsimhash.page.MARKED_UP_MAX", 2)
     article = read_article(page)
     assert article.markdown.startswith("The ferry\n\n\\* No \\*gulls\\* may sit")
     assert article.markdown.replace("\n\n", "\n").replace("\\", "") == article.text
