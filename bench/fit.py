@@ -33,7 +33,9 @@ from zlib import crc32
 import numpy as np
 from scipy.special import bdtr
 
+from pgsimhash import hamming_distance
 from pgsimhash.page import weights
+from pgsimhash.sketch import TRUSTED_DISTANCE, verified
 
 if TYPE_CHECKING:
     from bench.fitting import (
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
         Settings,
         aim_of,
         observe,
-        simhash_by,
+        vote_by,
         worths,
     )
     from bench.judging import DISTANCES, by_family, overview, table, tally
@@ -61,7 +63,7 @@ else:  # A script finds its neighbours under their own names.
         Settings,
         aim_of,
         observe,
-        simhash_by,
+        vote_by,
         worths,
     )
     from judging import DISTANCES, by_family, overview, table, tally
@@ -111,8 +113,11 @@ TRIED = {
         near={"organic": 3300, "synthetic": 1200},
         far={"made-index": 0, "made-footer": 0, "made-edit": 0},
     ),
-    "made index pages ten times as much": replace(
-        CHOSEN, near={**CHOSEN.near, "made-index": 250}, far={**CHOSEN.far, "made-index": 0.35}
+    "made index pages a third as much": replace(
+        CHOSEN, near={**CHOSEN.near, "made-index": 25}, far={**CHOSEN.far, "made-index": 0.035}
+    ),
+    "made index pages three times as much": replace(
+        CHOSEN, near={**CHOSEN.near, "made-index": 225}, far={**CHOSEN.far, "made-index": 0.3}
     ),
     "made edits": replace(
         CHOSEN, near={**CHOSEN.near, "made-edit-light": 100, "made-edit-heavy": 200}
@@ -284,7 +289,30 @@ def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
     return [name, *(f"{bdtr(8, BITS, some).mean():.3f}" for some in drawn)]
 
 
+def second_look(
+    simhashes: Mapping[str, int], sketches: Mapping[str, int], pairs: Sequence[Pair]
+) -> list[list[str]]:
+    """Return what matches within 8 and 12 bits, without and with a look at the sketches."""
+    near = np.array([pair.near for pair in pairs])
+    families = np.array([pair.family for pair in pairs])
+    apart = np.array([hamming_distance(simhashes[pair.a], simhashes[pair.b]) for pair in pairs])
+    same = np.array(
+        [verified(TRUSTED_DISTANCE + 1, sketches[pair.a], sketches[pair.b]) for pair in pairs]
+    )
+    rows = []
+    for k in (8, 12):
+        for name, trusted in (("", True), (", sketches looked at", apart <= TRUSTED_DISTANCE)):
+            found = (apart <= k) & (same | trusted)
+            organic = found[families == "organic"].mean()
+            edited = found[near & (families != "organic")].mean()
+            rows.append(
+                [f"{k} bits{name}", f"{organic:.3f}", f"{edited:.3f}", str(found[~near].sum())]
+            )
+    return rows
+
+
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
+SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
 MADE = ("fit", "index: same", "different", "footer: same", "different", "light", "heavy", "both")
 
 
@@ -333,17 +361,21 @@ def main() -> None:
         fitted = fitted or here
     print("Expected with sources left out:\n\n" + table(EXPECTED, rows))
     print("\nMade pages within 8 bits, expected:\n\n" + table(MADE, made_rows))
-    simhashes = {
-        name: simhash_by(pages[name], fitted[fitter.fold_of(name, pair)], CHOSEN)
+    folds = {
+        name: fitter.fold_of(name, pair)
         for pair in pairs
         for name in (pair.a, pair.b)
         if name in sources
     }
+    votes = {name: vote_by(pages[name], fitted[fold], CHOSEN) for name, fold in folds.items()}
+    simhashes = {name: simhash for name, (simhash, _) in votes.items()}
+    sketches = {name: sketch for name, (_, sketch) in votes.items()}
     for labelled in sets:
         own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]
         own = [pair for pair in own if not pair.kind.startswith("made")]
         judged = {"sources left out": tally(simhashes, own, by_family)}
         print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
+        print("\n" + table(SECOND, second_look(simhashes, sketches, own)))
     if options.simhashes:
         options.simhashes.write_text(json.dumps(simhashes))
     coefficients = fit_without(pages, fitter.pairs, CHOSEN)

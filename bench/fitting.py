@@ -26,6 +26,7 @@ from pgsimhash.page.decode import decode
 from pgsimhash.page.parse import parse
 from pgsimhash.page.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
 from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
+from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote
 
 if TYPE_CHECKING:
@@ -62,12 +63,12 @@ class Settings:
         default_factory=lambda: {
             "organic": 3300,
             "synthetic": 1200,
-            "made-index": 25,
+            "made-index": 75,
             "made-footer": 10,
         }
     )
     far: Mapping[str, float] = field(
-        default_factory=lambda: {"made-index": 0.035, "made-footer": 0.03, "made-edit": 0}
+        default_factory=lambda: {"made-index": 0.1, "made-footer": 0.03, "made-edit": 0}
     )
     hold: float = 5.0
     turns: int = 40
@@ -288,12 +289,14 @@ def aim_of(pair: Pair) -> str:
     return pair.kind if pair.kind.startswith("made") else pair.kind.partition("-")[0]
 
 
-def simhash_by(page: Observed, coefficients: Floats, settings: Settings) -> int:
-    """Return the simhash of a page by these coefficients."""
-    weights = weights_of(page.known @ coefficients, page.counts.astype(np.float64))
+def vote_by(page: Observed, coefficients: Floats, settings: Settings) -> tuple[int, int]:
+    """Return the simhash and the sketch of a page by these coefficients."""
+    weights = weights_of(
+        np.clip(page.known @ coefficients, -25, 25), page.counts.astype(np.float64)
+    )
     amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
-    votes = amounts * (1 + amounts) ** -settings.damping
-    return vote(page.hashes, votes[page.groups])
+    votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
+    return vote(page.hashes, votes), sketch_hashes(page.hashes, votes)
 
 
 def worths(pairs: Sequence[Pair], settings: Settings) -> Floats:

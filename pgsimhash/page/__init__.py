@@ -18,7 +18,7 @@ from pgsimhash.page.parse import ELEMENTS_MAX, parse
 from pgsimhash.page.refusals import check_stand_in
 from pgsimhash.page.shown import MARKED_UP_MAX, markdown_of, unmarked
 from pgsimhash.page.structure import structure_simhash
-from pgsimhash.page.weights import read_words, shown_blocks, weigh
+from pgsimhash.page.weights import is_frame_only, read_words, scores_of, shown_blocks, weights_of
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
@@ -79,9 +79,15 @@ class _Content:
         self._body, self._base = body, base
         self.outline: Outline = outline(body)
         page = read_words(self.outline)
-        weights = np.ones(len(page.counts)) if chosen else weigh(page)
-        shown = np.ones(len(weights), np.bool_) if chosen else shown_blocks(page, weights)
-        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, shown)
+        if chosen:
+            weights, shown = np.ones(len(page.counts)), np.ones(len(page.counts), np.bool_)
+            counted = shown
+        else:
+            scores = scores_of(page)
+            weights = weights_of(scores, page.counts)
+            shown = shown_blocks(page, weights)
+            counted = shown & (not is_frame_only(page, scores))
+        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, counted)
         self._shown = frozenset(page.places[shown].tolist())
 
     def text(self) -> str:

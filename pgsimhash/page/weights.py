@@ -7,6 +7,7 @@ coefficients are fitted to the distances of simhashes of labelled pages by ``ben
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,46 +36,52 @@ _SPAN: Final = 600.0
 
 COEFFICIENTS: Final = {
     # What the elements around say they are.
-    "beside_names": -0.4883,
-    "beside_tags": -2.914,
-    "header": -0.3382,
-    "content_names": 0.8773,
-    "footer_names": -1.11,
-    "footer_tag": -3.035,
+    "beside_names": -0.442,
+    "beside_tags": -2.901,
+    "header": -0.3316,
+    "content_names": 0.8411,
+    "footer_names": -1.081,
+    "footer_tag": -3.013,
     # Text outside links: in the block, around it, in the elements around it.
-    "unlinked": 0.326,
-    "unlinked_near": 1.411,
-    "unlinked_around": 1.33,
-    "unlinked_parent": -0.2943,
-    "unlinked_grandparent": 0.128,
+    "unlinked": 0.2875,
+    "unlinked_near": 1.264,
+    "unlinked_around": 1.289,
+    "unlinked_parent": -0.3505,
+    "unlinked_grandparent": 0.1962,
     # How much text there is.
-    "words_near": 0.9832,
-    "element_words": 3.601,
-    "parent_share": 0.2354,
+    "words_near": 0.9139,
+    "element_words": 3.523,
+    "parent_share": 0.2407,
     # Where the block stands.
-    "lateness": -1.182,
-    "before_h1": -1.355,
-    "under_h1": 2.399,
-    "after_headings": -0.4972,
-    "depth": 1.137,
-    "in_list": 0.3796,
+    "lateness": -1.183,
+    "before_h1": -1.4,
+    "under_h1": 2.458,
+    "after_headings": -0.5503,
+    "depth": 1.336,
+    "in_list": 0.2157,
     # What else is like it.
-    "repeated_words": 1.062,
-    "like_siblings": 0.1967,
-    "not_dominated": 0.3109,
+    "repeated_words": 0.9725,
+    "like_siblings": 0.1844,
+    "not_dominated": 0.3404,
     # The small print.
-    "copyright_near": -1.945,
-    "copyright_element": -1.133,
-    "legal_words": -1.271,
+    "copyright_near": -1.871,
+    "copyright_element": -1.044,
+    "legal_words": -1.331,
     # The same for a page whose text is not prose: there, a frame is told by other signs.
-    "listing_links": -0.7693,
-    "listing_words": -1.097,
-    "listing_lateness": -0.6129,
+    "listing_links": -0.9331,
+    "listing_words": -1.211,
+    "listing_lateness": -0.7569,
 }
 """What each feature adds to the logarithm of a block's level."""
 
 _LEVEL: Final = 50.0
 """On a page with this many words that count, blocks are compared with half their mean level."""
+
+_FRAME_LEVEL: Final = math.exp(-7.25)
+"""A page with a lower mean level may be a frame only: none of 4,900 labelled pages has one."""
+
+_OWN_WORDS: Final = 6
+"""Fewer words outside the elements that say they are the frame are none of its own."""
 
 _SHOWN: Final = 0.05
 """What weighs less than this share of the heaviest block is not shown to people."""
@@ -183,13 +190,31 @@ def sums_of(places: Integers, amounts: NDArray[Any], size: int) -> Floats:
 
 def weigh(page: Page) -> Floats:
     """Return how much each block of a page counts, between 0 and 1 (shape (m,))."""
+    return weights_of(scores_of(page), page.counts)
+
+
+def scores_of(page: Page) -> Floats:
+    """Return the logarithm of the level of each block of a page (shape (m,))."""
     if not len(page.places):
         return page.counts
     known = features(page)
-    scores = np.array(list(COEFFICIENTS.values())) @ np.array(
+    scores: Floats = np.array(list(COEFFICIENTS.values())) @ np.array(
         [known[name] for name in COEFFICIENTS]
     )
-    return weights_of(scores, page.counts)
+    return np.clip(scores, -25.0, 25.0)
+
+
+def is_frame_only(page: Page, scores: Floats) -> bool:
+    """Return whether a page has nothing of its own.
+
+    So it is where blocks look like what stands around a text, and nearly all are in elements that
+    are called so.
+    """
+    mass = page.counts * np.exp(scores)
+    if not (mass * np.exp(scores)).sum() < _FRAME_LEVEL * mass.sum():
+        return False
+    own = page.counts[~(page.tree.in_frame() | (page.copyrights > 0))]
+    return bool(own.sum() < _OWN_WORDS)
 
 
 def weights_of(scores: Floats, counts: Floats) -> Floats:
@@ -199,7 +224,9 @@ def weights_of(scores: Floats, counts: Floats) -> Floats:
     counted by what it counts itself. A page with few words that count lowers its level, so that
     an index keeps its list.
     """
-    levels = np.exp(np.clip(scores, -25.0, 25.0))
+    if not len(scores):
+        return scores
+    levels = np.exp(scores)
     mass = counts * levels
     whole, squares = mass.sum(), (mass * levels).sum()
     own = squares / whole / (1.0 + _LEVEL * squares / (whole * whole))
@@ -350,6 +377,22 @@ class _Tree:
             np.maximum(said, said[:, above], out=said)
             above = above[above]
         return said
+
+    def in_frame(self) -> NDArray[np.bool_]:
+        """Return which blocks are in elements that say they are not the text (shape (m,)).
+
+        What holds all of a page says nothing.
+        """
+        says = np.array([says for says, _ in self._outline.said_to_be])
+        frame = (says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
+        frame |= (self._kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
+        frame &= self.words < 0.95 * self.words[0]
+        above = self.parents
+        while above.any():
+            frame |= frame[above]
+            above = above[above]
+        inside: NDArray[np.bool_] = frame[self.owners]
+        return inside
 
     def _like_siblings(self) -> Integers:
         """Return how many siblings, itself included, have an element's tag and first name."""

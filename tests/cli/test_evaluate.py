@@ -71,7 +71,7 @@ def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
     done = run("evaluate", EXAMPLES / "pairs.csv", "--summary", "-o", report)
     assert done.code == 0
     assert "recall" in done.stderr
-    assert "k = 2: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
+    assert "k = 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
     assert report.read_text(encoding="utf-8").count("<svg") == 2
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgsimhash import TooShortError, fingerprint
 from pgsimhash.page.blocks import outline
 from pgsimhash.page.parse import parse
 from pgsimhash.page.weights import features, nearby, read_words, shown_blocks, weigh
@@ -99,6 +100,19 @@ def test_what_a_page_is_called_does_not_matter_where_it_is_most_of_the_page() ->
     plain = weights_of(f"<div>{STORY}</div>")
     called = weights_of(f'<div class="sidebar nav ad">{STORY}</div>')
     assert np.abs(np.array([*plain.values()]) - np.array([*called.values()])).max() < 0.05
+
+
+def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
+    frame = f"<nav><ul>{LINKS}</ul></nav>{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
+    with pytest.raises(TooShortError, match="0 words"):
+        fingerprint(frame.format("<main></main>"))
+    for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
+        assert fingerprint(frame.format(own)).words > 0
+
+
+@pytest.mark.parametrize("tag", ["ul", "nav", "footer", "form", 'div class="menu"'])
+def test_what_holds_all_of_a_page_is_what_the_page_has(tag: str) -> None:
+    assert fingerprint(f"<{tag}>{LINKS}").words == 24
 
 
 def test_weights_are_between_0_and_1_whatever_the_page() -> None:
