@@ -22,7 +22,6 @@ from pgsimhash.connection import (
     resolve_dsn,
 )
 from pgsimhash.errors import PgsimhashError
-from pgsimhash.layout import DEFAULT_LAYOUT
 from pgsimhash.migrate import (
     MIGRATION_LOCK,
     VERSION_TABLE,
@@ -30,7 +29,7 @@ from pgsimhash.migrate import (
     engine_for,
     search_path_kept,
 )
-from pgsimhash.statements import schema_statements
+from pgsimhash.statements import read_sql, split_statements
 from pgsimhash.tables import SCHEMA, metadata, simhashes
 
 
@@ -64,7 +63,7 @@ def _run(connection: Connection | None) -> None:
         if connection is not None:
             connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
         # The version table needs its schema before Alembic creates it.
-        for statement in schema_statements("schema.sql", DEFAULT_LAYOUT):
+        for statement in split_statements(read_sql("schema.sql")):
             context.execute(statement)
         context.run_migrations()
 

@@ -1,73 +1,127 @@
 """The SQL files of the package, read and rendered.
 
-Queries (``sql/queries``) are plain text. Schema files (``sql/v<revision>``) are Mako templates:
-Mako is there already, Alembic needs it, and its line-based control flow keeps them readable SQL.
+The files of ``sql/`` are what the schema is now, in the order of :data:`SCHEMA_FILES`;
+``sql/layout.sql`` is a Mako template of what each block layout has (Mako is there already, Alembic
+needs it, and its line-based control flow keeps it readable SQL). ``sql/queries/`` has the statements
+that the package sends, by name. ``python -m pgsimhash.statements`` prints the script of the schema,
+which a migration keeps as it was.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Final, LiteralString
+from typing import TYPE_CHECKING, Final, Literal, LiteralString, cast
 
-from mako.lookup import TemplateLookup
-
-from pgsimhash.bits import LEVELS, NEAR_MAX, level_distance
-from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX, Layout
+from pgsimhash.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
 from pgsimhash.permutation import Permutation
 
-LAYOUT_PARTS: Final = ("simhashes", "indexes", "lookups")
-"""The schema files that are rendered once for each layout in use."""
+if TYPE_CHECKING:
+    from mako.template import Template
+
+SCHEMA_FILES: Final = (
+    "tables.sql",
+    "simhash.sql",
+    "collections.sql",
+    "write.sql",
+    "layout.sql",
+    "marks.sql",
+    "policies.sql",
+    "delete.sql",
+    "decide.sql",
+)
+"""The files of the schema, in the order in which they are deployed."""
+
+LayoutPart = Literal["table", "indexes", "functions", "triggers", "drop"]
+"""What :func:`layout_statements` renders of ``sql/layout.sql``."""
+
+_NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
-def _read(path: str) -> LiteralString:
+def read_sql(path: str) -> LiteralString:
+    """Return the text of the file ``sql/<path>``."""
     # The files ship with the package, so they are as literal as a string in this module.
-    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+    text = files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+    return cast("LiteralString", text)
+
+
+def query(name: str) -> LiteralString:
+    """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``."""
+    return _queries()[name]
 
 
 @cache
-def query(name: str) -> LiteralString:
-    """Return the statement in ``sql/queries/<name>.sql``."""
-    return _read(f"queries/{name}.sql")
+def _queries() -> dict[str, LiteralString]:
+    found: dict[str, LiteralString] = {}
+    for file in files("pgsimhash.sql.queries").iterdir():
+        if file.name.endswith(".sql"):
+            _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+            for name, text in zip(parts[::2], parts[1::2], strict=True):
+                assert name not in found, f"two queries are called {name}"
+                found[name] = cast("LiteralString", text.strip())
+    return found
 
 
-def schema_statements(
-    path: str, layout: Layout, *, indexed: bool = True, concurrently: bool = False
+def layout_statements(
+    part: LayoutPart, layout: Layout, *, indexed: bool = True, concurrently: bool = False
 ) -> list[str]:
-    """Return the statements of the schema file ``sql/<path>``, rendered for ``layout``.
+    """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
 
     Args:
-        path: such as ``v0001/lookups.sql``.
+        part: what of it.
         layout: what to render for.
         indexed: whether the layout counts as indexed from the beginning.
         concurrently: whether indexes are built beside writers, each outside a transaction.
     """
-    script = (
-        _templates()
-        .get_template(path)
+    rendered: str = (
+        _layout_template()
+        .get_def(part)
         .render(
             layout=layout,
             indexed=indexed,
             concurrently=concurrently,
             collection_shift=COLLECTION_SHIFT,
-            collection_max=COLLECTION_MAX,
-            near_max=NEAR_MAX,
-            distance_max=DISTANCE_MAX,
-            level_distances={name: level_distance(name) for name in LEVELS},
         )
     )
-    # Each statement ends with a semicolon at the end of a paragraph.
-    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
+    return split_statements(rendered)
 
 
 def prefix_expression(permutation: Permutation) -> str:
     """Return the SQL expression that a permutation's column is generated from."""
-    definition = _templates().get_template("v0001/prefix.sql").get_def("scoped_prefix")
+    definition = _layout_template().get_def("scoped_prefix")
     rendered: str = definition.render(permutation=permutation, collection_shift=COLLECTION_SHIFT)
     return rendered
 
 
+def split_statements(script: str) -> list[str]:
+    """Return the statements of a script, each of which ends a paragraph."""
+    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
+
+
+def schema_script() -> str:
+    """Return the script of the whole schema as it is now, with the default layout."""
+    return "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
+
+
+def _schema() -> Iterator[str]:
+    for file in SCHEMA_FILES:
+        if file == "layout.sql":
+            # The table of the default layout is written out in tables.sql.
+            for part in ("indexes", "functions", "triggers"):
+                yield from layout_statements(cast("LayoutPart", part), DEFAULT_LAYOUT)
+        else:
+            yield from split_statements(read_sql(file))
+
+
 @cache
-def _templates() -> TemplateLookup:
+def _layout_template() -> Template:
+    from mako.template import Template
+
     # Mako can escape for HTML, and this is SQL.
-    return TemplateLookup([str(files("pgsimhash.sql"))], strict_undefined=True)
+    return Template(read_sql("layout.sql"), strict_undefined=True)
+
+
+if __name__ == "__main__":
+    print(schema_script(), end="")

@@ -10,10 +10,9 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.connection import REVISION
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.statements import query, schema_statements
+from pgsimhash.statements import LayoutPart, layout_statements, query
 from pgsimhash.tables import SCHEMA
 
 
@@ -64,7 +63,7 @@ def build_indexes(
         valid: dict[str, bool] = dict(cursor.execute(query("indexes"), table).fetchall())
     for permutation, statement in zip(
         layout.permutations[1:],
-        schema_statements(f"v{REVISION}/indexes.sql", layout, concurrently=concurrently),
+        layout_statements("indexes", layout, concurrently=concurrently),
         strict=True,
     ):
         name = f"{layout.table}_{permutation.column}_idx"
@@ -111,8 +110,9 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
 
 def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
     with _pinned_names(connection):
-        _execute(connection, "simhashes", layout, indexed=indexed)
-        _execute(connection, "lookups", layout)
+        _execute(connection, "table", layout)
+        _execute(connection, "functions", layout)
+        _execute(connection, "triggers", layout, indexed=indexed)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _pinned_names(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def _execute(
-    connection: psycopg.Connection[Any], part: str, layout: Layout, *, indexed: bool = True
+    connection: psycopg.Connection[Any], part: LayoutPart, layout: Layout, *, indexed: bool = True
 ) -> None:
-    for statement in schema_statements(f"v{REVISION}/{part}.sql", layout, indexed=indexed):
+    for statement in layout_statements(part, layout, indexed=indexed):
         connection.execute(statement)

@@ -233,9 +233,9 @@ SQL = """
 SELECT * FROM pgsimhash.near_duplicates(7, 3, 'sql');
 SELECT * FROM pgsimhash.near_duplicates(ARRAY[7, 8], 3, 'sql');
 SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
-SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash.flips(1, 3);
+SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(1, 3);
 SELECT pgsimhash.add_simhashes('sql', ARRAY[1, 2, 2]), pgsimhash.count_simhashes('sql');
-SELECT pgsimhash.simhash_slice('sql', 0, 2), pgsimhash.forget_simhashes('sql', ARRAY[1]);
+SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.forget_simhashes('sql', ARRAY[1]);
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
 SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
 FROM pgsimhash.collections, pg_catalog.generate_series(1, 9) AS n WHERE name = 'sql';
@@ -244,12 +244,12 @@ SELECT * FROM pgsimhash.policy_for('sql', 'https://a.example/1');
 SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/2', false);
 SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/3', true);
 SELECT pgsimhash.unmark('sql', 'https://a.example/1', 'https://a.example/2');
-SELECT pgsimhash.copy_marks('sql', 'other');
+SELECT pgsimhash._copy_marks('sql', 'other');
 CALL pgsimhash.expire('sql', batch => 4);
 CALL pgsimhash.expire('sql', interval '1 day');
 SELECT pgsimhash.remove_policy('sql', 'a.example/*');
 SELECT pgsimhash.rename_collection('sql', 'other', true);
-SELECT pgsimhash.masks(8, 3), pgsimhash.sketch_distance(1, 2, 3, 4)
+SELECT pgsimhash._masks(8, 3), pgsimhash.sketch_distance(1, 2, 3, 4)
 """
 
 

@@ -30,14 +30,14 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
 }
 
 FROM_SQL = [
-    "SELECT pgsimhash.lock_collections(ARRAY[1])",
+    "SELECT pgsimhash._lock_collections(ARRAY[1])",
     "SELECT pgsimhash.add_simhashes('default', ARRAY[3])",
-    "SELECT pgsimhash.forget_pages('default', ARRAY[1])",
+    "SELECT pgsimhash._forget_pages('default', ARRAY[1])",
     "SELECT pgsimhash.forget_simhashes('default', ARRAY[1])",
-    "SELECT pgsimhash.expire_batch('default', interval '1 day', 0, 10)",
+    "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire('default', interval '1 day')",
     "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",
-    "SELECT pgsimhash.copy_marks('default', 'default')",
+    "SELECT pgsimhash._copy_marks('default', 'default')",
     "SELECT pgsimhash.rename_collection('default', 'other')",
 ]
 

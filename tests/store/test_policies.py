@@ -310,7 +310,7 @@ class TestExpiry:
 
     def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
         with pytest.raises(psycopg.errors.UndefinedObject, match='"nope" does not exist'):
-            connection.execute("SELECT * FROM pgsimhash.expire_batch('nope', NULL, 0, 10)")
+            connection.execute("SELECT * FROM pgsimhash._expire_batch('nope', NULL, 0, 10)")
 
 
 class TestRefusals:

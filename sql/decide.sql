@@ -1,0 +1,167 @@
+-- What writers ask before they decide about a batch.
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- For each query simhash the nearest known one in some collections; among equals the one whose
+-- page came first, with how many pages of them count, up to keep_first for each simhash. The page
+-- has to be on the query's host, as young and as new as asked for, to have come before another, and
+-- neither marked as different from the page at the query's URL nor found to duplicate one that is.
+-- A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
+-- one index has: a plan made while the table is small must not walk another one later.
+CREATE FUNCTION pgsimhash._nearest(
+    own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
+    sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
+    oldest_pages bigint[], keep_firsts integer[], urls text[], max_distance integer,
+    trusted_distance integer, largest_sketch_distance integer
+) RETURNS TABLE (
+    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
+    copies integer
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    distinct_queries constant bigint[] := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
+    aparts jsonb[];
+BEGIN
+    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
+        aparts := ARRAY(
+            SELECT (
+                SELECT jsonb_agg(o.url)
+                FROM pgsimhash._marks_of(own_id, u.url) AS o
+                WHERE NOT o.same
+            )
+            FROM unnest(urls) WITH ORDINALITY AS u (url, query_number)
+            ORDER BY u.query_number
+        );
+    END IF;
+    RETURN QUERY
+    SELECT DISTINCT ON (q.query_number)
+        q.query_number, m.distance,
+        CASE WHEN c.collection_id = own_id THEN p.page_id END,
+        p.url, p.html_digest,
+        count(*) OVER (PARTITION BY q.query_number)::integer
+    FROM unnest(compared_ids) AS c (collection_id)
+    CROSS JOIN LATERAL pgsimhash.near_duplicates(
+        distinct_queries, max_distance,
+        (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
+    ) AS m
+    JOIN unnest(
+        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls
+    ) WITH ORDINALITY AS q (
+        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url, query_number
+    )
+        ON q.query = distinct_queries[m.query_number]
+    LEFT JOIN LATERAL (
+        SELECT k.page_id, k.url, k.html_digest
+        FROM pgsimhash.pages AS k
+        WHERE k.collection_id = c.collection_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
+            AND k.page_id < before_page
+            AND (q.host IS NULL OR k.host = q.host)
+            AND (q.since IS NULL OR k.fetched_at >= q.since)
+            AND (
+                m.distance <= trusted_distance
+                OR pgsimhash.sketch_distance(
+                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
+                ) > largest_sketch_distance IS NOT TRUE
+            )
+            AND (
+                q.apart IS NULL
+                OR k.url = q.url
+                OR NOT q.apart ? k.url AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS o
+                    WHERE o.collection_id = k.collection_id
+                        AND o.page_id = k.duplicate_of
+                        AND q.apart ? o.url
+                )
+            )
+        ORDER BY k.simhash, k.page_id
+        LIMIT q.keep_first
+    ) AS p ON true
+    LEFT JOIN LATERAL (
+        SELECT true AS found
+        FROM pgsimhash.pages AS k
+        WHERE p.page_id IS NULL
+            AND k.collection_id = c.collection_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+        ORDER BY k.simhash
+        LIMIT 1
+    ) AS other ON true
+    WHERE p.page_id IS NOT NULL
+        OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
+        AND other.found IS NULL
+    ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._nearest(
+    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    integer[], text[], integer, integer, integer
+) IS 'For each query the nearest known simhash that meets what is asked of its page.';
+
+-- Of each URL, and of those marked the same: its newest version before a page, the first one, and
+-- which URLs it was marked the same as, or different from. URLs of which nothing is known are left
+-- out.
+CREATE FUNCTION pgsimhash._known_pages(own_id integer, before_page bigint, urls text[])
+RETURNS TABLE (
+    url text, page_id bigint, simhash bigint, first_page bigint, same text[], different text[]
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    marked constant boolean := EXISTS (
+        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
+    );
+BEGIN
+    RETURN QUERY
+    SELECT w.url, p.page_id, p.simhash, p.first_page, o.same, o.different
+    FROM (
+        SELECT u.url FROM unnest(urls) AS u (url)
+        UNION
+        SELECT m.url
+        FROM unnest(urls) AS u (url)
+        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
+        WHERE marked AND m.same
+    ) AS w
+    LEFT JOIN LATERAL (
+        SELECT
+            n.page_id, n.simhash,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = n.url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            ) AS first_page
+        FROM pgsimhash.pages AS n
+        WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
+        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        LIMIT 1
+    ) AS p ON true
+    CROSS JOIN LATERAL (
+        SELECT
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE m.same) AS same,
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE NOT m.same) AS different
+        FROM pgsimhash._marks_of(own_id, w.url) AS m
+        WHERE marked
+    ) AS o
+    WHERE p.page_id IS NOT NULL OR o.same IS NOT NULL OR o.different IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._known_pages(integer, bigint, text[]) IS
+    'The newest and first versions of URLs before a page, and what was said about them.';

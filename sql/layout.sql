@@ -1,0 +1,342 @@
+## Rendered for each block layout that is deployed, by pgsimhash.statements; tables.sql has the table
+## of the default layout as this renders it. Each part is a def of its own.
+<%doc>The prefix of a simhash: the leading blocks of a permutation, moved together.</%doc>
+<%def name="prefix(permutation, simhash)" filter="trim">
+% for block, position in permutation.places:
+${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.shift}) & ${block.mask})${f" << {position})" if position else ""}\
+% endfor
+</%def>
+<%doc>What a prefix column holds: the prefix, with the collection's number above it.</%doc>
+<%def name="scoped_prefix(permutation)" filter="trim">
+(collection_id::bigint << ${collection_shift}) | ${prefix(permutation, "simhash")}
+</%def>
+
+<%doc>The table. A row for each distinct simhash; see tables.sql.</%doc>
+<%def name="table()">
+CREATE TABLE pgsimhash.${layout.table} (
+    collection_id integer NOT NULL,
+    bare boolean NOT NULL DEFAULT true,
+    simhash bigint NOT NULL,
+% for permutation in layout.permutations:
+    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (
+        ${scoped_prefix(permutation)}
+    ) STORED,
+% endfor
+    CONSTRAINT ${layout.table}_pkey PRIMARY KEY (${layout.permutations[0].column}, simhash)
+        WITH (fillfactor = 97)
+) WITH (
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05
+);
+
+COMMENT ON TABLE pgsimhash.${layout.table} IS
+    'The distinct simhashes of each collection, with one prefix column per permutation '
+    '(layout ${layout.name}).';
+
+COMMENT ON COLUMN pgsimhash.${layout.table}.collection_id IS
+    'The collection whose simhash it is.';
+
+COMMENT ON COLUMN pgsimhash.${layout.table}.bare IS
+    'Whether it was added by itself, so that it stays when the pages go that share it.';
+
+COMMENT ON COLUMN pgsimhash.${layout.table}.simhash IS
+    'The 64 bits, as a signed number.';
+
+% for permutation in layout.permutations:
+COMMENT ON COLUMN pgsimhash.${layout.table}.${permutation.column} IS
+    'The collection''s number, and ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)} of the simhash.';
+
+% endfor
+</%def>
+
+<%doc>The indexes of all permutations but the first, whose prefix and simhash are the primary key.</%doc>
+<%def name="indexes()">
+% for permutation in layout.permutations[1:]:
+CREATE INDEX${" CONCURRENTLY" if concurrently else ""} ${layout.table}_${permutation.column}_idx
+    ON pgsimhash.${layout.table} (${permutation.column}, simhash) WITH (fillfactor = 97);
+
+% endfor
+</%def>
+
+<%doc>What makes the table one of a layout: its row in layouts, and triggers.</%doc>
+<%def name="triggers()">
+INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
+VALUES (
+    '${layout.name}', '${layout.suffix}', ${"true" if indexed else "false"},
+    ${layout.distances[-1]}, ${layout.permutations[0].width}
+);
+
+CREATE TRIGGER inserted AFTER INSERT ON pgsimhash.${layout.table}
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('${layout.name}');
+
+CREATE TRIGGER deleted AFTER DELETE ON pgsimhash.${layout.table}
+    REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_deleted('${layout.name}');
+
+CREATE TRIGGER changed AFTER UPDATE ON pgsimhash.${layout.table}
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('${layout.name}');
+
+CREATE TRIGGER updated BEFORE UPDATE OF collection_id, simhash ON pgsimhash.${layout.table}
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_updated();
+</%def>
+
+<%doc>Lookups, and below them what they are made of.</%doc>
+<%def name="settings()">
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off\
+</%def>
+<%doc>What the function probes returns, without calling it: that takes a third of a lookup.</%doc>
+<%def name="probes(permutation, into)">\
+    own := pgsimhash.prefix${layout.suffix}(sought, ${permutation.number}, wanted);
+    IF radius[${permutation.number}] = 0 THEN
+        ${into} := ARRAY[own];
+    ELSE
+        ${into} := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips${layout.suffix}(${permutation.number}, radius[${permutation.number}])
+            ) AS flip
+        );
+    END IF;
+</%def>
+<%def name="declarations(function)">
+    asked constant integer := ${function}${layout.suffix}.distance;
+    wanted integer;
+    chosen text;
+    most integer;
+    radius integer[];\
+</%def>
+<%def name="collection_and(function, parameter, nulls)">
+    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    IF chosen IS DISTINCT FROM '${layout.name}' THEN
+% if function.startswith("has"):
+        EXECUTE 'SELECT ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
+            INTO answer USING ${parameter}, asked, collection;
+        RETURN answer;
+% else:
+        RETURN QUERY EXECUTE
+            'SELECT * FROM ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
+            USING ${parameter}, asked, collection;
+        RETURN;
+% endif
+    END IF;
+    radius := pgsimhash.radii${layout.suffix}(most);
+    IF radius IS NULL OR ${nulls} THEN
+        PERFORM pgsimhash._check_lookup(most, '${layout.name}', ${nulls});
+    END IF;\
+</%def>
+<%def name="functions()">
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed.
+CREATE FUNCTION pgsimhash.radii${layout.suffix}(distance integer) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE distance
+% for distance in layout.distances:
+        WHEN ${distance} THEN '{${", ".join(str(radius) for radius in layout.radii(distance))}}'::integer[]
+% endfor
+    END;
+
+COMMENT ON FUNCTION pgsimhash.radii${layout.suffix}(integer) IS
+    'How many prefix bits a probe of each permutation may flip, for layout ${layout.name}.';
+
+-- A prefix as the column prefix_<permutation> holds it. Not STRICT: PostgreSQL would no longer
+-- inline it.
+CREATE FUNCTION pgsimhash.prefix${layout.suffix}(
+    simhash bigint, permutation integer, collection_id integer
+) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE permutation
+% for permutation in layout.permutations:
+        WHEN ${permutation.number} THEN ${scoped_prefix(permutation)}
+% endfor
+    END;
+
+COMMENT ON FUNCTION pgsimhash.prefix${layout.suffix}(bigint, integer, integer) IS
+    'What the column prefix_<permutation> holds for a simhash of the collection.';
+
+-- Every way to change at most radius bits of a prefix. Not STRICT, so that plans hold the constants
+-- that they need, and no call.
+CREATE FUNCTION pgsimhash._flips${layout.suffix}(permutation integer, radius integer)
+RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN radius < 0 THEN '{}'::bigint[]
+        WHEN radius = 0 THEN '{0}'::bigint[]
+% for width, numbers in layout.permutations_by_width.items():
+        WHEN permutation IN (${", ".join(str(number) for number in numbers)}) THEN CASE radius
+%     for radius in (1, 2):
+            WHEN ${radius} THEN '{${",".join(str(flip) for flip in layout.permutations[numbers[0] - 1].flips(radius))}}'::bigint[]
+%     endfor
+            ELSE pgsimhash._masks(${width}, radius)
+        END
+% endfor
+    END;
+
+COMMENT ON FUNCTION pgsimhash._flips${layout.suffix}(integer, integer) IS
+    'The masks of at most radius bits in the prefix of a permutation.';
+
+CREATE FUNCTION pgsimhash.probes${layout.suffix}(
+    simhash bigint, permutation integer, radius integer, collection_id integer
+) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ARRAY(
+        SELECT own.prefix # flip
+        FROM (
+            SELECT pgsimhash.prefix${layout.suffix}(simhash, permutation, collection_id) AS prefix
+            OFFSET 0
+        ) AS own
+        CROSS JOIN unnest(pgsimhash._flips${layout.suffix}(permutation, radius)) AS flip
+    );
+
+COMMENT ON FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, integer) IS
+    'The values of prefix_<permutation> that a lookup of this radius must visit.';
+
+-- Every simhash of a collection within a distance of the one asked for, each once: a match is
+-- reported by the first permutation whose probes reach it. The planner's estimates for arrays
+-- of probes are guesses: with stale statistics they can end in a sequential scan, and with fresh
+-- ones in a new plan for every call, which takes longer than the lookup. ROWS keeps the plans of
+-- the statements around it generic too.
+CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match${settings()}
+    ROWS 4
+    AS $$
+#variable_conflict use_column
+DECLARE${declarations("near_duplicates")}
+    sought constant bigint := near_duplicates${layout.suffix}.simhash;
+    own bigint;
+% for permutation in layout.permutations:
+    probes_${permutation.number} bigint[];
+% endfor
+BEGIN${collection_and("near_duplicates", "sought", "sought IS NULL")}
+% for permutation in layout.permutations:
+${probes(permutation, f"probes_{permutation.number}")}\
+% endfor
+    RETURN QUERY
+% for permutation in layout.permutations:
+%     if not loop.first:
+        UNION ALL
+%     endif
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
+        FROM pgsimhash.${layout.table} AS s
+        WHERE s.${permutation.column} = ANY (probes_${permutation.number})
+            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+%     for earlier in layout.permutations[:permutation.number - 1]:
+            AND pgsimhash.bit_count((s.simhash # sought) & (${earlier.bits}))
+                > radius[${earlier.number}]
+%     endfor
+% endfor
+    ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text) IS
+    'Every simhash of the collection within so many bits, with its distance; by default within the '
+    'collection''s distance.';
+
+-- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
+-- planner from turning the walk around.
+CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
+    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.numbered_match${settings()}
+    AS $$
+#variable_conflict use_column
+DECLARE${declarations("near_duplicates")}
+% for permutation in layout.permutations:
+    flips_${permutation.number} bigint[];
+% endfor
+BEGIN${collection_and("near_duplicates", "simhashes", "array_position(simhashes, NULL) IS NOT NULL")}
+% for permutation in layout.permutations:
+    flips_${permutation.number} :=
+        pgsimhash._flips${layout.suffix}(${permutation.number}, radius[${permutation.number}]);
+% endfor
+    RETURN QUERY
+% for permutation in layout.permutations:
+%     if not loop.first:
+        UNION ALL
+%     endif
+        SELECT q.query_number, m.simhash, m.distance
+        FROM (
+            SELECT
+                u.query,
+                u.query_number,
+                (wanted::bigint << ${collection_shift})
+                    | ${prefix(permutation, "u.query")} AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radius[${permutation.number}] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, q.query) AS distance
+            FROM pgsimhash.${layout.table} AS s
+            WHERE s.${permutation.column} = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(flips_${permutation.number}) AS flip
+                ))
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+%     for earlier in layout.permutations[:permutation.number - 1]:
+                AND pgsimhash.bit_count((s.simhash # q.query) & (${earlier.bits}))
+                    > radius[${earlier.number}]
+%     endfor
+            OFFSET 0
+        ) AS m
+% endfor
+    ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text) IS
+    'near_duplicates for each of the simhashes; query_number counts from 1.';
+
+-- The permutations with the fewest probes come first, and the first hit is the answer.
+CREATE FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean${settings()}
+    AS $$
+DECLARE${declarations("has_near_duplicate")}
+    sought constant bigint := has_near_duplicate${layout.suffix}.simhash;
+    answer boolean;
+    own bigint;
+    probes bigint[];
+BEGIN${collection_and("has_near_duplicate", "sought", "sought IS NULL")}
+% for permutation in reversed(layout.permutations):
+${probes(permutation, "probes")}\
+    PERFORM FROM pgsimhash.${layout.table} AS s
+    WHERE s.${permutation.column} = ANY (probes)
+        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+% endfor
+    RETURN false;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text) IS
+    'Whether a simhash of the collection is within so many bits, by default its distance.';
+</%def>
+
+<%def name="drop()">
+DROP FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text);
+
+DROP FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text);
+
+DROP FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text);
+
+DROP FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, integer);
+
+DROP FUNCTION pgsimhash._flips${layout.suffix}(integer, integer);
+
+DROP FUNCTION pgsimhash.prefix${layout.suffix}(bigint, integer, integer);
+
+DROP FUNCTION pgsimhash.radii${layout.suffix}(integer);
+
+DROP TABLE pgsimhash.${layout.table};
+</%def>

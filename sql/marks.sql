@@ -1,0 +1,170 @@
+-- What people say about two pages, whatever their simhashes say.
+
+CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
+    );
+    unknown text;
+BEGIN
+    PERFORM pgsimhash._name_for(collection, 'simhashes');
+    PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+    SELECT u INTO unknown
+    FROM unnest(ARRAY[a, b]) AS u
+    WHERE NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
+    );
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
+            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
+    ELSIF a = b THEN
+        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
+    END IF;
+    PERFORM pgsimhash._put_mark(collection, a, b, same);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
+    'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
+
+CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
+    LANGUAGE sql
+    BEGIN ATOMIC
+        WITH removed AS (
+            DELETE FROM pgsimhash.marks AS m
+            USING pgsimhash.collections AS c
+            WHERE c.name = unmark.collection
+                AND m.collection_id = c.collection_id
+                AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+                AND m.url_b = greatest(a COLLATE "C", b COLLATE "C")
+            RETURNING m.mark_id
+        )
+        SELECT EXISTS (SELECT FROM removed);
+    END;
+
+COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
+    'Takes back what was said about two URLs; whether anything was.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Without asking whether there are pages at the URLs: marks come before the pages where a collection
+-- is made of another.
+CREATE FUNCTION pgsimhash._put_mark(
+    collection text, a text, b text, same boolean, marked_at timestamptz DEFAULT now()
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
+    );
+    against record;
+BEGIN
+    PERFORM pgsimhash.unmark(collection, a, b);
+    IF same THEN
+        SELECT m.url_a, m.url_b INTO against
+        FROM pgsimhash._marked_same(collection, a) AS x (url)
+        CROSS JOIN pgsimhash._marked_same(collection, b) AS y (url)
+        JOIN pgsimhash.marks AS m
+            ON m.collection_id = wanted AND NOT m.same
+            AND m.url_a = least(x.url COLLATE "C", y.url COLLATE "C")
+            AND m.url_b = greatest(x.url COLLATE "C", y.url COLLATE "C")
+        LIMIT 1;
+    ELSE
+        SELECT a AS url_a, b AS url_b INTO against
+        FROM pgsimhash._marked_same(collection, a) AS x (url)
+        WHERE x.url = b;
+    END IF;
+    IF against.url_a IS NOT NULL THEN
+        RAISE EXCEPTION 'other marks say that % and % are %',
+            against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
+            USING ERRCODE = 'integrity_constraint_violation',
+            HINT = 'Take one of them back first with pgsimhash unmark; pgsimhash marks lists them.';
+    END IF;
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same, marked_at)
+    VALUES (
+        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same,
+        _put_mark.marked_at
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean, timestamptz) IS
+    'Writes a mark instead of the one there was, unless other marks say the contrary.';
+
+CREATE FUNCTION pgsimhash._copy_marks(source text, target text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    source_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = source
+    );
+    target_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = target
+    );
+    said record;
+    copied bigint := 0;
+BEGIN
+    PERFORM pgsimhash._name_for(source, 'simhashes'), pgsimhash._name_for(target, 'simhashes');
+    PERFORM pgsimhash._lock_collections(ARRAY[target_id]);
+    FOR said IN
+        SELECT m.url_a, m.url_b, m.same, m.marked_at
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = source_id
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.marks AS t
+                WHERE t.collection_id = target_id
+                    AND t.url_a = m.url_a
+                    AND t.url_b = m.url_b
+            )
+        ORDER BY m.mark_id
+    LOOP
+        PERFORM pgsimhash._put_mark(target, said.url_a, said.url_b, said.same, said.marked_at);
+        copied := copied + 1;
+    END LOOP;
+    RETURN copied;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._copy_marks(text, text) IS
+    'Writes what was said in one collection into another, where that says nothing of it yet.';
+
+CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+        WITH RECURSIVE joined (url) AS (
+            SELECT _marked_same.url
+            UNION
+            SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
+            FROM joined AS j
+            JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
+            JOIN pgsimhash.collections AS c USING (collection_id)
+            WHERE c.name = _marked_same.collection
+        )
+        SELECT j.url FROM joined AS j;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
+    'A URL, and all that marks join it to, over any number of them.';
+
+CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
+RETURNS TABLE (mark_id bigint, url text, same boolean)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT m.mark_id, m.url_b, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_a = about
+        UNION ALL
+        SELECT m.mark_id, m.url_a, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_b = about;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
+    'What was said about a URL, and about which other.';

@@ -1,1 +1,0 @@
-SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

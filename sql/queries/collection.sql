@@ -1,4 +1,0 @@
-SELECT
-    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
-FROM pgsimhash.collections
-WHERE name = %(name)s

@@ -1,1 +1,0 @@
-SELECT name FROM pgsimhash.collections ORDER BY name

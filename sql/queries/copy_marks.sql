@@ -1,1 +1,0 @@
-SELECT pgsimhash.copy_marks(%(source)s::text, %(collection)s::text)

@@ -1,1 +1,0 @@
-CREATE TABLE {table} (low bigint, high bigint, distance smallint, PRIMARY KEY (low, high))

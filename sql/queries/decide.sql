@@ -1,0 +1,94 @@
+-- ask --
+-- All that is known about the pages of a batch, in one round trip: the nearest match of each, the
+-- versions and marks of their URLs, and the version of the policies.
+SELECT
+    n.query_number, n.page_id, n.url, n.distance, n.html_digest, n.copies,
+    NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::bigint
+FROM pgsimhash._nearest(
+    %(collection_id)s::integer, %(collection_ids)s::integer[], %(before_page)s::bigint,
+    %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
+    %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
+    %(keep_first)s::integer[], %(own_urls)s::text[], %(distance)s::integer,
+    %(trusted_distance)s::integer, %(sketch_distance)s::integer
+) AS n
+UNION ALL
+SELECT
+    NULL, k.page_id, k.url, NULL, NULL, NULL, k.simhash, k.first_page, k.same, k.different, NULL
+FROM pgsimhash._known_pages(
+    %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
+) AS k
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.policies_version
+FROM pgsimhash.collections AS c
+WHERE c.collection_id = %(collection_id)s
+
+-- known_pages --
+SELECT url, page_id, simhash, first_page, same, different
+FROM pgsimhash._known_pages(
+    %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
+)
+
+-- newest_pages --
+-- The newest page of each collection, 0 where it has none.
+SELECT coalesce(
+    (
+        SELECT pg_catalog.max(p.page_id)
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = c.collection_id
+    ),
+    0
+)
+FROM pg_catalog.unnest(%(collection_ids)s::integer[]) WITH ORDINALITY AS c (collection_id, number)
+ORDER BY c.number
+
+-- arrived_pages --
+-- Page ids are drawn under the collection's lock, so those above a newer one came later.
+SELECT
+    p.page_id, p.url, p.simhash, p.sketch_high, p.sketch_low, p.html_digest, p.fetched_at,
+    p.collection_id = %(collection_id)s, o.url
+FROM pgsimhash.pages AS p
+LEFT JOIN pgsimhash.pages AS o
+    ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
+WHERE p.collection_id = %(compared_id)s AND p.page_id > %(newest_page)s
+ORDER BY p.page_id
+
+-- window --
+-- The oldest of the newest pages of each host in some collections, or of all pages there; 0 where
+-- there are fewer.
+SELECT coalesce(
+    (
+        SELECT n.page_id
+        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
+        CROSS JOIN LATERAL (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
+                AND p.host = h.host
+                AND p.page_id < %(before_page)s
+            ORDER BY p.page_id DESC
+            LIMIT %(newest)s
+        ) AS n
+        ORDER BY n.page_id DESC
+        OFFSET %(newest)s - 1
+        LIMIT 1
+    ),
+    (
+        SELECT n.page_id
+        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
+        CROSS JOIN LATERAL (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id
+                AND h.host IS NULL
+                AND p.page_id < %(before_page)s
+            ORDER BY p.page_id DESC
+            LIMIT %(newest)s
+        ) AS n
+        ORDER BY n.page_id DESC
+        OFFSET %(newest)s - 1
+        LIMIT 1
+    ),
+    0
+)
+FROM pg_catalog.unnest(%(hosts)s::text[]) WITH ORDINALITY AS h (host, number)
+ORDER BY h.number

@@ -1,0 +1,43 @@
+-- runs --
+SELECT run_id, what, started_at, finished_at, pages, new, duplicates, unchanged
+FROM pgsimhash.runs
+WHERE collection_id = %(collection_id)s
+ORDER BY run_id DESC
+
+-- pages_of_url --
+SELECT page_id
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND url = %(url)s
+ORDER BY page_id
+LIMIT %(batch)s
+
+-- pages_of_host --
+SELECT page_id
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND host = %(host)s
+ORDER BY page_id
+LIMIT %(batch)s
+
+-- pages_of_run --
+-- In the order of the ids from where the last batch ended, so that nothing is read twice.
+SELECT p.page_id
+FROM pgsimhash.runs AS r
+JOIN pgsimhash.pages AS p
+    ON p.collection_id = r.collection_id
+    AND p.page_id BETWEEN greatest(r.first_page, %(after_page)s + 1) AND r.last_page
+    AND p.run_id = r.run_id
+WHERE r.run_id = %(run_id)s AND r.collection_id = %(collection_id)s
+ORDER BY p.page_id
+LIMIT %(batch)s
+
+-- forget_pages --
+SELECT pgsimhash._forget_pages(%(collection)s::text, %(page_ids)s::bigint[])
+
+-- expire_batch --
+SELECT last_page, pages
+FROM pgsimhash._expire_batch(
+    %(collection)s::text, %(older_than)s::interval, %(after_page)s::bigint, %(batch)s::integer
+)
+
+-- delete_run --
+DELETE FROM pgsimhash.runs WHERE run_id = %(run_id)s AND collection_id = %(collection_id)s

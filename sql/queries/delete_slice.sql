@@ -1,1 +1,0 @@
-DELETE FROM {present} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s

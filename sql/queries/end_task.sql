@@ -1,2 +1,0 @@
-DELETE FROM pgsimhash.tasks
-WHERE collection_id = %(collection_id)s AND what = %(what)s

@@ -1,1 +1,0 @@
-SELECT pgsimhash.forget_pages(%(collection)s::text, %(page_ids)s::bigint[])

@@ -1,1 +1,0 @@
-SELECT indexed FROM pgsimhash.layouts WHERE name = %(layout)s

@@ -1,1 +1,0 @@
-UPDATE pgsimhash.layouts SET indexed = true WHERE name = %(layout)s

@@ -1,1 +1,0 @@
-SELECT pgsimhash.lock_collections(%(collection_ids)s::integer[])

@@ -1,0 +1,87 @@
+-- page --
+SELECT
+    p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
+    p.html_bytes, original.url AS duplicate_of, p.distance, p.structure, p.markdown,
+    greatest(p.fetched_at, s.seen_at) AS seen_at, p.run_id
+FROM pgsimhash.pages AS p
+LEFT JOIN pgsimhash.pages AS original
+    ON original.collection_id = p.collection_id AND original.page_id = p.duplicate_of
+LEFT JOIN pgsimhash.sightings AS s
+    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
+ORDER BY p.page_id DESC
+LIMIT 1
+
+-- sample --
+-- Some of the present versions, the same ones for the same seed.
+SELECT p.url, p.simhash
+FROM pgsimhash.pages AS p
+WHERE p.collection_id = %(collection_id)s
+    AND NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS newer
+        WHERE newer.collection_id = p.collection_id
+            AND newer.url = p.url
+            AND newer.page_id > p.page_id
+    )
+ORDER BY pg_catalog.hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
+LIMIT %(size)s
+
+-- versions --
+-- All versions of a page in the order in which they came.
+SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
+    p.structure, p.html_bytes, CASE WHEN %(markdown)s THEN p.markdown END AS markdown
+FROM pgsimhash.pages AS p
+LEFT JOIN pgsimhash.sightings AS s
+    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
+ORDER BY p.page_id
+
+-- newest_versions --
+-- The newest versions of a page in the order in which they came.
+SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
+    p.structure, p.html_bytes, NULL AS markdown
+FROM (
+    SELECT collection_id, page_id, url, simhash, fetched_at, title, structure, html_bytes
+    FROM pgsimhash.pages
+    WHERE collection_id = %(collection_id)s AND url = %(url)s
+    ORDER BY page_id DESC
+    LIMIT %(limit)s
+) AS p
+LEFT JOIN pgsimhash.sightings AS s
+    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+ORDER BY p.page_id
+
+-- explained_page --
+-- The present version of a page, with what an explanation of a match takes.
+SELECT url, simhash, fetched_at, title, structure, sketch_high, sketch_low, markdown
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND url = %(url)s
+ORDER BY page_id DESC
+LIMIT 1
+
+-- stored_pages --
+-- The next versions of a collection's pages, in the order in which they came.
+SELECT
+    p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
+    p.html_bytes, p.structure, p.sketch_high, p.sketch_low,
+    CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
+    p.words, p.html_digest,
+    (
+        SELECT s.seen_at
+        FROM pgsimhash.sightings AS s
+        WHERE s.collection_id = p.collection_id AND s.page_id = p.page_id
+    ) AS seen_at
+FROM pgsimhash.pages AS p
+WHERE p.collection_id = %(collection_id)s AND p.page_id > %(after_page)s
+ORDER BY p.collection_id, p.page_id
+LIMIT %(batch)s
+
+-- count_pages_after --
+SELECT pg_catalog.count(*)
+FROM pgsimhash.pages
+WHERE collection_id = %(collection_id)s AND page_id > %(after_page)s
+
+-- simhash_slice --
+SELECT pgsimhash._simhash_slice(name, %(number)s::integer, %(slices)s::integer)
+FROM pgsimhash.collections
+WHERE collection_id = %(collection_id)s

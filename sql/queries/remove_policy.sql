@@ -1,1 +1,0 @@
-SELECT pgsimhash.remove_policy(%(collection)s::text, %(pattern)s::text)

@@ -1,0 +1,11 @@
+-- schema_deployed --
+SELECT pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL
+
+-- schema_revision --
+SELECT version_num FROM pgsimhash.alembic_version
+
+-- set_search_path --
+-- Until the transaction ends; returns the one before.
+SELECT
+    pg_catalog.current_setting('search_path'),
+    pg_catalog.set_config('search_path', %(search_path)s::text, true)

@@ -1,1 +1,0 @@
-SELECT pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL

@@ -1,1 +1,0 @@
-SELECT version_num FROM pgsimhash.alembic_version

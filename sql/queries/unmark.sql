@@ -1,1 +1,0 @@
-SELECT pgsimhash.unmark(%(collection)s::text, %(a)s::text, %(b)s::text)

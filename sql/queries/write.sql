@@ -1,0 +1,73 @@
+-- draw_run --
+SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
+
+-- page_ids --
+SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.pages', 'page_id'))
+FROM pg_catalog.generate_series(1, %(count)s)
+
+-- add_simhashes --
+SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])
+
+-- add_simhashes_of_pages --
+SELECT pgsimhash._add_simhashes_of_pages(%(collection)s::text, %(simhashes)s::bigint[])
+
+-- add_pages --
+-- An original that someone deleted since it was looked up is none.
+INSERT INTO pgsimhash.pages (
+    collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url,
+    language, features, words, html_bytes, html_digest, structure, sketch_high, sketch_low,
+    markdown, duplicate_of, distance
+)
+SELECT
+    %(collection_id)s, p.page_id, p.url, p.simhash, coalesce(p.fetched_at, pg_catalog.now()),
+    %(run_id)s, p.title, p.canonical_url, p.language, p.features,
+    p.words, p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
+    CASE WHEN NOT o.gone THEN p.duplicate_of END,
+    CASE WHEN NOT o.gone THEN p.distance END
+FROM unnest(
+    %(page_id)s::bigint[], %(url)s::text[], %(simhash)s::bigint[],
+    %(fetched_at)s::timestamptz[], %(title)s::text[], %(canonical_url)s::text[],
+    %(language)s::text[], %(features)s::integer[], %(words)s::integer[],
+    %(html_bytes)s::integer[], %(html_digest)s::bytea[], %(structure)s::bigint[],
+    %(sketch_high)s::bigint[], %(sketch_low)s::bigint[], %(markdown)s::text[],
+    %(duplicate_of)s::bigint[], %(distance)s::smallint[]
+) AS p (
+    page_id, url, simhash, fetched_at, title, canonical_url, language, features, words, html_bytes,
+    html_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance
+)
+CROSS JOIN LATERAL (
+    SELECT p.duplicate_of IS NOT NULL AND p.duplicate_of < %(first_page)s AND NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS k
+        WHERE k.collection_id = %(collection_id)s AND k.page_id = p.duplicate_of
+    ) AS gone
+    OFFSET 0
+) AS o
+
+-- see_pages --
+-- No column that changes is in an index, so only the first time writes one.
+INSERT INTO pgsimhash.sightings AS s (collection_id, page_id, seen_at)
+SELECT %(collection_id)s, page_id, pg_catalog.max(coalesce(seen_at, pg_catalog.now()))
+FROM unnest(%(page_ids)s::bigint[], %(seen_at)s::timestamptz[]) AS u (page_id, seen_at)
+GROUP BY page_id
+ORDER BY page_id
+ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
+WHERE s.seen_at < excluded.seen_at
+
+-- count_batch --
+-- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
+-- next batch, and one that was interrupted ends with its last one.
+INSERT INTO pgsimhash.runs AS r (
+    run_id, collection_id, what, pages, new, duplicates, unchanged, first_page, last_page
+)
+VALUES (
+    %(run_id)s, %(collection_id)s, %(what)s, %(pages)s, %(new)s, %(duplicates)s, %(unchanged)s,
+    %(first_page)s, %(last_page)s
+)
+ON CONFLICT (run_id) DO UPDATE SET
+    finished_at = pg_catalog.now(),
+    pages = r.pages + excluded.pages,
+    new = r.new + excluded.new,
+    duplicates = r.duplicates + excluded.duplicates,
+    unchanged = r.unchanged + excluded.unchanged,
+    first_page = least(r.first_page, excluded.first_page),
+    last_page = greatest(r.last_page, excluded.last_page)

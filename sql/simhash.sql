@@ -1,0 +1,105 @@
+-- What simhashes are as numbers and as text.
+
+-- PostgreSQL has bit_count for bytea and bit only.
+CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count(bits::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'How many of the 64 bits are set.';
+
+CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
+    'In how many of the 64 bits two simhashes differ.';
+
+CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN 1 - pgsimhash.hamming_distance(a, b) / 64.0::double precision;
+
+COMMENT ON FUNCTION pgsimhash.similarity(bigint, bigint) IS
+    'The share of equal bits of two simhashes, from 0 to 1.';
+
+CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE level
+        WHEN 'close' THEN 1
+        WHEN 'loose' THEN 6
+    END;
+
+COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
+    'The largest distance at a level of similarity: close (.98) or loose (.90).';
+
+-- The eight octets of a simhash, the highest first, in RFC 4648's base32 without padding.
+CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT string_agg(
+            substr('abcdefghijklmnopqrstuvwxyz234567', 1 + (
+                CASE WHEN place = 12 THEN simhash << 1 ELSE simhash >> 59 - 5 * place END & 31
+            )::integer, 1),
+            '' ORDER BY place
+        )
+        FROM generate_series(0, 12) AS place;
+    END;
+
+COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
+    'The eight octets of a simhash as 13 digits of base32.';
+
+CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
+        RAISE EXCEPTION '"%" is not base32 of eight octets', digits
+            USING ERRCODE = 'invalid_text_representation',
+            HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
+    END IF;
+    RETURN (
+        SELECT bit_or(
+            CASE WHEN place = 12 THEN value >> 1 ELSE value << 59 - 5 * place END
+        )
+        FROM generate_series(0, 12) AS place
+        CROSS JOIN LATERAL (
+            SELECT strpos(
+                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1))
+            )::bigint - 1 AS value
+        ) AS digit
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
+    'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
+
+CREATE FUNCTION pgsimhash.sketch_distance(
+    a_high bigint, a_low bigint, b_high bigint, b_low bigint
+) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
+        + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
+    'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
+-- layouts keep those masks as constants.
+CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        WITH RECURSIVE masks (mask, below, bits) AS (
+            SELECT 0::bigint, width, 0
+            UNION ALL
+            SELECT mask | (1::bigint << bit), bit, bits + 1
+            FROM masks CROSS JOIN LATERAL generate_series(0, below - 1) AS bit
+            WHERE bits < radius
+        )
+        SELECT coalesce(array_agg(mask), '{}') FROM masks WHERE radius >= 0;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._masks(integer, integer) IS
+    'Every mask of the lowest width bits with at most radius bits set.';
