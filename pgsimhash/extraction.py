@@ -139,7 +139,7 @@ def _new_pool(jobs: int, recipe: tuple[Scheme, bool]) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
-    # A scheme can be large (the boilerplate of thousands of hosts), so it is sent once to each.
+    # A scheme can be large (hints for thousands of sites), so it is sent once to each.
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=recipe)
 
 

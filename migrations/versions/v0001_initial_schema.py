@@ -22,7 +22,6 @@ depends_on: str | Sequence[str] | None = None
 
 COMMON = (
     "collections",
-    "boilerplates",
     "pages",
     "tasks",
     "functions",

@@ -8,8 +8,8 @@ import psycopg
 from psycopg.rows import class_row
 
 from pgsimhash.errors import CollectionError
+from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import Collection, check_names, create_collection
 
 
@@ -52,7 +52,7 @@ def open_branch(
     made = create_collection(
         connection,
         name,
-        scheme=find_scheme(connection, scheme),
+        scheme=get_scheme(scheme),
         layout=collection.layout,
         distance=collection.default_distance,
         keep_markdown=collection.keep_markdown,

@@ -8,7 +8,7 @@ from functools import partial
 from pgsimhash.extraction import extract_many
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     Page,
@@ -18,7 +18,6 @@ from pgsimhash.store.batches import (
     with_enough_words,
     write_in_batches,
 )
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.branches import find_branch, open_branch
 from pgsimhash.store.policing import Policing, StalePoliciesError
 from pgsimhash.store.runs import Run, draw_run
@@ -46,8 +45,7 @@ class Deciding(Policing):
             named = None if self._collection.policies_of else rules.scheme_for(url)
             if named is None:
                 return None
-            with self._session.read() as connection:
-                return find_scheme(connection, named)
+            return get_scheme(named)
 
         records = extract_many(
             map(as_source, pages),

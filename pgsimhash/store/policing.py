@@ -11,9 +11,8 @@ from psycopg.rows import class_row, dict_row, scalar_row
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
 from pgsimhash.policies import SETTINGS, Policies, Policy, Settings, merged
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.statements import query
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.part import Part
 from pgsimhash.terms import Terms
@@ -50,9 +49,7 @@ class Policing(Part):
             StoreError: the database does not answer.
         """
         with self._session.transaction() as connection:
-            self._check(
-                settings, find_scheme(connection, settings.scheme or self._collection.scheme)
-            )
+            self._check(settings, get_scheme(settings.scheme or self._collection.scheme))
         parameters = {
             "collection": self._collection.name,
             "pattern": pattern,

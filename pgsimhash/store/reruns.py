@@ -9,9 +9,8 @@ from typing import Unpack
 from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import refingerprinting, rejudging
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.part import Part, rules_of
 from pgsimhash.store.policing import read_policies
 from pgsimhash.store.renaming import rename_collection
@@ -46,9 +45,8 @@ class Reruns(Part):
         Args:
             into: the other collection, created where it is missing, else one that an earlier
                 call made.
-            scheme: the recipe, or the name of one that is registered or saved. It has to read
-                pages as this collection's does: the same with other tokens, weights or hashes, or
-                without boilerplate.
+            scheme: the recipe, or the name of one that is registered. It has to read pages as
+                this collection's does: the same with other tokens, weights or hashes.
             layout: the layout of a collection that is created; by default the database's.
             keep_markdown: whether a collection that is created keeps the Markdown too.
             approximate: whether to go on where the scheme reads pages in another way, with
@@ -69,7 +67,7 @@ class Reruns(Part):
             StoreError: the database does not answer; the batches before stay.
         """
         with self._session.transaction() as connection:
-            wanted = find_scheme(connection, scheme)
+            wanted = get_scheme(scheme)
             recipe = rereading(self._collection.scheme, wanted, approximate=approximate)
             target = refingerprinting.open_target(
                 connection,

@@ -93,12 +93,6 @@ DROP TABLE pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.host_of(text);
 
-DROP TABLE pgsimhash.boilerplate_hosts;
-
-DROP TABLE pgsimhash.boilerplates;
-
-DROP FUNCTION pgsimhash.boilerplates_deleted();
-
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;

@@ -22,7 +22,6 @@ from sqlalchemy import text
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect, migrate, statements
-from pgsimhash.boilerplate import learn
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
@@ -193,12 +192,6 @@ def change(store: Store) -> None:
     )
     list(store.rejudge(distance=3, scope="global"))
     list(store.rejudge(distance=3, save=True))
-    boilerplate = learn([(f"https://a.example/{n}", "The same words.") for n in range(9)])
-    store.save_boilerplate(boilerplate)
-    assert [one.version for one in store.boilerplates()] == [boilerplate.version]
-    assert store.load_boilerplate(boilerplate.version) == boilerplate
-    store.delete_boilerplate(boilerplate.version)
-    store.learn_boilerplate()
 
 
 def stop(step: str, done: int, total: int) -> None:

@@ -1,1 +1,0 @@
-DELETE FROM pgsimhash.boilerplate_hosts WHERE version = %(version)s

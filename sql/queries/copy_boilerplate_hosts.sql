@@ -1,1 +1,0 @@
-COPY pgsimhash.boilerplate_hosts (version, host, paragraphs) FROM STDIN

@@ -1,1 +1,0 @@
-DELETE FROM pgsimhash.boilerplates WHERE version = %(version)s

@@ -1,1 +1,0 @@
-SELECT digest FROM pgsimhash.boilerplates WHERE version = %(version)s FOR NO KEY UPDATE
