@@ -104,11 +104,11 @@ def evaluate(
 ) -> None:
     """Measure recall and precision by distance, on your own labelled pairs.
 
-    PAIRS is a CSV file with the columns a, b and label (near-dup or 1, distinct or 0, graded to
-    leave a pair out), and kind if you like. a and b are file URLs, paths or ids of pages, or the
-    URLs of pages in --pages. Prints a JSON line for each scheme and distance k from 0 to 16.
-    Recommended is the k with the largest recall at a precision of --precision or better, of
-    several the smallest.
+    PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
+    different, graded to leave a pair out), and kind if you like. a and b are file URLs, paths or
+    ids of pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance
+    k from 0 to 16. Recommended is the k with the largest recall at a precision of --precision or
+    better, of several the smallest.
 
     With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
     for each distance from 0 to 16 with the number of pairs so far apart. With --collection the

@@ -1,5 +1,0 @@
-SELECT
-    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
-FROM pgsimhash.collections
-WHERE policies_of = %(collection_id)s
-ORDER BY collection_id
