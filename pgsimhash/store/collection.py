@@ -28,7 +28,6 @@ class Collection:
     next_layout: str | None
     default_distance: int
     keep_markdown: bool
-    policies_of: int | None = None
 
 
 def open_collection(
@@ -69,7 +68,6 @@ def create_collection(
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool = False,
-    policies_of: int | None = None,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -80,7 +78,6 @@ def create_collection(
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
-        policies_of: the number of the collection whose policies hold, if not its own.
 
     Raises:
         UnknownLayoutError: there is no such layout.
@@ -101,7 +98,6 @@ def create_collection(
         "layout": chosen.name,
         "distance": wanted,
         "keep_markdown": keep_markdown,
-        "policies_of": policies_of,
     }
     connection.execute(query("create_collection"), values)
     made = find_collection(connection, name)

@@ -78,7 +78,7 @@ class Reruns(Part):
                 distance=options.get("distance"),
                 keep_markdown=keep_markdown,
             )
-            rules_of(target, Policies, options)
+            rules_of(target, Policies(), options)
             task = refingerprinting.begin(connection, self._collection, target, options)
         return refingerprinting.refingerprint(
             self._session, self._collection, task, recipe, options, progress
@@ -91,7 +91,7 @@ class Reruns(Part):
 
         Lazy. Each is compared with those before it only, by what is stored of them, and nothing
         is read or voted on again. Policies hold as they are when this is called, but for
-        ``min_words`` and ``scheme``, which are about pages to come. On the terms on which the
+        ``min_words``, which is about pages to come. On the terms on which the
         pages came the verdicts are those of that time, but for what was forgotten or marked
         since. A window of the newest pages moves with each batch of 256. Simhashes without a
         page count as if they had been there first.
@@ -116,7 +116,7 @@ class Reruns(Part):
         """
         with self._session.transaction() as connection:
             policies = read_policies(connection, self._collection)
-            rules = rules_of(self._collection, lambda: policies, options)
+            rules = rules_of(self._collection, policies, options)
             task = rejudging.begin(connection, self._collection, options, rules) if save else None
         if task is None:
             return rejudging.rejudge(self._session, self._collection, rules, progress)

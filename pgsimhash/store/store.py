@@ -74,7 +74,6 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights):
                 keep_markdown=keep_markdown,
             )
             self._policies = read_policies(connection, self._collection)
-        self._runs = {}
 
     def __enter__(self) -> Self:
         self._session.check()

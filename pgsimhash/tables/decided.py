@@ -55,7 +55,6 @@ policies = Table(
     Column("keep_first", Integer),
     Column("min_words", Integer),
     Column("expire_after", Interval),
-    Column("scheme", Text),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
     comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "

@@ -17,7 +17,6 @@ FROM pgsimhash.known_pages(
     %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
 ) AS k
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, p.policies_version
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.policies_version
 FROM pgsimhash.collections AS c
-JOIN pgsimhash.collections AS p ON p.collection_id = coalesce(c.policies_of, c.collection_id)
 WHERE c.collection_id = %(collection_id)s

@@ -1,4 +1,3 @@
-SELECT
-    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
+SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
 FROM pgsimhash.collections
 WHERE name = %(name)s

@@ -1,5 +1,4 @@
-SELECT
-    collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown, policies_of
+SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
 FROM pgsimhash.collections
 WHERE collection_id = ANY (%(collection_ids)s)
 ORDER BY collection_id

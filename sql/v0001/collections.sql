@@ -10,8 +10,7 @@ CREATE TABLE pgsimhash.layouts (
 COMMENT ON TABLE pgsimhash.layouts IS
     'The block layouts that are deployed: each has its table simhashes<suffix> and functions.';
 
--- While a collection changes its layout, next_layout is the one it changes to. A collection that
--- another one's policies opened, for pages of another scheme, follows the policies_of that one.
+-- While a collection changes its layout, next_layout is the one it changes to.
 CREATE TABLE pgsimhash.collections (
     collection_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY
         CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND ${collection_max}),
@@ -23,10 +22,8 @@ CREATE TABLE pgsimhash.collections (
     default_distance smallint NOT NULL DEFAULT ${near_max}
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND ${distance_max}),
     keep_markdown boolean NOT NULL DEFAULT false,
-    policies_of integer REFERENCES pgsimhash.collections,
     policies_version bigint NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT collections_policies_of_key UNIQUE (policies_of, scheme)
+    created_at timestamptz NOT NULL DEFAULT now()
 );
 
 COMMENT ON TABLE pgsimhash.collections IS

@@ -7,8 +7,6 @@ DROP FUNCTION pgsimhash.nearest(
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
-DROP FUNCTION pgsimhash.expiring_collections(text, boolean);
-
 DROP FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer);
 
 DROP FUNCTION pgsimhash.copy_marks(text, text);
@@ -28,7 +26,7 @@ DROP FUNCTION pgsimhash.forget_pages(text, bigint[], timestamptz[]);
 DROP FUNCTION pgsimhash.remove_policy(text, text);
 
 DROP FUNCTION pgsimhash.set_policy(
-    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval, text
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
 );
 
 DROP FUNCTION pgsimhash.pattern_parts(text);

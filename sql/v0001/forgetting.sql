@@ -69,11 +69,6 @@ DECLARE
     wanted constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
-    policies_of constant integer := (
-        SELECT coalesce(c.policies_of, wanted)
-        FROM pgsimhash.collections AS c
-        WHERE c.collection_id = wanted
-    );
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
@@ -84,7 +79,7 @@ BEGIN
             HINT = 'Give an age such as interval ''90 days''.';
     ELSIF older_than IS NULL AND NOT EXISTS (
         SELECT FROM pgsimhash.policies AS p
-        WHERE p.collection_id = policies_of AND p.expire_after IS NOT NULL
+        WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
     ) THEN
         RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
             USING ERRCODE = 'invalid_parameter_value',
@@ -97,7 +92,7 @@ BEGIN
         SELECT p.page_id, now() - a.age AS seen_before
         FROM pgsimhash.pages AS p
         CROSS JOIN LATERAL (
-            SELECT coalesce(older_than, pgsimhash.expire_after(policies_of, p.url)) AS age
+            SELECT coalesce(older_than, pgsimhash.expire_after(wanted, p.url)) AS age
             OFFSET 0
         ) AS a
         WHERE p.collection_id = wanted
@@ -119,23 +114,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash.expire_batch(text, interval, bigint, integer) IS
     'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
--- By policies, what they opened beside the collection for other schemes expires too.
-CREATE FUNCTION pgsimhash.expiring_collections(collection text, by_policies boolean)
-RETURNS text[]
-    LANGUAGE sql STABLE
-    RETURN ARRAY(
-        SELECT c.name
-        FROM pgsimhash.collections AS o
-        JOIN pgsimhash.collections AS c
-            ON c.collection_id = o.collection_id
-            OR c.policies_of = o.collection_id AND by_policies
-        WHERE o.name = expiring_collections.collection
-        ORDER BY c.collection_id
-    );
-
-COMMENT ON FUNCTION pgsimhash.expiring_collections(text, boolean) IS
-    'The collections in which pages expire with those of a collection, itself first.';
-
 -- What commits cannot have a search_path of its own, so that no name and operator in it may depend
 -- on the caller's.
 CREATE PROCEDURE pgsimhash.expire(
@@ -144,17 +122,11 @@ CREATE PROCEDURE pgsimhash.expire(
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    name text;
-    last_page bigint;
+    last_page bigint := 0;
 BEGIN
-    PERFORM pgsimhash.name_for(collection, 'simhashes');
-    FOREACH name IN ARRAY pgsimhash.expiring_collections(collection, older_than IS NULL) LOOP
-        last_page := 0;
-        LOOP
-            last_page := (pgsimhash.expire_batch(name, older_than, last_page, batch)).last_page;
-            COMMIT;
-            EXIT WHEN last_page IS NULL;
-        END LOOP;
+    WHILE last_page IS NOT NULL LOOP
+        last_page := (pgsimhash.expire_batch(collection, older_than, last_page, batch)).last_page;
+        COMMIT;
     END LOOP;
 END
 $$;

@@ -322,7 +322,7 @@ COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
     'How many distinct simhashes a collection has.';
 
 -- Under the locks of writers: what they wrote before they wrote under the old names, and those that
--- come after find out. The collections that policies opened beside one are called after it.
+-- come after find out.
 CREATE FUNCTION pgsimhash.rename_collection(
     old_name text, new_name text, swap boolean DEFAULT false
 ) RETURNS void
@@ -331,24 +331,17 @@ CREATE FUNCTION pgsimhash.rename_collection(
     AS $$
 DECLARE
     locked integer[];
-    renamed integer[];
-    names text[];
-    taken text;
+    present integer[];
+    other constant text := gen_random_uuid();
 BEGIN
     LOOP
-        SELECT
-            array_agg(c.collection_id ORDER BY c.collection_id),
-            array_agg(o.after || substr(c.name, length(o.before) + 1) ORDER BY c.collection_id)
-        INTO renamed, names
-        FROM (VALUES (old_name, new_name), (new_name, old_name)) AS o (before, after)
-        JOIN pgsimhash.collections AS owner ON owner.name = o.before
-        JOIN pgsimhash.collections AS c
-            ON c.collection_id = owner.collection_id
-            OR c.policies_of = owner.collection_id AND c.name = o.before || ':' || c.scheme;
+        SELECT array_agg(c.collection_id ORDER BY c.collection_id) INTO present
+        FROM pgsimhash.collections AS c
+        WHERE c.name IN (old_name, new_name);
         -- Until it was locked, someone else could rename one.
-        EXIT WHEN renamed IS NOT DISTINCT FROM locked;
-        PERFORM pgsimhash.lock_collections(renamed);
-        locked := renamed;
+        EXIT WHEN present IS NOT DISTINCT FROM locked;
+        PERFORM pgsimhash.lock_collections(present);
+        locked := present;
     END LOOP;
     PERFORM pgsimhash.name_for(old_name, 'simhashes');
     IF coalesce(new_name, '') = '' THEN
@@ -358,25 +351,17 @@ BEGIN
         RETURN;
     ELSIF swap THEN
         PERFORM pgsimhash.name_for(new_name, 'simhashes');
-    END IF;
-    SELECT c.name INTO taken
-    FROM pgsimhash.collections AS c
-    WHERE c.name = ANY (names) AND (NOT swap OR c.collection_id <> ALL (renamed))
-    ORDER BY length(c.name)
-    LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'collection "%" exists already', taken
+        -- No name may be there twice, not for a moment either.
+        UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
+    ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
+        RAISE EXCEPTION 'collection "%" exists already', new_name
             USING ERRCODE = 'unique_violation',
             HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
     END IF;
-    -- No name may be there twice, not for a moment either.
-    UPDATE pgsimhash.collections SET name = gen_random_uuid() WHERE collection_id = ANY (renamed);
-    UPDATE pgsimhash.collections AS c
-    SET name = r.name
-    FROM unnest(renamed, names) AS r (collection_id, name)
-    WHERE c.collection_id = r.collection_id;
+    UPDATE pgsimhash.collections SET name = new_name WHERE name = old_name;
+    UPDATE pgsimhash.collections SET name = old_name WHERE name = other;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
-    'Gives a collection another name, or exchanges two names; branches of policies follow.';
+    'Gives a collection another name, or exchanges two names.';

@@ -1,7 +1,7 @@
 <%!
     SETTINGS = (
         "distance", "verify", "scope", "newest", "max_age", "canonical_link", "keep_first",
-        "min_words", "expire_after", "scheme",
+        "min_words", "expire_after",
     )
 %>\
 -- What holds for the pages of some hosts in place of what holds for the collection. A setting that
@@ -29,7 +29,6 @@ CREATE TABLE pgsimhash.policies (
     expire_after interval
         CONSTRAINT policies_expire_after_fits
             CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
-    scheme text CONSTRAINT policies_scheme_given CHECK (scheme <> ''),
     set_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
 );
@@ -47,7 +46,7 @@ BEGIN
     SELECT l.name, l.largest_distance INTO small
     FROM pgsimhash.collections AS c
     JOIN pgsimhash.layouts AS l ON l.name IN (c.layout, c.next_layout)
-    WHERE NEW.collection_id IN (c.collection_id, c.policies_of)
+    WHERE c.collection_id = NEW.collection_id
         AND l.largest_distance < NEW.distance
     LIMIT 1;
     IF FOUND THEN
@@ -111,8 +110,7 @@ COMMENT ON FUNCTION pgsimhash.policies_for(integer, text) IS
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_words integer, expire_after interval,
-    scheme text
+    canonical_link boolean, keep_first integer, min_words integer, expire_after interval
 )
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
@@ -121,9 +119,8 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
             (array_agg(p.${setting} ORDER BY p.ordinality) FILTER (WHERE p.${setting} IS NOT NULL))[1]${"" if loop.last else ","}
 % endfor
         FROM pgsimhash.collections AS c
-        CROSS JOIN LATERAL pgsimhash.policies_for(
-            coalesce(c.policies_of, c.collection_id), policy_for.url
-        ) WITH ORDINALITY AS p
+        CROSS JOIN LATERAL
+            pgsimhash.policies_for(c.collection_id, policy_for.url) WITH ORDINALITY AS p
         WHERE c.name = policy_for.collection;
     END;
 
@@ -166,7 +163,7 @@ CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
-    min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL, scheme text DEFAULT NULL
+    min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -178,13 +175,12 @@ BEGIN
     PERFORM pgsimhash.name_for(set_policy.collection, 'simhashes');
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_words, expire_after, scheme
+        keep_first, min_words, expire_after
     )
     SELECT
-        coalesce(c.policies_of, c.collection_id), parts.host, parts.path, set_policy.distance,
-        set_policy.verify, set_policy.scope, set_policy.newest, set_policy.max_age,
-        set_policy.canonical_link, set_policy.keep_first, set_policy.min_words,
-        set_policy.expire_after, set_policy.scheme
+        c.collection_id, parts.host, parts.path, set_policy.distance, set_policy.verify,
+        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
+        set_policy.keep_first, set_policy.min_words, set_policy.expire_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash.pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -199,7 +195,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.set_policy(
-    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval, text
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
 ) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
 
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
@@ -209,7 +205,7 @@ CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS b
             DELETE FROM pgsimhash.policies AS p
             USING pgsimhash.collections AS c, pgsimhash.pattern_parts(remove_policy.pattern) AS parts
             WHERE c.name = remove_policy.collection
-                AND p.collection_id = coalesce(c.policies_of, c.collection_id)
+                AND p.collection_id = c.collection_id
                 AND p.host = parts.host
                 AND p.path = parts.path
             RETURNING p.policy_id

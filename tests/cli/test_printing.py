@@ -140,7 +140,6 @@ COMMANDS: dict[str, list[list[str]]] = {
     "policy": [
         ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
         ["policy", "set", EVIL, "--distance", "2", "--collection", EVIL],
-        ["policy", "set", "d.example", "--scheme", EVIL, "--collection", EVIL],
         ["policy", "set", "d.example", "--max-age", EVIL],
         ["policy", "list", "--collection", EVIL],
         ["policy", "show", URL, "--collection", EVIL],

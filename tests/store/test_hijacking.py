@@ -183,7 +183,7 @@ def change(store: Store) -> None:
     assert store.unmark("https://a.example/1", "https://a.example/2")
     assert len(store.marks()) == 1
     store.set_policy("a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
-    store.set_policy("d.example", Settings(scheme="pgsimhash-blog-words-1", newest=3))
+    store.set_policy("d.example", Settings(newest=3))
     assert store.policy_for("https://www.a.example/").keep_first == 2
     assert store.remove_policy("e.example") is False
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
