@@ -120,17 +120,17 @@ def sorted_out(items: Iterable[Item], rules: Rules) -> Batch:
     """Return items as a batch; pages of fewer words than is asked for have become failures."""
     batch = Batch([], [], [])
     for item in items:
-        if isinstance(item, PageRecord):
-            terms = rules.terms_for(item.url)
-            if item.words is None or item.words >= terms.min_words:
-                batch.records.append(item)
-                batch.terms.append(terms)
-                batch.items.append(item)
-            else:
-                detail = f"it has {item.words} words, and {terms.min_words} are asked for"
-                batch.items.append(PageFailure(item.url, "policy", detail))
-        else:
+        if isinstance(item, PageFailure):
             batch.items.append(item)
+            continue
+        terms = rules.terms_for(item.url)
+        if item.words is not None and item.words < terms.min_words:
+            detail = f"it has {item.words} words, and {terms.min_words} are asked for"
+            batch.items.append(PageFailure(item.url, "policy", detail))
+            continue
+        batch.items.append(item)
+        batch.records.append(item)
+        batch.terms.append(terms)
     return batch
 
 

@@ -82,7 +82,9 @@ def test_processes_give_the_same_lines(run: Run) -> None:
 
 
 def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
-    pairs = pairs_file(folder, "wells,looms,different", "wells,wells,duplicate", "wells,short,perhaps")
+    pairs = pairs_file(
+        folder, "wells,looms,different", "wells,wells,duplicate", "wells,short,perhaps"
+    )
     earlier = folder / "report.html"
     earlier.write_text("of yesterday")
     done = run("evaluate", pairs, "-o", earlier)
@@ -113,7 +115,9 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
 
 
 def test_where_no_distance_is_precise_the_exit_code_says_so(run: Run, folder: Path) -> None:
-    done = run("evaluate", pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate"))
+    done = run(
+        "evaluate", pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate")
+    )
     assert done.code == 1
     assert not any(line["recommended"] for line in done.lines)
 
