@@ -23,10 +23,10 @@ import numpy as np
 from pgsimhash import connect, fingerprint
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract
-from pgsimhash.policies import Policies, Rules
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store.writer import judge_batch
+from pgsimhash.terms import Terms
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -78,11 +78,9 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
                 return
             store.find(made.simhash, DISTANCE, sketch=made.sketch)
 
-        rules = Rules(Policies, {}, DISTANCE)
-
         def judge(record: PageRecord) -> None:
             with store._session.read() as connection:
-                judge_batch(connection, store._collection, [record], rules)
+                judge_batch(connection, store._collection, [record], [Terms(DISTANCE)], 0)
 
         records = [extract(page) for page in pages]
 

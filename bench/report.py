@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pgsimhash import connect
-from pgsimhash.policies import Policies, Rules
 from pgsimhash.records import PageRecord
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
+from pgsimhash.terms import Terms
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -116,7 +116,7 @@ def load(dsn: str, name: str, pages: int) -> None:
         run = draw_run(store._session.connection, "bench")
         while batch := list(islice(found, 1000)):
             with store._session.transaction() as connection:
-                write_batch(connection, store._collection, batch, Rules(Policies, {}, 8), run)
+                write_batch(connection, store._collection, batch, [Terms(8)] * len(batch), 0, run)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from pgsimhash.bits import (
 )
 from pgsimhash.errors import (
     BlockedPageError,
-    BoilerplateError,
     CollectionError,
     EmbeddedServerError,
     ErrorPageError,
@@ -65,7 +64,6 @@ from pgsimhash.votes import simhash
 
 __all__ = [
     "BlockedPageError",
-    "BoilerplateError",
     "CollectionError",
     "CollectionStatus",
     "EmbeddedServerError",

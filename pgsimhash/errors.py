@@ -39,10 +39,6 @@ class MissingPackageError(PgsimhashError, ImportError):
     """A package that is an extra of this one is not installed."""
 
 
-class BoilerplateError(PgsimhashError, ValueError):
-    """A boilerplate file or a share is none, or what is saved is missing, changed or in use."""
-
-
 class LabelsError(PgsimhashError, ValueError):
     """A file of labelled pairs cannot be used; the message names the lines."""
 

@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -19,9 +19,6 @@ from pgsimhash.urls import URL_BYTES_MAX
 
 _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 
-SchemeFor = Callable[[str], Scheme | None]
-"""From a page's URL to the scheme that reads it, None for the usual one."""
-
 _recipes: list[tuple[Scheme, bool]] = []
 """In a process of a pool, the scheme that it works by, and whether Markdown is wanted."""
 
@@ -29,10 +26,6 @@ _TITLE_MAX = 1000
 
 _IN_FLIGHT = 8
 """How many pages wait for each process: enough to keep it busy, few enough to stay small."""
-
-
-def _no_other(url: str) -> None:
-    return None
 
 
 def extract(
@@ -66,7 +59,6 @@ def extract(
         structure=made.structure,
         sketch=made.sketch,
         markdown=made.markdown if markdown else None,
-        scheme=scheme.name,
     )
 
 
@@ -84,7 +76,6 @@ def extract_many(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
-    scheme_for: SchemeFor = _no_other,
     *,
     markdown: bool = True,
 ) -> Iterator[PageRecord | PageFailure]:
@@ -92,9 +83,8 @@ def extract_many(
 
     At most a few pages for each process are held at a time. A page that kills its process (out
     of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
-    get the scheme pickled, so it need not be registered there. ``scheme_for`` may name another
-    scheme for a page's URL. Without ``markdown`` the records have none, which saves much of a
-    page's time.
+    get the scheme pickled, so it need not be registered there. Without ``markdown`` the records
+    have none, which saves much of a page's time.
 
     Raises:
         ValueError: ``jobs`` is below 1.
@@ -104,32 +94,30 @@ def extract_many(
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
     if jobs == 1:
-        return (extract(page, scheme_for(page.url) or recipe, markdown=markdown) for page in pages)
-    return _extract_in_processes(pages, jobs, (recipe.check_portable(), markdown), scheme_for)
+        return (extract(page, recipe, markdown=markdown) for page in pages)
+    return _extract_in_processes(pages, jobs, (recipe.check_portable(), markdown))
 
 
 def _extract_in_processes(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int,
     recipe: tuple[Scheme, bool],
-    scheme_for: SchemeFor,
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
     pool = _new_pool(jobs, recipe)
     try:
         for page in pages:
-            other = scheme_for(page.url)
             try:
-                future = pool.submit(_extract_here, page, other)
+                future = pool.submit(_extract_here, page)
             except BrokenProcessPool:
                 pool.shutdown()
                 pool = _new_pool(jobs, recipe)
-                future = pool.submit(_extract_here, page, other)
+                future = pool.submit(_extract_here, page)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), recipe, scheme_for)
+                yield _result(*waiting.popleft(), recipe)
         while waiting:
-            yield _result(*waiting.popleft(), recipe, scheme_for)
+            yield _result(*waiting.popleft(), recipe)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -139,7 +127,7 @@ def _new_pool(jobs: int, recipe: tuple[Scheme, bool]) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
-    # A scheme can be large (the boilerplate of thousands of hosts), so it is sent once to each.
+    # A scheme can be large (hints for thousands of sites), so it is sent once to each.
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=recipe)
 
 
@@ -149,18 +137,15 @@ def _start(scheme: Scheme, markdown: bool) -> None:
     _recipes[:] = [(scheme, markdown)]
 
 
-def _extract_here(
-    page: SourcePage | SourceFailure, other: Scheme | None
-) -> PageRecord | PageFailure:
+def _extract_here(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
     ((scheme, markdown),) = _recipes
-    return extract(page, other or scheme, markdown=markdown)
+    return extract(page, scheme, markdown=markdown)
 
 
 def _result(
     page: SourcePage | SourceFailure,
     future: Future[PageRecord | PageFailure],
     recipe: tuple[Scheme, bool],
-    scheme_for: SchemeFor,
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
@@ -168,6 +153,6 @@ def _result(
         # One page killed its process and took the others' results along: each goes alone now.
         with _new_pool(1, recipe) as pool:
             try:
-                return pool.submit(_extract_here, page, scheme_for(page.url)).result()
+                return pool.submit(_extract_here, page).result()
             except BrokenProcessPool:
                 return PageFailure(page.url, "crashed", "the page ended the process reading it")

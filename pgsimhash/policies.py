@@ -8,7 +8,7 @@ counts before any policy, and what a policy does not say is left to the collecti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -24,13 +24,11 @@ EVERYWHERE: Final = "*"
 class Settings:
     """What a policy says; None where it says nothing.
 
-    Those of :class:`pgsimhash.terms.Terms`, and two more.
+    Those of :class:`pgsimhash.terms.Terms`, and one more.
 
     Attributes:
         expire_after: after how long a version that was not seen again is forgotten, when
             ``expire`` goes by policies.
-        scheme: the name of the scheme that reads the pages. They go into a collection of their
-            own, for simhashes of different schemes cannot be compared.
     """
 
     distance: int | None = None
@@ -42,7 +40,6 @@ class Settings:
     keep_first: int | None = None
     min_words: int | None = None
     expire_after: timedelta | None = None
-    scheme: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not None, by name."""
@@ -51,8 +48,7 @@ class Settings:
 
     def terms(self) -> dict[str, Any]:
         """Return those of them that are fields of :class:`pgsimhash.terms.Terms`."""
-        others = ("expire_after", "scheme")
-        return {name: value for name, value in self.given().items() if name not in others}
+        return {name: value for name, value in self.given().items() if name != "expire_after"}
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings that are not None as JSON values, ages in seconds."""
@@ -126,7 +122,7 @@ class Rules:
     """What a call asks for, over what policies say, over what the collection has.
 
     Args:
-        policies: returns the policies as they are now.
+        policies: those of the collection.
         options: what the caller asks for; None and what is missing leave it to the policies.
         default_distance: the collection's distance.
 
@@ -135,37 +131,28 @@ class Rules:
         InvalidTimeError: the age is none.
     """
 
-    def __init__(
-        self, policies: Callable[[], Policies], options: Options, default_distance: int
-    ) -> None:
+    def __init__(self, policies: Policies, options: Options, default_distance: int) -> None:
         self._policies = policies
         self._asked = {name: value for name, value in options.items() if value is not None}
         self._default_distance = default_distance
-        self._made: dict[tuple[Policy, ...], tuple[Terms, str | None]] = {}
+        self._made: dict[tuple[Policy, ...], Terms] = {}
         self._make(())
 
     @property
     def version(self) -> int:
-        """The version of the policies that count at this moment."""
-        return self._policies().version
+        """The version of the policies."""
+        return self._policies.version
 
     def terms_for(self, url: str) -> Terms:
         """Return on what terms the page at ``url`` counts as a duplicate."""
-        return self._for(url)[0]
-
-    def scheme_for(self, url: str) -> str | None:
-        """Return the scheme that policies name for the page at ``url``, if any does."""
-        return self._for(url)[1]
-
-    def _for(self, url: str) -> tuple[Terms, str | None]:
-        fitting = self._policies().fitting(url)
+        fitting = self._policies.fitting(url)
         return self._made.get(fitting) or self._make(fitting)
 
-    def _make(self, fitting: tuple[Policy, ...]) -> tuple[Terms, str | None]:
-        said = merged(fitting)
-        terms = Terms(**{"distance": self._default_distance, **said.terms(), **self._asked})
-        self._made[fitting] = terms, said.scheme
-        return terms, said.scheme
+    def _make(self, fitting: tuple[Policy, ...]) -> Terms:
+        said = merged(fitting).terms()
+        terms = Terms(**{"distance": self._default_distance, **said, **self._asked})
+        self._made[fitting] = terms
+        return terms
 
 
 def merged(policies: Iterable[Settings]) -> Settings:

@@ -16,10 +16,7 @@ VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
-    """One page on its way into the store: its simhash and what is kept beside it.
-
-    ``scheme`` names the scheme of the simhash where it is not the collection's.
-    """
+    """One page on its way into the store: its simhash and what is kept beside it."""
 
     url: str
     simhash: int
@@ -34,7 +31,6 @@ class PageRecord:
     markdown: str | None = None
     words: int | None = None
     html_digest: bytes | None = None
-    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

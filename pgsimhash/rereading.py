@@ -12,7 +12,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from pgsimhash.boilerplate import own_text, read_with, split_name
 from pgsimhash.errors import PageError, SchemeError
 from pgsimhash.page import Article
 from pgsimhash.page.blog import read_blog
@@ -31,7 +30,7 @@ def kept_article(
     if markdown is None:
         return None
     try:
-        verbatim = read_with(_read_by(scheme).extract)[0] in _VERBATIM
+        verbatim = get_scheme(scheme).extract in _VERBATIM
     except SchemeError:
         verbatim = False
     return Article(markdown, markdown if verbatim else plain_text(markdown), title, None, None)
@@ -76,9 +75,8 @@ class Rereading:
 
     def _article(self, record: PageRecord, markdown: str) -> Article:
         text = markdown if self.verbatim else plain_text(markdown)
-        own = own_text(self.scheme, text, record.url)
         return Article(
-            markdown, own, record.title, record.canonical_url, record.language, record.structure
+            markdown, text, record.title, record.canonical_url, record.language, record.structure
         )
 
 
@@ -86,8 +84,7 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
     """Return what votes with ``scheme`` over Markdown that a collection of ``source`` keeps.
 
     Args:
-        source: the name of the scheme that read the pages; what it left out as boilerplate is of
-            no matter, for Markdown keeps that.
+        source: the name of the scheme that read the pages.
         scheme: the scheme to vote with.
         approximate: whether the schemes may read pages in different ways.
 
@@ -95,7 +92,7 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
         SchemeError: they do, or ``scheme`` weighs blocks, and ``approximate`` is false; or
             ``source`` is not registered.
     """
-    reader, wanted = read_with(_read_by(source).extract)[0], read_with(scheme.extract)[0]
+    reader, wanted = get_scheme(source).extract, scheme.extract
     # Markdown does not tell how much its blocks counted.
     weighed = isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM
     if (weighed or wanted != reader) and not approximate:
@@ -106,14 +103,3 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
             "ingest the pages again, or take the difference with approximate=True (--approximate)"
         )
     return Rereading(scheme, reader is read_text or wanted in _VERBATIM)
-
-
-def _read_by(name: str) -> Scheme:
-    try:
-        return get_scheme(name)
-    except SchemeError:
-        below, version = split_name(name)
-        # What a scheme leaves out need not be at hand: its Markdown has it.
-        if version is None:
-            raise
-        return get_scheme(below)

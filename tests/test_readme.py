@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -81,7 +80,6 @@ def test_the_first_python_finds_the_copy(dsn: str, clone: Path) -> None:
             ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
         ),
         ("store.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
-        ("store.save_boilerplate(", [r"\S+\+[0-9a-f]{8} Tides .*", "True"]),
     ],
 )
 def test_what_the_python_prints(part: str, printed: list[str], dsn: str, clone: Path) -> None:
@@ -161,32 +159,6 @@ def test_commands(dsn: str, clone: Path) -> None:
     for page in ("why", "timeline", "glance"):
         assert (clone / f"{page}.html").read_text().startswith("<!doctype html>")
     assert (clone / "borderline.csv").read_text().startswith("a,b,label")
-
-
-def test_the_commands_about_boilerplate(dsn: str, clone: Path) -> None:
-    """With what they print in the place of NAME and VERSION."""
-    shown = commands("pgsimhash learn", "pgsimhash create-collection clean", "pgsimhash boiler")
-    shown += commands("pgsimhash delete-boilerplate")
-    assert len(shown) == 4
-    slogan = "<p>Subscribe to the harbour letter and never miss a tide again.</p>"
-    with connect(dsn, collection="crawl", keep_markdown=True) as store:
-        for n in range(5):
-            story = " ".join(f"word{n}x{word}" for word in range(30))
-            store.ingest(f"https://bay.example/{n}", f"<p>{story}</p>{slogan}")
-        name = store.save_boilerplate(store.learn_boilerplate())
-    script = "\n".join(shown).replace("NAME+VERSION", name).replace("VERSION", name.split("+")[1])
-    done = subprocess.run(
-        ["sh", "-c", script],
-        cwd=clone,
-        env=environment(dsn),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 3
-    assert "is used by: clean" in done.stderr
-    learnt, made, listed = map(json.loads, done.stdout.splitlines())
-    assert learnt["scheme"] == made["scheme"] == listed["scheme"] == name
 
 
 def test_the_table_of_layouts_is_what_plan_says() -> None:

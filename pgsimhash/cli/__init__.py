@@ -13,7 +13,6 @@ import click
 import psycopg
 
 from pgsimhash.cli.admin import migrate, status
-from pgsimhash.cli.boilerplate import boilerplates, delete_boilerplate, learn_boilerplate
 from pgsimhash.cli.decide import decide
 from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
@@ -132,9 +131,6 @@ for command in (
     refingerprint,
     rejudge,
     rename,
-    learn_boilerplate,
-    boilerplates,
-    delete_boilerplate,
     runs,
     undo,
     delete,

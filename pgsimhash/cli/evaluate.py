@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from pgsimhash.cli.evaluate_runs import load_schemes, sample_collection, sample_pages, score_pairs
+from pgsimhash.cli.evaluate_runs import sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
-from pgsimhash.cli.options import SchemeName, dsn_option
+from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
@@ -18,7 +18,7 @@ from pgsimhash.evaluation.fingerprints import Fingerprints
 from pgsimhash.evaluation.measures import LARGEST
 from pgsimhash.evaluation.report import labelled_report, sample_report
 from pgsimhash.evaluation.sample import unlabelled_csv
-from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 
 class _WrongLabels(click.ClickException):
@@ -37,12 +37,11 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--scheme",
     "schemes",
-    type=SchemeName(),
+    type=click.Choice(scheme_names()),
     multiple=True,
     default=(DEFAULT_SCHEME.name,),
     show_default=True,
-    help="The recipe to try, or NAME+VERSION, which leaves a saved boilerplate out; several stand "
-    "side by side.",
+    help="The recipe to try; several stand side by side.",
 )
 @click.option(
     "--precision",
@@ -105,11 +104,11 @@ def evaluate(
 ) -> None:
     """Measure recall and precision by distance, on your own labelled pairs.
 
-    PAIRS is a CSV file with the columns a, b and label (near-dup or 1, distinct or 0, graded to
-    leave a pair out), and kind if you like. a and b are file URLs, paths or ids of pages, or the
-    URLs of pages in --pages. Prints a JSON line for each scheme and distance k from 0 to 16.
-    Recommended is the k with the largest recall at a precision of --precision or better, of
-    several the smallest.
+    PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
+    different, graded to leave a pair out), and kind if you like. a and b are file URLs, paths or
+    ids of pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance
+    k from 0 to 16. Recommended is the k with the largest recall at a precision of --precision or
+    better, of several the smallest.
 
     With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
     for each distance from 0 to 16 with the number of pairs so far apart. With --collection the
@@ -119,7 +118,6 @@ def evaluate(
     Exits with 1 if a page failed or no k is precise enough, with 2 if PAIRS is wrong.
     """
     schemes = tuple(dict.fromkeys(schemes))
-    load_schemes(dsn, schemes)
     if collection is not None and (sample is None or what):
         raise click.UsageError("--collection goes with --sample, in place of paths")
     if collection is None and not what:

@@ -15,28 +15,14 @@ import numpy as np
 
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
-from pgsimhash.connection import checked_connection
 from pgsimhash.errors import LabelsError
 from pgsimhash.evaluation import NearSample, Score, measure, read_labels, sample_near_pairs
 from pgsimhash.evaluation.fingerprints import Extract, Fingerprints, fingerprint_pages
 from pgsimhash.evaluation.places import Named, find_pages
 from pgsimhash.extraction import extract_many
-from pgsimhash.schemes import get_scheme, scheme_names
+from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
-from pgsimhash.store.boilerplates import find_scheme
-
-
-def load_schemes(dsn: str | None, names: Sequence[str]) -> None:
-    """Register those of the schemes that leave out what is saved in the database.
-
-    Raises:
-        SchemeError: one is neither registered nor saved.
-    """
-    if not set(names) <= set(scheme_names()):
-        with checked_connection(dsn) as connection:
-            for name in names:
-                find_scheme(connection, name)
 
 
 def extractor(scheme: str, jobs: int) -> Extract:

@@ -89,12 +89,9 @@ def delete(
     callback=as_age,
     help="Such as 90d or 12h; by default as policies say, for pages that have one.",
 )
-@click.option(
-    "--rebuild", is_flag=True, help="Build the indexes anew as well, so that the disk gets space."
-)
 @collection_option
 @dsn_option
-def expire(older_than: timedelta | None, rebuild: bool, collection: str, dsn: str | None) -> None:
+def expire(older_than: timedelta | None, collection: str, dsn: str | None) -> None:
     """Forget every version that was not seen for so long.
 
     A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in
@@ -103,9 +100,7 @@ def expire(older_than: timedelta | None, rebuild: bool, collection: str, dsn: st
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        forgotten = store.expire(
-            older_than, reclaim="rebuild" if rebuild else "vacuum", progress=_told(status)
-        )
+        forgotten = store.expire(older_than, progress=_told(status))
     print_json({"forgotten": forgotten})
 
 

@@ -7,8 +7,7 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.boilerplate import boilerplate_option
-from pgsimhash.cli.options import collection_option, dsn_option, known_scheme_option
+from pgsimhash.cli.options import collection_option, dsn_option, scheme_option
 from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
@@ -25,8 +24,7 @@ _WHAT_MAX = 200
 @terms_options
 @jobs_option
 @summary_option
-@known_scheme_option
-@boilerplate_option
+@scheme_option
 @collection_option
 @dsn_option
 @click.pass_context
@@ -36,7 +34,6 @@ def ingest(
     jobs: int | None,
     summary: bool | None,
     scheme: str | None,
-    boilerplate: str | None,
     collection: str,
     dsn: str | None,
     **terms: Unpack[Options],
@@ -50,7 +47,7 @@ def ingest(
     """
     console = people()
     total = count_pages(paths)
-    with connect(dsn, collection=collection, scheme=boilerplate or scheme) as store:
+    with connect(dsn, collection=collection, scheme=scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(pages, jobs=choose_jobs(jobs, total), **terms)

@@ -9,12 +9,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from pgsimhash import planner
-from pgsimhash.cli.options import LayoutName, dsn_option, known_scheme_option
+from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, get_layout
+from pgsimhash.schemes import get_scheme
 from pgsimhash.store import connect
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import create_collection
 
 _ROWS_MAX = 1e12
@@ -124,7 +124,7 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
 
 @click.command("create-collection")
 @click.argument("name")
-@known_scheme_option
+@scheme_option
 @layout_option
 @click.option(
     "--distance",
@@ -149,7 +149,7 @@ def create(
         made = create_collection(
             connection,
             name,
-            scheme=None if scheme is None else find_scheme(connection, scheme),
+            scheme=None if scheme is None else get_scheme(scheme),
             layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,

@@ -18,7 +18,6 @@ from pgsimhash.bits import (
     to_base32,
     to_bigint,
 )
-from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.options import (
     as_simhash,
     collection_option,
@@ -60,7 +59,6 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
     show_default=True,
     help="Whether matches of a FILE beyond 8 bits need a second, independent look.",
 )
-@boilerplate_option
 @collection_option
 @dsn_option
 @click.pass_context
@@ -69,7 +67,6 @@ def find(
     what: str,
     distance: int,
     verify: bool,
-    boilerplate: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
@@ -81,7 +78,7 @@ def find(
     """
     as_simhash(what)  # what is neither a file nor a simhash needs no database
     with connect(dsn, collection=collection, create=False) as store:
-        simhash, sketch = _simhash_of(what, boilerplate or store.scheme)
+        simhash, sketch = _simhash_of(what, store.scheme)
         matches = store.find(simhash, distance, sketch=sketch if verify else None)
     for match in matches:
         print_json(match.as_json())
@@ -136,14 +133,12 @@ def find_many(
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--markdown", is_flag=True, help="Print the main content as Markdown instead.")
 @scheme_option
-@boilerplate_option
 @click.pass_context
 def fingerprint(
     context: click.Context,
     files: tuple[str, ...],
     markdown: bool,
     scheme: str | None,
-    boilerplate: str | None,
 ) -> None:
     """Print the fingerprint of HTML files (- for stdin), a JSON line each.
 
@@ -152,7 +147,7 @@ def fingerprint(
     failed = False
     for name in files:
         try:
-            made = _fingerprint(name, boilerplate or scheme)
+            made = _fingerprint(name, scheme)
         except PageError as error:
             failed = True
             tell(f"{name}: {error}")

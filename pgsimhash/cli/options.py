@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from pgsimhash.bits import LEVELS, level_distance, parse_simhash
-from pgsimhash.boilerplate import split_name
 from pgsimhash.clusters import LINKAGES, RULES
 from pgsimhash.errors import InvalidSimhashError, UnknownLayoutError, UnreadableError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
@@ -94,38 +93,6 @@ class LayoutName(click.ParamType[str]):
             return get_layout(value).name
         except UnknownLayoutError as error:
             self.fail(str(error), param, ctx)
-
-
-class SchemeName(click.ParamType[str]):
-    """The name of a scheme, or one that may be that of a scheme without saved boilerplate."""
-
-    name = "scheme"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, if a scheme of that name can be there."""
-        base, version = split_name(value)
-        if value in scheme_names():
-            return value
-        if version is not None:
-            self.convert(base, param, ctx)
-        else:
-            self.fail(
-                f"{value!r} is not one of {', '.join(scheme_names())}, nor one of them, + and "
-                "the version of a saved boilerplate",
-                param,
-                ctx,
-            )
-        return value
-
-
-def known_scheme_option(command: Command) -> Command:
-    """Add ``--scheme``, for commands that ask a database for schemes that are saved there."""
-    return click.option(
-        "--scheme",
-        type=SchemeName(),
-        help="The recipe from page to simhash, or NAME+VERSION, which leaves a saved boilerplate "
-        f"out; by default the collection's, else {DEFAULT_SCHEME.name}.",
-    )(command)
 
 
 def scheme_option(command: Command) -> Command:

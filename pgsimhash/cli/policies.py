@@ -36,23 +36,20 @@ def policy() -> None:
     callback=as_age,
     help="Forget versions not seen for so long, when expire goes by policies.",
 )
-@click.option("--scheme", metavar="NAME", help="Read the pages by another scheme.")
 @collection_option
 @dsn_option
 def set_policy(
     pattern: str,
     expire_after: timedelta | None,
-    scheme: str | None,
     collection: str,
     dsn: str | None,
     **terms: Unpack[Options],
 ) -> None:
     """Set what holds for PATTERN; settings not given stay as they were.
 
-    Pages of another scheme go into a collection of their own, COLLECTION:SCHEME. Prints the policy
-    as a JSON line.
+    Prints the policy as a JSON line.
     """
-    settings = Settings(**terms, expire_after=expire_after, scheme=scheme)
+    settings = Settings(**terms, expire_after=expire_after)
     with connect(dsn, collection=collection) as store:
         print_json(store.set_policy(pattern, settings).as_json())
 

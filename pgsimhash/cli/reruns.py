@@ -6,13 +6,13 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.boilerplate import boilerplate_option
 from pgsimhash.cli.layouts import layout_option
-from pgsimhash.cli.options import SchemeName, collection_option, dsn_option
+from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import stored_terms_options, terms_options
 from pgsimhash.cli.work import progress_bar, summary_option
+from pgsimhash.schemes import scheme_names
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
 
@@ -22,11 +22,10 @@ from pgsimhash.terms import Options
 @click.option("--into", metavar="NAME", required=True, help="The collection to make.")
 @click.option(
     "--scheme",
-    type=SchemeName(),
-    help="The recipe from text to simhash, or NAME+VERSION, which leaves a saved boilerplate out; "
-    "this or --boilerplate is needed.",
+    type=click.Choice(scheme_names()),
+    required=True,
+    help="The recipe from text to simhash.",
 )
-@boilerplate_option
 @layout_option
 @click.option(
     "--keep-markdown/--no-keep-markdown",
@@ -47,8 +46,7 @@ def refingerprint(
     context: click.Context,
     collection: str,
     into: str,
-    scheme: str | None,
-    boilerplate: str | None,
+    scheme: str,
     layout: str | None,
     keep_markdown: bool,
     approximate: bool,
@@ -61,9 +59,6 @@ def refingerprint(
     Prints a verdict for each version as a JSON line. After Ctrl-C the same command goes on, and
     later it takes what came since. Then `pgsimhash rename-collection` gives it the old name.
     """
-    wanted = boilerplate or scheme
-    if wanted is None:
-        raise click.UsageError("say --scheme or --boilerplate")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
@@ -71,7 +66,7 @@ def refingerprint(
     ):
         verdicts = store.refingerprint(
             into,
-            wanted,
+            scheme,
             layout=layout,
             keep_markdown=keep_markdown,
             approximate=approximate,

@@ -16,12 +16,13 @@ Label = Literal["copy", "distinct", "graded"]
 COLUMNS: Final = ("a", "b", "label")
 """The columns a file of pairs needs; ``kind`` is read too, and others are left alone."""
 
-_WORDS: Final[dict[Label, str]] = {
-    "copy": "near-dup near-duplicate near dup duplicate copy same true yes y 1",
-    "distinct": "distinct different not-dup other false no n 0",
-    "graded": "graded borderline unsure maybe ?",
+_LABELS: Final[dict[str, Label]] = {
+    "near-dup": "copy",
+    "duplicate": "copy",
+    "distinct": "distinct",
+    "different": "distinct",
+    "graded": "graded",
 }
-_LABELS: Final = {word: label for label, words in _WORDS.items() for word in words.split()}
 _DELIMITERS: Final = (",", ";", "\t")
 _SHOWN: Final = 10
 
@@ -61,9 +62,8 @@ class Labels:
 def read_labels(path: Path) -> Labels:
     """Return the pairs in a CSV file with the columns ``a``, ``b``, ``label``, perhaps ``kind``.
 
-    The delimiter is a comma, a semicolon or a tab; the encoding is UTF-8. A label is written
-    ``near-dup``, ``copy``, ``duplicate``, ``1``, ``true`` or ``yes``; ``distinct``,
-    ``different``, ``0``, ``false`` or ``no``; ``graded``, ``unsure`` or ``?``; in either case.
+    The delimiter is a comma, a semicolon or a tab; the encoding is UTF-8. A label is
+    ``near-dup`` or ``duplicate``, ``distinct`` or ``different``, or ``graded``, in either case.
     A row without a label waits for one and is only counted.
 
     Raises:
@@ -107,7 +107,7 @@ def _problem(row: dict[str, str], word: str) -> str | None:
     if row["a"] == row["b"]:
         return "a and b are the same page; name two"
     if word not in _LABELS:
-        return f"{row['label']!r} is no label; write near-dup, distinct or graded, or 1 or 0"
+        return f"{row['label']!r} is no label; write one of {', '.join(_LABELS)}"
     return None
 
 

@@ -94,31 +94,3 @@ class Article:
         if not isinstance(self._text, str):
             self._text = self._text()
         return self._text
-
-    def keep_lines(self, text: str) -> Article:
-        """Return this article with the lines of ``text`` only, which are some of its own.
-
-        Of weighted words, those in the other lines lose their weight.
-        """
-        words = self.words
-        if words is not None:
-            lines = iter([*text.split("\n"), None])
-            line = next(lines)
-            dropped = []
-            for block, own in zip(np.flatnonzero(words.shown), self.text.split("\n"), strict=False):
-                if own == line:
-                    line = next(lines)
-                else:
-                    dropped.append(block)
-            weights, shown = words.weights.copy(), words.shown.copy()
-            weights[dropped], shown[dropped] = 0.0, False
-            words = words._replace(weights=weights, shown=shown)
-        return Article(
-            self._markdown,
-            text,
-            self.title,
-            self.canonical_url,
-            self.language,
-            self.structure,
-            words,
-        )

@@ -31,8 +31,7 @@ def connect(
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
         scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
-            one that exists, what it is expected to hold. A name may be that of a scheme without
-            a boilerplate that is saved in the database.
+            one that exists, what it is expected to hold.
         layout: the layout of a collection that is created, by name; by default the database's,
             which is "22+21+21" unless that was changed. ``pgsimhash plan`` compares them.
         keep_markdown: whether a collection that is created keeps the main content of each page
@@ -46,8 +45,7 @@ def connect(
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it holds another
             scheme or layout.
-        SchemeError: no scheme is registered or saved under that name.
-        BoilerplateError: the boilerplate that the scheme leaves out is not what was saved.
+        SchemeError: no scheme is registered under that name in this process.
         UnknownLayoutError: there is no such layout.
     """
     if connection is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgsimhash.bits import check_simhash
@@ -22,6 +22,7 @@ from pgsimhash.octets import Octets, frozen
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.terms import Terms
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
@@ -46,6 +47,8 @@ _TOO_SHORT: Final = frozenset(
 
 Page = SourcePage | SourceFailure | tuple[str, str | Octets]
 
+Item = PageRecord | PageFailure
+
 
 def as_source(page: Page) -> SourcePage | SourceFailure:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
@@ -63,7 +66,7 @@ def as_source(page: Page) -> SourcePage | SourceFailure:
     return source
 
 
-def as_record(page: tuple[str, int]) -> PageRecord | PageFailure:
+def as_record(page: tuple[str, int]) -> Item:
     """Return a ``(url, simhash)`` pair as a record, or as the failure it is."""
     url, simhash = page
     try:
@@ -74,39 +77,64 @@ def as_record(page: tuple[str, int]) -> PageRecord | PageFailure:
         return PageFailure(url, "invalid_simhash", str(error))
 
 
-def write_in_batches(
-    items: Iterable[PageRecord | PageFailure],
-    write: Callable[[list[PageRecord]], list[Verdict]],
-    size: int,
-) -> Iterator[Verdict]:
-    """Hand records to ``write`` in batches and yield a verdict for each item, in order.
+def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield items in batches, in order.
 
     A batch is full at ``size`` items, or when its first item has waited for two seconds and the
     next one comes.
     """
-    batch: list[PageRecord | PageFailure] = []
+    batch: list[Item] = []
     started = time.monotonic()
     for item in items:
         batch.append(item)
         if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
-            yield from verdicts_of(batch, write)
+            yield batch
             batch, started = [], time.monotonic()
-    yield from verdicts_of(batch, write)
+    if batch:
+        yield batch
 
 
-def verdicts_of(
-    batch: Iterable[PageRecord | PageFailure],
-    write: Callable[[list[PageRecord]], Iterable[Verdict]],
-) -> Iterator[Verdict]:
-    """Hand the records of one batch to ``write`` and yield a verdict for each item, in order."""
-    batch = list(batch)
-    records = [item for item in batch if isinstance(item, PageRecord)]
-    verdicts = iter(write(records) if records else ())
-    for item in batch:
-        yield next(verdicts) if isinstance(item, PageRecord) else _failed(item)
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pages in order, and which of them to decide about.
+
+    Attributes:
+        items: all of them: records and failures.
+        records: the records among them.
+        terms: what makes each of the records a duplicate.
+    """
+
+    items: list[Item]
+    records: list[PageRecord]
+    terms: list[Terms]
+
+    def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
+        """Return a verdict for each item, those that were ``made`` of the records among them."""
+        rest = iter(made)
+        return [
+            next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
+        ]
 
 
-def with_checked_time(item: PageRecord | PageFailure) -> PageRecord | PageFailure:
+def sorted_out(items: Iterable[Item], rules: Rules) -> Batch:
+    """Return items as a batch; pages of fewer words than is asked for have become failures."""
+    batch = Batch([], [], [])
+    for item in items:
+        if isinstance(item, PageFailure):
+            batch.items.append(item)
+            continue
+        terms = rules.terms_for(item.url)
+        if item.words is not None and item.words < terms.min_words:
+            detail = f"it has {item.words} words, and {terms.min_words} are asked for"
+            batch.items.append(PageFailure(item.url, "policy", detail))
+            continue
+        batch.items.append(item)
+        batch.records.append(item)
+        batch.terms.append(terms)
+    return batch
+
+
+def with_checked_time(item: Item) -> Item:
     """Return ``item`` with its time in UTC, or the failure that its time makes it."""
     if isinstance(item, PageRecord) and item.fetched_at is not None:
         try:
@@ -114,16 +142,6 @@ def with_checked_time(item: PageRecord | PageFailure) -> PageRecord | PageFailur
         except InvalidTimeError as error:
             return PageFailure(item.url, error.reason, str(error))
     return item
-
-
-def with_enough_words(item: PageRecord | PageFailure, rules: Rules) -> PageRecord | PageFailure:
-    """Return ``item``, or the failure that a policy makes of a page with too few words."""
-    if isinstance(item, PageFailure) or item.words is None:
-        return item
-    least = rules.terms_for(item.url).min_words
-    if item.words >= least:
-        return item
-    return PageFailure(item.url, "policy", f"it has {item.words} words, and {least} are asked for")
 
 
 def _failed(failure: PageFailure) -> Verdict:

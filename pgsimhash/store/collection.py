@@ -14,7 +14,6 @@ from pgsimhash.errors import CollectionError, UnknownLayoutError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
-from pgsimhash.store.boilerplates import save_scheme
 from pgsimhash.store.layouts import default_layout, deploy_layout
 
 
@@ -29,7 +28,6 @@ class Collection:
     next_layout: str | None
     default_distance: int
     keep_markdown: bool
-    policies_of: int | None = None
 
 
 def open_collection(
@@ -70,19 +68,16 @@ def create_collection(
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool = False,
-    policies_of: int | None = None,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
     Args:
         connection: where to create it.
         name: what to call it.
-        scheme: the scheme whose simhashes it holds, by default the package's; boilerplate that
-            it leaves out is kept in the database.
+        scheme: the scheme whose simhashes it holds, by default the package's.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
-        policies_of: the number of the collection whose policies hold, if not its own.
 
     Raises:
         UnknownLayoutError: there is no such layout.
@@ -103,11 +98,8 @@ def create_collection(
         "layout": chosen.name,
         "distance": wanted,
         "keep_markdown": keep_markdown,
-        "policies_of": policies_of,
     }
-    with connection.transaction():
-        save_scheme(connection, recipe)
-        connection.execute(query("create_collection"), values)
+    connection.execute(query("create_collection"), values)
     made = find_collection(connection, name)
     if made is None:
         raise CollectionError(f"collection {name!r} was deleted while it was created; try again")

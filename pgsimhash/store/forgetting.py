@@ -1,23 +1,19 @@
-"""Deletes pages in bounded batches, while writers go on, and gives their space back."""
+"""Deletes pages in bounded batches, while writers go on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
 import psycopg
-from psycopg import sql
-from psycopg.pq import TransactionStatus
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import PolicyError, StoreError
-from pgsimhash.layout import get_layout
+from pgsimhash.errors import PolicyError
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
-from pgsimhash.tables import SCHEMA
 
 BATCH: Final = 1000
 """How many pages go in one transaction: writers wait for each some tens of milliseconds."""
@@ -25,39 +21,23 @@ BATCH: Final = 1000
 Forgotten = Callable[[int], None]
 """Told how many pages are gone so far."""
 
-_Batch = Callable[[Collection, int], tuple[int | None, int]]
-"""Deletes some pages after one; returns the page to go on after, None at the end, and how many."""
-
-
-def _batch_by_batch(collections: Sequence[Collection], batch: _Batch, progress: Forgotten) -> int:
-    """Let ``batch`` go through each collection; return how many pages went."""
-    forgotten = 0
-    for collection in collections:
-        after_page: int | None = 0
-        while after_page is not None:
-            after_page, pages = batch(collection, after_page)
-            forgotten += pages
-            progress(forgotten)
-    return forgotten
-
 
 def expire(
-    session: Session,
-    collections: Sequence[Collection],
-    older_than: timedelta | None,
-    progress: Forgotten,
+    session: Session, collection: Collection, older_than: timedelta | None, progress: Forgotten
 ) -> int:
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 
     Raises:
         PolicyError: no age is given, and no policy gives one.
-        CollectionError: a collection was renamed since it was opened.
+        CollectionError: the collection was renamed since it was opened.
     """
-    return _batch_by_batch(
-        collections,
-        lambda collection, after_page: _expire_batch(session, collection, older_than, after_page),
-        progress,
-    )
+    forgotten = 0
+    after_page: int | None = 0
+    while after_page is not None:
+        after_page, pages = _expire_batch(session, collection, older_than, after_page)
+        forgotten += pages
+        progress(forgotten)
+    return forgotten
 
 
 def _expire_batch(
@@ -84,7 +64,7 @@ def _expire_batch(
 
 def forget(
     session: Session,
-    collections: Sequence[Collection],
+    collection: Collection,
     statement: str,
     parameters: dict[str, Any],
     progress: Forgotten,
@@ -94,13 +74,14 @@ def forget(
     Raises:
         CollectionError: the collection was renamed since it was opened.
     """
-    return _batch_by_batch(
-        collections,
-        lambda collection, after_page: _forget_batch(
-            session, collection, statement, {**parameters, "after_page": after_page}
-        ),
-        progress,
-    )
+    forgotten = 0
+    after_page: int | None = 0
+    while after_page is not None:
+        scope = {**parameters, "after_page": after_page}
+        after_page, pages = _forget_batch(session, collection, statement, scope)
+        forgotten += pages
+        progress(forgotten)
+    return forgotten
 
 
 def _forget_batch(
@@ -120,24 +101,3 @@ def _forget_batch(
         # Only now: under the lock that was just taken nobody renames it.
         check_names(connection, [collection])
     return page_ids[-1], forgotten
-
-
-def reclaim(
-    connection: psycopg.Connection[Any], collections: Sequence[Collection], *, rebuild: bool
-) -> None:
-    """Let new rows use the space of deleted ones, and with ``rebuild`` shrink the indexes.
-
-    Raises:
-        StoreError: the connection is in a transaction, in which neither is possible.
-    """
-    if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
-        raise StoreError(
-            "space is reclaimed outside of transactions; use a connection with autocommit=True "
-            "that is in none, or leave it to autovacuum with reclaim=None"
-        )
-    simhashes = (get_layout(collection.layout).table for collection in collections)
-    for name in dict.fromkeys(["pages", "sightings", *simhashes]):
-        table = sql.Identifier(SCHEMA, name)
-        connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(table))
-        if rebuild:
-            connection.execute(sql.SQL("REINDEX TABLE CONCURRENTLY {}").format(table))

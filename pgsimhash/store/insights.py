@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from pgsimhash.bits import check_distance
-from pgsimhash.boilerplate import own_text
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.errors import UnknownPageError
 from pgsimhash.insight.drift import Version
@@ -16,7 +14,7 @@ from pgsimhash.insight.recrawl import FetchAdvice, recrawl_hint
 from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.insight.sides import Side
 from pgsimhash.layout import DISTANCE_MAX, get_layout
-from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.schemes import get_scheme
 from pgsimhash.store import histories
 from pgsimhash.store.part import Part
 from pgsimhash.store.reporting import read_report
@@ -51,8 +49,8 @@ class Insights(Part):
         """
         scheme = get_scheme(self._collection.scheme)
         return explain(
-            self._side(a, scheme),
-            self._side(b, scheme),
+            self._side(a),
+            self._side(b),
             scheme=scheme,
             layout=get_layout(self._collection.layout),
             distance=self._distance(distance),
@@ -143,13 +141,8 @@ class Insights(Part):
                 limits or Limits(),
             )
 
-    def _side(self, given: str | Side, scheme: Scheme) -> Side:
+    def _side(self, given: str | Side) -> Side:
         if isinstance(given, Side):
             return given
         with self._session.read() as connection:
-            side = histories.side(connection, self._collection, given)
-        if side.article is None:
-            return side
-        # The Markdown has the boilerplate that was not hashed.
-        text = own_text(scheme, side.article.text, side.url)
-        return replace(side, article=side.article.keep_lines(text))
+            return histories.side(connection, self._collection, given)

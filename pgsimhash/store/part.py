@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,10 +38,10 @@ class Part:
         return _checked(self._collection, distance)
 
     def _rules(self, options: Options) -> Rules:
-        return rules_of(self._collection, lambda: self._policies, options)
+        return rules_of(self._collection, self._policies, options)
 
 
-def rules_of(collection: Collection, policies: Callable[[], Policies], options: Options) -> Rules:
+def rules_of(collection: Collection, policies: Policies, options: Options) -> Rules:
     """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
 
     Raises:

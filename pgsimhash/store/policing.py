@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg.rows import class_row, dict_row, scalar_row
@@ -11,15 +10,12 @@ from psycopg.rows import class_row, dict_row, scalar_row
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
 from pgsimhash.policies import SETTINGS, Policies, Policy, Settings, merged
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.part import Part
 from pgsimhash.terms import Terms
 from pgsimhash.times import check_age
-
-Made = TypeVar("Made")
 
 
 class StalePoliciesError(Exception):
@@ -45,14 +41,11 @@ class Policing(Part):
             InvalidDistanceError: the layout does not answer the distance.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: an age is none.
-            SchemeError: there is no such scheme in this process or the database.
+            SchemeError: the collection's scheme is not registered in this process.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
-        with self._session.transaction() as connection:
-            self._check(
-                settings, find_scheme(connection, settings.scheme or self._collection.scheme)
-            )
+        self._check(settings)
         parameters = {
             "collection": self._collection.name,
             "pattern": pattern,
@@ -107,15 +100,15 @@ class Policing(Part):
         self._read_policies()
         return merged(self._policies.fitting(url))
 
-    def _check(self, settings: Settings, scheme: Scheme) -> None:
+    def _check(self, settings: Settings) -> None:
         if not settings.given():
             raise PolicyError(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
         if settings.expire_after is not None:
             check_age(settings.expire_after)
-        least = scheme.min_tokens
-        if settings.min_words is not None and settings.min_words < least:
+        scheme = get_scheme(self._collection.scheme)
+        if settings.min_words is not None and settings.min_words < scheme.min_tokens:
             raise PolicyError(
-                f"pages of fewer than {least} words have no fingerprint in scheme "
+                f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
                 f"{scheme.name!r}; give a larger min_words than {settings.min_words}"
             )
         Terms(**{**settings.terms(), "distance": self._distance(settings.distance)})
@@ -124,20 +117,12 @@ class Policing(Part):
         with self._session.read() as connection:
             self._policies = read_policies(connection, self._collection)
 
-    def _with_policies(self, work: Callable[[], Made]) -> Made:
-        """Return what ``work`` makes by the policies as they are, read again where need be."""
-        while True:
-            try:
-                return work()
-            except StalePoliciesError:
-                self._read_policies()
-
 
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> Policies:
     """Return the policies that hold for a collection."""
-    owner = collection.policies_of or collection.collection_id
+    scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=dict_row, binary=True) as cursor:
-        rows = cursor.execute(query("policies"), {"collection_id": owner}).fetchall()
+        rows = cursor.execute(query("policies"), scope).fetchall()
     version = rows[0]["policies_version"] if rows else 0
     found = [
         Policy(**{name: value for name, value in row.items() if name != "policies_version"})

@@ -13,7 +13,7 @@ from pgsimhash.errors import CollectionError, MarkError, PolicyError
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.rereading import Rereading
 from pgsimhash.statements import query
-from pgsimhash.store.batches import BATCH_PAGES, verdicts_of, with_enough_words
+from pgsimhash.store.batches import BATCH_PAGES, sorted_out
 from pgsimhash.store.collection import (
     Collection,
     check_names,
@@ -125,7 +125,7 @@ def _copy_marks_and_policies(
 ) -> None:
     """Let what people said about the source's pages, and set for them, hold in the target."""
     policies = {
-        "source_id": source.policies_of or source.collection_id,
+        "source_id": source.collection_id,
         "collection_id": target.collection_id,
     }
     try:
@@ -186,24 +186,19 @@ def _take(
     Raises:
         StalePoliciesError: policies were changed meanwhile, and nothing was stored.
     """
-    policies = read_policies(connection, target)
-    rules = rules_of(target, lambda: policies, options)
-    items = [with_enough_words(rereading.reread(page.record), rules) for page in kept]
-    seen_at = [
-        page.seen_at for page, item in zip(kept, items, strict=True) if isinstance(item, PageRecord)
+    rules = rules_of(target, read_policies(connection, target), options)
+    batch = sorted_out([rereading.reread(page.record) for page in kept], rules)
+    decisions = write_batch(connection, target, batch.records, batch.terms, rules.version, run)
+    taken = [
+        page for page, item in zip(kept, batch.items, strict=True) if isinstance(item, PageRecord)
     ]
-
-    def write(records: list[PageRecord]) -> list[Verdict]:
-        decisions = write_batch(connection, target, records, rules, run)
-        seen = [
-            (_row_of(made), time)
-            for made, time in zip(decisions, seen_at, strict=True)
-            if time is not None
-        ]
-        see_pages(connection, target, seen)
-        return [made.verdict for made in decisions]
-
-    return list(verdicts_of(items, write))
+    seen = [
+        (_row_of(made), page.seen_at)
+        for made, page in zip(decisions, taken, strict=True)
+        if page.seen_at is not None
+    ]
+    see_pages(connection, target, seen)
+    return batch.verdicts(made.verdict for made in decisions)
 
 
 def _row_of(made: Decision) -> int:

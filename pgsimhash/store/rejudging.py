@@ -25,7 +25,7 @@ from pgsimhash.store.session import Session
 from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.store.tasks import Progress, Task, as_json
 from pgsimhash.store.verdicts import Decision
-from pgsimhash.terms import Options
+from pgsimhash.terms import Options, Terms
 
 
 def begin(
@@ -50,8 +50,8 @@ def rejudge(
     last_page = done = 0
     while True:
         with session.read() as connection:
-            pages = _next_batch(connection, collection, last_page, rules)
-            decisions = _judge(connection, collection, pages, rules)
+            pages, terms = _next_batch(connection, collection, last_page, rules)
+            decisions = _judge(connection, collection, pages, terms)
         if not pages:
             return
         last_page = pages[-1].page_id
@@ -74,11 +74,11 @@ def rejudge_and_save(
             last_page = task.lock(connection)
             if last_page is None:
                 return
-            pages = _next_batch(connection, collection, last_page, rules)
+            pages, terms = _next_batch(connection, collection, last_page, rules)
             if not pages:
                 task.end(connection)
                 return
-            decisions = _judge(connection, collection, pages, rules)
+            decisions = _judge(connection, collection, pages, terms)
             _save(connection, collection, pages, decisions)
             task.move(connection, pages[-1].page_id)
         done += len(pages)
@@ -88,8 +88,11 @@ def rejudge_and_save(
 
 def _next_batch(
     connection: psycopg.Connection[Any], collection: Collection, last_page: int, rules: Rules
-) -> list[StoredRecord]:
-    """Return the pages to judge together: no page of another collection came between them."""
+) -> tuple[list[StoredRecord], list[Terms]]:
+    """Return the pages to judge together, and on what terms.
+
+    No page of another collection came between them.
+    """
     pages = stored_records(connection, collection, last_page, BATCH_PAGES, markdown=False)
     terms = [rules.terms_for(page.record.url) for page in pages]
     others = [
@@ -98,24 +101,24 @@ def _next_batch(
         if one.collection_id != collection.collection_id
     ]
     if not others:
-        return pages
+        return pages, terms
     with connection.cursor(row_factory=scalar_row) as cursor:
         parameters = {"collection_ids": others, "after_page": pages[0].page_id}
         beyond = cursor.execute(query("next_page"), parameters).fetchone()
-    return [page for page in pages if beyond is None or page.page_id < beyond]
+    some = [page for page in pages if beyond is None or page.page_id < beyond]
+    return some, terms[: len(some)]
 
 
 def _judge(
     connection: psycopg.Connection[Any],
     collection: Collection,
     pages: Sequence[StoredRecord],
-    rules: Rules,
+    terms: Sequence[Terms],
 ) -> list[Decision]:
     if not pages:
         return []
     now = datetime.now(UTC)
     records = [page.record for page in pages]
-    terms = [rules.terms_for(record.url) for record in records]
     reach = reach_of(connection, collection, terms)
     nearest, known = ask(connection, reach, records, terms, now, pages[0].page_id)
     page_ids = [page.page_id for page in pages]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
 from psycopg.rows import class_row
 
@@ -11,13 +10,9 @@ from pgsimhash.errors import UnknownRunError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import forgetting
-from pgsimhash.store.branches import branches
-from pgsimhash.store.collection import Collection
 from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.store.part import Part
 from pgsimhash.times import check_age
-
-Reclaim = Literal["vacuum", "rebuild"]
 
 
 def _unheard(pages: int) -> None:
@@ -37,7 +32,6 @@ class Removal(Part):
         self,
         older_than: timedelta | None = None,
         *,
-        reclaim: Reclaim | None = "vacuum",
         progress: Forgotten = _unheard,
     ) -> int:
         """Forget every version not seen for so long, and return how many there were.
@@ -46,56 +40,39 @@ class Removal(Part):
 
         Args:
             older_than: versions last seen longer ago than this go; None leaves it to the
-                ``expire_after`` of policies, for pages that have one, those of the collections
-                that policies opened for other schemes too.
-            reclaim: what to do for space afterwards, on a connection in ``autocommit`` such as
-                the store's own: ``vacuum`` lets new rows use that of the old ones, ``rebuild``
-                also builds the indexes anew, concurrently, so that the disk gets it back;
-                None leaves it to autovacuum.
+                ``expire_after`` of policies, for pages that have one.
             progress: told how many are gone so far.
 
         Raises:
             InvalidTimeError: ``older_than`` is not more than nothing.
             PolicyError: neither an age nor a policy says when pages expire.
             CollectionError: the collection was renamed since it was opened.
-            StoreError: the database does not answer, or the space cannot be reclaimed in a
-                transaction.
+            StoreError: the database does not answer.
         """
         if older_than is not None:
             check_age(older_than)
-        collections = [self._collection] if older_than is not None else self._with_branches()
-        forgotten = forgetting.expire(self._session, collections, older_than, progress)
-        if reclaim is not None and forgotten:
-            with self._session.read() as connection:
-                forgetting.reclaim(connection, collections, rebuild=reclaim == "rebuild")
-        return forgotten
+        return forgetting.expire(self._session, self._collection, older_than, progress)
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
-
-        Those in the collections that policies opened for other schemes go too.
 
         Raises:
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         return forgetting.forget(
-            self._session, self._with_branches(), "pages_of_url", {"url": url}, _unheard
+            self._session, self._collection, "pages_of_url", {"url": url}, _unheard
         )
 
     def delete_host(self, host: str, *, progress: Forgotten = _unheard) -> int:
         """Forget all pages of a host and return how many versions there were.
-
-        Those in the collections that policies opened for other schemes go too.
 
         Raises:
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         scope = {"host": host.lower()}
-        return forgetting.forget(
-            self._session, self._with_branches(), "pages_of_host", scope, progress
-        )
+        return forgetting.forget(self._session, self._collection, "pages_of_host", scope, progress)
 
     def runs(self) -> list[RunRecord]:
         """Return the runs that added pages, the last one first.
@@ -128,7 +105,7 @@ class Removal(Part):
             )
         scope = {"run_id": run_id}
         forgotten = forgetting.forget(
-            self._session, [self._collection], "pages_of_run", scope, progress
+            self._session, self._collection, "pages_of_run", scope, progress
         )
         with self._session.transaction() as connection:
             connection.execute(
@@ -151,7 +128,3 @@ class Removal(Part):
                 "added, or all of it was undone; pgsimhash status --brief lists the collections"
             )
         return runs[0], self.delete_run(runs[0].run_id, progress=progress)
-
-    def _with_branches(self) -> list[Collection]:
-        with self._session.read() as connection:
-            return [self._collection, *branches(connection, self._collection)]

@@ -9,9 +9,8 @@ from typing import Unpack
 from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import refingerprinting, rejudging
-from pgsimhash.store.boilerplates import find_scheme
 from pgsimhash.store.part import Part, rules_of
 from pgsimhash.store.policing import read_policies
 from pgsimhash.store.renaming import rename_collection
@@ -46,9 +45,8 @@ class Reruns(Part):
         Args:
             into: the other collection, created where it is missing, else one that an earlier
                 call made.
-            scheme: the recipe, or the name of one that is registered or saved. It has to read
-                pages as this collection's does: the same with other tokens, weights or hashes, or
-                without boilerplate.
+            scheme: the recipe, or the name of one that is registered. It has to read pages as
+                this collection's does: the same with other tokens, weights or hashes.
             layout: the layout of a collection that is created; by default the database's.
             keep_markdown: whether a collection that is created keeps the Markdown too.
             approximate: whether to go on where the scheme reads pages in another way, with
@@ -69,7 +67,7 @@ class Reruns(Part):
             StoreError: the database does not answer; the batches before stay.
         """
         with self._session.transaction() as connection:
-            wanted = find_scheme(connection, scheme)
+            wanted = get_scheme(scheme)
             recipe = rereading(self._collection.scheme, wanted, approximate=approximate)
             target = refingerprinting.open_target(
                 connection,
@@ -80,7 +78,7 @@ class Reruns(Part):
                 distance=options.get("distance"),
                 keep_markdown=keep_markdown,
             )
-            rules_of(target, Policies, options)
+            rules_of(target, Policies(), options)
             task = refingerprinting.begin(connection, self._collection, target, options)
         return refingerprinting.refingerprint(
             self._session, self._collection, task, recipe, options, progress
@@ -93,7 +91,7 @@ class Reruns(Part):
 
         Lazy. Each is compared with those before it only, by what is stored of them, and nothing
         is read or voted on again. Policies hold as they are when this is called, but for
-        ``min_words`` and ``scheme``, which are about pages to come. On the terms on which the
+        ``min_words``, which is about pages to come. On the terms on which the
         pages came the verdicts are those of that time, but for what was forgotten or marked
         since. A window of the newest pages moves with each batch of 256. Simhashes without a
         page count as if they had been there first.
@@ -118,7 +116,7 @@ class Reruns(Part):
         """
         with self._session.transaction() as connection:
             policies = read_policies(connection, self._collection)
-            rules = rules_of(self._collection, lambda: policies, options)
+            rules = rules_of(self._collection, policies, options)
             task = rejudging.begin(connection, self._collection, options, rules) if save else None
         if task is None:
             return rejudging.rejudge(self._session, self._collection, rules, progress)

@@ -9,12 +9,10 @@ import psycopg
 
 from pgsimhash.connection import check_schema
 from pgsimhash.layout import get_layout
-from pgsimhash.schemes import Scheme
-from pgsimhash.store.boilerplates import find_scheme, register_saved
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.collection import check_names, open_collection
 from pgsimhash.store.grouping import Groups
 from pgsimhash.store.insights import Insights
-from pgsimhash.store.learning import Learning
 from pgsimhash.store.lookups import Lookups
 from pgsimhash.store.marking import Marking
 from pgsimhash.store.policing import read_policies
@@ -25,7 +23,7 @@ from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learning):
+class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at
@@ -57,17 +55,16 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
-            SchemeError: no scheme is registered or saved under that name.
-            BoilerplateError: the boilerplate that the scheme leaves out is not what was saved.
+            SchemeError: no scheme is registered under that name in this process.
             UnknownLayoutError: there is no such layout.
             SharedStoreError: another process opened ``connection``, or another thread is using it.
             StoreError: ``connection`` is in a transaction that failed, or texts would not come
                 back from it as they are.
         """
+        recipe = None if scheme is None else get_scheme(scheme)
         self._session = Session(connection, owned=owns_connection)
         with self._session.transaction():
             check_schema(connection)
-            recipe = None if scheme is None else find_scheme(connection, scheme)
             self._collection = open_collection(
                 connection,
                 collection,
@@ -76,9 +73,7 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
                 layout=layout,
                 keep_markdown=keep_markdown,
             )
-            register_saved(connection, self._collection.scheme)
             self._policies = read_policies(connection, self._collection)
-        self._runs = {}
 
     def __enter__(self) -> Self:
         self._session.check()

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
-from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names, lock_collections
-from pgsimhash.store.decisions import Known, decide
+from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ALL_PAGES, ask, known_pages, split_sketches, urls_of
 from pgsimhash.store.policing import StalePoliciesError
 from pgsimhash.store.reach import arrived_since, newest_pages, reach_of
 from pgsimhash.store.runs import Run
-from pgsimhash.store.verdicts import Decision, KnownMatch, count_verdicts
+from pgsimhash.store.verdicts import Decision, count_verdicts
+from pgsimhash.terms import Terms
 
 _BATCH: Final = 10_000
 
@@ -30,7 +30,8 @@ def write_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    rules: Rules,
+    terms: Sequence[Terms],
+    policies: int,
     run: Run,
 ) -> list[Decision]:
     """Decide and store ``records`` in the connection's present transaction.
@@ -40,19 +41,27 @@ def write_batch(
     So of several writers with near-copies only one sees them as new, and they wait for one
     another's inserts, not for their lookups.
 
+    Args:
+        connection: where to write.
+        collection: where they belong.
+        records: the batch, in order.
+        terms: what makes each a duplicate.
+        policies: the version of the policies that the terms are by.
+        run: what they are added by.
+
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
-        StalePoliciesError: there are other policies than ``rules`` knows.
+        StalePoliciesError: the policies are of another version now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
         return []
     now = datetime.now(UTC)
-    terms = [rules.terms_for(record.url) for record in records]
     reach = reach_of(connection, collection, terms)
     newest = newest_pages(connection, reach)
     nearest, asked = ask(connection, reach, records, terms, now)
-    _check_version(rules, asked)
+    if asked.policies != policies:
+        raise StalePoliciesError
     lock_collections(connection, reach.compared)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
@@ -71,36 +80,27 @@ def write_batch(
 
 def judge_batch(
     connection: psycopg.Connection[Any],
-    collection: Collection | None,
+    collection: Collection,
     records: Sequence[PageRecord],
-    rules: Rules,
+    terms: Sequence[Terms],
+    policies: int,
 ) -> list[Verdict]:
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
-    Without a collection, which is one that would be created, nothing is known.
-
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
-        StalePoliciesError: there are other policies than ``rules`` knows.
+        StalePoliciesError: the policies are of another version now.
     """
     if not records:
         return []
     now = datetime.now(UTC)
-    terms = [rules.terms_for(record.url) for record in records]
-    nearest: list[KnownMatch | None] = [None] * len(records)
-    known = Known()
-    if collection is not None:
-        reach = reach_of(connection, collection, terms)
-        nearest, known = ask(connection, reach, records, terms, now)
-        _check_version(rules, known)
+    reach = reach_of(connection, collection, terms)
+    nearest, known = ask(connection, reach, records, terms, now)
+    if known.policies != policies:
+        raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
     decisions = decide(records, page_ids, terms, nearest, known, [], now)
     return [made.verdict for made in decisions]
-
-
-def _check_version(rules: Rules, asked: Known) -> None:
-    if asked.policies != rules.version:
-        raise StalePoliciesError
 
 
 def add_simhashes(

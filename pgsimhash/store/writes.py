@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
+from pgsimhash.extraction import extract_many
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sources import SourcePage
-from pgsimhash.store.batches import BATCH_SIMHASHES, Page, as_record, write_in_batches
+from pgsimhash.store.batches import (
+    BATCH_PAGES,
+    BATCH_SIMHASHES,
+    Item,
+    Page,
+    as_record,
+    as_source,
+    with_checked_time,
+)
 from pgsimhash.store.deciding import Deciding
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import add_simhashes
@@ -34,16 +43,14 @@ class Writes(Deciding):
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
 
-        Without this, all that one store adds is one run. ``what`` describes it in the list. What
-        policies send to the collection of another scheme is a run there.
+        Without this, all that one store adds is one run. ``what`` describes it in the list.
 
         Raises:
             StoreError: the database does not answer.
         """
         with self._session.transaction() as connection:
-            run = draw_run(connection, what)
-        self._what, self._runs = what, {self._collection.collection_id: run}
-        return run.run_id
+            self._run = draw_run(connection, what)
+        return self._run.run_id
 
     def ingest(
         self,
@@ -62,14 +69,12 @@ class Writes(Deciding):
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection, or of a policy, is neither registered in this
-                process nor saved.
+            SchemeError: the scheme of the collection is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
                 future or before 1970.
-            CollectionError: the collection was renamed since it was opened, or the one for
-                another scheme of a policy cannot be created.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
         page = _page(url, html, fetched_at)
@@ -124,7 +129,8 @@ class Writes(Deciding):
         Raises:
             As for :meth:`ingest_many`.
         """
-        return self._ingest(pages, jobs, options, self._judge)
+        items = self._read(pages, jobs)
+        return self._decide_all(items, BATCH_PAGES, options, remember=False)
 
     def ingest_many(
         self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
@@ -142,16 +148,15 @@ class Writes(Deciding):
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection, or of a policy, is neither registered in this
-                process nor saved.
+            SchemeError: the scheme of the collection is not registered in this process.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none.
-            CollectionError: the collection was renamed since it was opened, or the one for
-                another scheme of a policy cannot be created.
+            CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
-        return self._ingest(pages, jobs, options, self._write)
+        items = self._read(pages, jobs)
+        return self._decide_all(items, BATCH_PAGES, options, remember=True)
 
     def add(
         self,
@@ -175,7 +180,7 @@ class Writes(Deciding):
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return self._by_scheme(self._write, self._rules(options))([record])[0]
+        return next(self._decide_all([record], 1, options, remember=True))
 
     def add_many(
         self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
@@ -193,8 +198,8 @@ class Writes(Deciding):
             StoreError: the database does not answer; the batches before stay.
         """
         self._session.check()
-        write = self._by_scheme(self._write, self._rules(options))
-        return write_in_batches(map(as_record, pages), write, BATCH_SIMHASHES)
+        items = map(as_record, pages)
+        return self._decide_all(items, BATCH_SIMHASHES, options, remember=True)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -214,6 +219,14 @@ class Writes(Deciding):
         check_simhashes(simhashes)
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
+
+    def _read(self, pages: Iterable[Page], jobs: int) -> Iterator[Item]:
+        self._session.check()
+        collection = self._collection
+        records = extract_many(
+            map(as_source, pages), jobs, collection.scheme, markdown=collection.keep_markdown
+        )
+        return map(with_checked_time, records)
 
 
 def _page(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:

@@ -1,21 +1,17 @@
-"""What people say and set, what was learnt, and how far long work has come."""
+"""What people say and set, and how far long work has come."""
 
 from __future__ import annotations
 
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     Boolean,
-    CheckConstraint,
     Column,
-    Computed,
     DateTime,
     ForeignKey,
     Identity,
     Index,
     Integer,
     Interval,
-    LargeBinary,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -59,40 +55,10 @@ policies = Table(
     Column("keep_first", Integer),
     Column("min_words", Integer),
     Column("expire_after", Interval),
-    Column("scheme", Text),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
     comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "
     "in it.",
-)
-
-boilerplates = Table(
-    "boilerplates",
-    metadata,
-    Column("version", Text, primary_key=True),
-    Column("digest", LargeBinary, nullable=False),
-    Column("base", Text, nullable=False),
-    Column(
-        "scheme",
-        Text,
-        Computed("base || '+' || version", persisted=True),
-        comment="The scheme without it; any other scheme, a plus and the version is one as well.",
-    ),
-    Column("pages", BigInteger, nullable=False),
-    Column("saved_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    CheckConstraint("version = left(encode(digest, 'hex'), 8)", name="boilerplates_version_fits"),
-    comment="Versions of what stands on most pages of hosts, learnt from so many pages.",
-)
-
-boilerplate_hosts = Table(
-    "boilerplate_hosts",
-    metadata,
-    Column("version", Text, ForeignKey(boilerplates.c.version, ondelete="CASCADE"), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("paragraphs", ARRAY(BigInteger), nullable=False),
-    PrimaryKeyConstraint("version", "host", name="boilerplate_hosts_pkey"),
-    comment="The hosts of each version, with the hashes of their paragraphs (murmur3 of the "
-    "words).",
 )
 
 tasks = Table(

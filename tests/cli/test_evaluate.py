@@ -82,7 +82,9 @@ def test_processes_give_the_same_lines(run: Run) -> None:
 
 
 def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
-    pairs = pairs_file(folder, "wells,looms,0", "wells,wells,1", "wells,short,perhaps")
+    pairs = pairs_file(
+        folder, "wells,looms,different", "wells,wells,duplicate", "wells,short,perhaps"
+    )
     earlier = folder / "report.html"
     earlier.write_text("of yesterday")
     done = run("evaluate", pairs, "-o", earlier)
@@ -97,11 +99,11 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
     (folder / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
     pairs = pairs_file(
         folder,
-        "wells,wells-copy,1",
-        "wells,looms,0",
-        "wells,nowhere,1",
-        "wells,picture,0",
-        "wells,short,0",
+        "wells,wells-copy,duplicate",
+        "wells,looms,different",
+        "wells,nowhere,duplicate",
+        "wells,picture,different",
+        "wells,short,different",
     )
     done = run("evaluate", pairs)
     assert done.code == 1
@@ -113,7 +115,9 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
 
 
 def test_where_no_distance_is_precise_the_exit_code_says_so(run: Run, folder: Path) -> None:
-    done = run("evaluate", pairs_file(folder, "wells,wells-copy,0", "wells,looms,1"))
+    done = run(
+        "evaluate", pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate")
+    )
     assert done.code == 1
     assert not any(line["recommended"] for line in done.lines)
 
@@ -161,7 +165,7 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
     assert rows
     assert {row["label"] for row in rows} == {""}
     for row in rows:
-        row["label"] = "1"
+        row["label"] = "duplicate"
     with borderline.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()

@@ -104,7 +104,6 @@ COMMANDS: dict[str, list[list[str]]] = {
     "fingerprint": [
         ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
         ["fingerprint", "--markdown", f"{EVIL}.html"],
-        ["fingerprint", f"{EVIL}.html", "--boilerplate", f"{EVIL}.jsonl"],
     ],
     "compare": [["compare", EVIL, "0"], ["compare", f"{EVIL}short.html", "0"]],
     "explain": [
@@ -141,7 +140,6 @@ COMMANDS: dict[str, list[list[str]]] = {
     "policy": [
         ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
         ["policy", "set", EVIL, "--distance", "2", "--collection", EVIL],
-        ["policy", "set", "d.example", "--scheme", EVIL, "--collection", EVIL],
         ["policy", "set", "d.example", "--max-age", EVIL],
         ["policy", "list", "--collection", EVIL],
         ["policy", "show", URL, "--collection", EVIL],
@@ -165,13 +163,6 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["rename-collection", EVIL, f"{EVIL}2"],
         ["rename-collection", f"{EVIL}4", EVIL],
     ],
-    "learn-boilerplate": [
-        ["learn-boilerplate", "--collection", EVIL, "--save"],
-        ["learn-boilerplate", f"{EVIL}.jsonl", f"missing{EVIL}", "--save"],
-        ["learn-boilerplate", ".", "-o", f"{EVIL}/x"],
-    ],
-    "boilerplates": [["boilerplates"]],
-    "delete-boilerplate": [["delete-boilerplate", EVIL]],
     "runs": [["runs", "--collection", EVIL]],
     "undo": [["undo", "--collection", EVIL], ["undo", "--collection", f"{EVIL}2"]],
     "delete": [
@@ -191,7 +182,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "unmark": [["unmark", URL, PERCENT, "--collection", EVIL]],
 }  # fmt: skip
 
-QUOTES_NOTHING = {"boilerplates", "expire", "marks", "plan", "unmark"}
+QUOTES_NOTHING = {"expire", "marks", "plan", "unmark"}
 """Commands whose output, in these cases, has no name in it."""
 
 

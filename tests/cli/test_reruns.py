@@ -59,14 +59,6 @@ def test_ctrl_c_leaves_what_was_printed(
     assert pages["again"] == pages["kept"] == 3
 
 
-def test_boilerplate_learnt_later_is_left_out(run: Run, kept: None, tmp_path: Path) -> None:
-    file = tmp_path / "learnt.json"
-    file.write_text('{"format": "pgsimhash-boilerplate-1", "hosts": {"a.example": ["0f"]}}')
-    done = run(*AGAIN, "--boilerplate", file, "--approximate")
-    assert done.code == 0
-    assert len(done.lines) == 3
-
-
 def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
     assert run(*AGAIN).code == 2
     refused = run(*AGAIN, "--scheme", "pgsimhash-interop-1")

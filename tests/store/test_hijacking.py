@@ -22,7 +22,6 @@ from sqlalchemy import text
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect, migrate, statements
-from pgsimhash.boilerplate import learn
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
@@ -184,7 +183,7 @@ def change(store: Store) -> None:
     assert store.unmark("https://a.example/1", "https://a.example/2")
     assert len(store.marks()) == 1
     store.set_policy("a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
-    store.set_policy("d.example", Settings(scheme="pgsimhash-blog-words-1", newest=3))
+    store.set_policy("d.example", Settings(newest=3))
     assert store.policy_for("https://www.a.example/").keep_first == 2
     assert store.remove_policy("e.example") is False
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
@@ -193,12 +192,6 @@ def change(store: Store) -> None:
     )
     list(store.rejudge(distance=3, scope="global"))
     list(store.rejudge(distance=3, save=True))
-    boilerplate = learn([(f"https://a.example/{n}", "The same words.") for n in range(9)])
-    store.save_boilerplate(boilerplate)
-    assert [one.version for one in store.boilerplates()] == [boilerplate.version]
-    assert store.load_boilerplate(boilerplate.version) == boilerplate
-    store.delete_boilerplate(boilerplate.version)
-    store.learn_boilerplate()
 
 
 def stop(step: str, done: int, total: int) -> None:

@@ -22,7 +22,7 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
     "delete_host": lambda store: store.delete_host("a.example"),
     "delete_run": lambda store: store.delete_run(store.runs()[0].run_id),
     "undo": lambda store: store.undo(),
-    "expire": lambda store: store.expire(DAY, reclaim=None),
+    "expire": lambda store: store.expire(DAY),
     "mark": lambda store: store.mark("https://a.example/1", "https://a.example/2", same=True),
     "rename": lambda store: store.rename("other"),
     "rejudge": lambda store: list(store.rejudge(save=True)),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 
 import psycopg
 import pytest
@@ -15,12 +13,10 @@ from psycopg import sql
 import pgsimhash
 from pgsimhash import Settings, Store, connect
 from pgsimhash.policies import SETTINGS
-from pgsimhash.schemes import scheme_names
 from pgsimhash.sources import SourcePage
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
-OTHER = "pgsimhash-text-1"
 
 
 def near(number: int) -> str:
@@ -190,74 +186,6 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
         assert own.add("https://b.example/", 0b1).verdict == "identical"
 
 
-class TestScheme:
-    """Pages that a policy reads by another scheme live in a collection of their own."""
-
-    def test_they_are_compared_with_one_another_only(self, store: Store, dsn: str) -> None:
-        store.set_policy("text.example", Settings(scheme=OTHER, distance=2))
-        pages = [
-            ("https://text.example/1", HTML),
-            ("https://a.example/", HTML),
-            ("https://text.example/2", HTML),
-        ]
-        expected = [None, None, "https://text.example/1"]
-        assert [verdict.duplicate_of for verdict in store.decide_many(pages)] == expected
-        assert len(store.status()) == 1, "a dry run creates no collection"
-        verdicts = list(store.ingest_many(pages))
-        assert [verdict.duplicate_of for verdict in verdicts] == expected
-        assert store.get("https://text.example/1") is None
-        with connect(dsn, collection=f"default:{OTHER}", create=False) as branch:
-            assert branch.scheme == OTHER
-            found = branch.get("https://text.example/2")
-            assert found is not None
-            assert found.simhash == pgsimhash.fingerprint(HTML, scheme=OTHER).simhash
-            assert branch.decide("https://text.example/3", HTML).verdict == "identical"
-            assert branch.policy_for("https://text.example/").distance == 2
-        assert store.ingest("https://text.example/1", HTML).reason == "unchanged"
-
-    def test_several_writers_open_the_collection_once(self, store: Store, dsn: str) -> None:
-        store.set_policy("text.example", Settings(scheme=OTHER))
-        together = Barrier(4)
-
-        def write(number: int) -> str:
-            with connect(dsn) as writer:
-                together.wait(60)
-                return writer.ingest(f"https://text.example/{number}", HTML).verdict
-
-        with ThreadPoolExecutor(4) as pool:
-            assert sorted(pool.map(write, range(4))) == ["identical"] * 3 + ["new"]
-        assert len(store.status()) == 2
-
-    def test_they_go_with_their_url_and_their_host(self, store: Store) -> None:
-        store.set_policy("text.example", Settings(scheme=OTHER))
-        for number in range(3):
-            store.ingest(f"https://text.example/{number}", page(paragraph(number)))
-        assert store.delete("https://text.example/1") == 1
-        told: list[int] = []
-        assert store.delete_host("text.example", progress=told.append) == 2
-        assert told[-1] == 2
-        assert store.decide("https://text.example/0", page(paragraph(0))).verdict == "new"
-
-    def test_in_several_processes_too(self, store: Store) -> None:
-        store.set_policy("text.example", Settings(scheme=OTHER))
-        pages = [(f"https://{host}.example/", HTML) for host in ("a", "text", "b")]
-        simhashes = [verdict.simhash for verdict in store.decide_many(pages, jobs=2)]
-        schemes = [store.scheme, OTHER, store.scheme]
-        assert simhashes == [pgsimhash.fingerprint(HTML, scheme=one).simhash for one in schemes]
-
-    def test_a_scheme_that_is_not_there_is_refused(self, store: Store) -> None:
-        with pytest.raises(pgsimhash.SchemeError, match=scheme_names()[0]):
-            store.set_policy("a.example", Settings(scheme="mine-9"))
-
-    def test_a_name_that_is_taken_is_an_error_that_names_the_fix(
-        self, store: Store, dsn: str
-    ) -> None:
-        with connect(dsn, collection=f"default:{OTHER}"):
-            store.set_policy("text.example", Settings(scheme=OTHER))
-            with pytest.raises(pgsimhash.CollectionError, match="rename-collection"):
-                store.ingest("https://text.example/1", HTML)
-
-
 class TestExpiry:
     """Pages go when the policy of their host says."""
 
@@ -271,7 +199,7 @@ class TestExpiry:
 
     def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
         store.set_policy("news.example", Settings(expire_after=timedelta(days=30)))
-        store.set_policy("text.example", Settings(expire_after=timedelta(days=30), scheme=OTHER))
+        store.set_policy("text.example", Settings(expire_after=timedelta(days=30)))
         store.set_policy("a.example", Settings(expire_after=timedelta(days=90)))
         self.fill(store)
         told: list[int] = []
@@ -284,16 +212,12 @@ class TestExpiry:
             connection.execute("CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
 
-    def test_the_procedure_goes_through_other_schemes_too(self, store: Store, dsn: str) -> None:
-        store.set_policy("text.example", Settings(expire_after=timedelta(days=30), scheme=OTHER))
-        self.fill(store)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("CALL pgsimhash.expire('default', interval '365 days')")
-            assert [status.pages for status in store.status()] == [2, 1]
-            connection.execute("CALL pgsimhash.expire('default')")
-            assert [status.pages for status in store.status()] == [2, 0]
-            with pytest.raises(psycopg.errors.UndefinedObject, match='"nowhere" does not exist'):
-                connection.execute("CALL pgsimhash.expire('nowhere')")
+    def test_the_procedure_names_an_unknown_collection(self, store: Store, dsn: str) -> None:
+        with (
+            psycopg.connect(dsn, autocommit=True) as connection,
+            pytest.raises(psycopg.errors.UndefinedObject, match='"nowhere" does not exist'),
+        ):
+            connection.execute("CALL pgsimhash.expire('nowhere')")
 
     def test_what_was_seen_again_stays(self, store: Store) -> None:
         store.set_policy("*", Settings(expire_after=timedelta(days=30)))

@@ -15,7 +15,6 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Settings, Store, connect
-from pgsimhash.boilerplate import learn, without_boilerplate
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.page import SiteHints
 from pgsimhash.page.plain import plain_text
@@ -131,23 +130,6 @@ def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store
                 found.html, found.url, charset=found.charset, scheme=scheme
             )
             assert by_url[found.url] == made.simhash
-
-
-def test_boilerplate_learnt_later_is_left_out(dsn: str, kept: Store) -> None:
-    slogan = "Subscribe to the harbour letter and never miss a tide again, wherever you may be."
-    stories = [(f"https://a.example/{n}", page(paragraph(n), slogan)) for n in range(6)]
-    list(kept.ingest_many(stories))
-    texts = [(url, f"{paragraph(n)}\n{slogan}") for n, (url, _) in enumerate(stories)]
-    scheme = pgsimhash.register_scheme(without_boilerplate(learn(texts)))
-    again = list(kept.refingerprint("without", scheme, approximate=True))
-    with connect(dsn, collection="afresh", scheme=scheme) as afresh:
-        fresh = list(afresh.ingest_many(stories))
-    assert [(v.url, v.verdict) for v in again] == [(v.url, v.verdict) for v in fresh]
-    # And back, where the file with the boilerplate is not at hand.
-    pgsimhash.schemes.registry._schemes.pop(scheme.name)
-    with connect(dsn, collection="without", create=False) as without:
-        back = list(without.refingerprint("with", "pgsimhash-article-1", approximate=True))
-    assert [v.url for v in back] == [row[0] for row in content(dsn, "kept")]
 
 
 def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> None:

@@ -16,7 +16,6 @@ import pgsimhash
 from pgsimhash import Settings, Store, connect
 from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
-from tests.store.test_store import ARTICLE, page
 
 A, B = "https://a.example/", "https://b.example/"
 
@@ -133,29 +132,6 @@ def test_who_has_it_open_by_the_old_name_changes_nothing(
         assert other.marks() == []
         assert other.policies() == []
         assert {status.layout for status in store.status()} == {"22+21+21"}
-
-
-def test_collections_of_policies_are_called_after_the_one_that_opened_them(
-    dsn: str, store: Store
-) -> None:
-    url, html, scheme = "https://text.example/1", page(*ARTICLE), "pgsimhash-text-1"
-    with connect(dsn, collection="other") as other:
-        for one in (store, other):
-            one.set_policy("text.example", Settings(scheme=scheme))
-            one.ingest(url, html)
-        before = names(dsn)
-        other.rename("default", swap=True)
-        after = names(dsn)
-        assert after[f"default:{scheme}"] == before[f"other:{scheme}"]
-        assert after[f"other:{scheme}"] == before[f"default:{scheme}"]
-        assert other.ingest(url, html).reason == "unchanged"
-        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'other'"):
-            store.ingest(url, html)
-        with pytest.raises(pgsimhash.CollectionError, match="exists already"):
-            other.rename("other")
-        other.rename("third")
-        assert f"third:{scheme}" in names(dsn)
-        assert other.ingest(url, html).reason == "unchanged"
 
 
 def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:

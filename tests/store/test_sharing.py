@@ -17,7 +17,6 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Settings, SharedStoreError, Store, connect
-from pgsimhash.boilerplate import Boilerplate
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -67,12 +66,10 @@ USES: dict[str, Callable[[Store], Any]] = {
     "add_many": lambda store: store.add_many([(URL, 1)]),
     "add_simhashes": lambda store: store.add_simhashes(np.arange(3, dtype=np.uint64)),
     "advise_fetch": lambda store: store.advise_fetch(URL),
-    "boilerplates": lambda store: store.boilerplates(),
     "clusters": lambda store: store.clusters(),
     "decide": lambda store: store.decide(URL, HTML),
     "decide_many": lambda store: store.decide_many([(URL, HTML)]),
     "delete": lambda store: store.delete(URL),
-    "delete_boilerplate": lambda store: store.delete_boilerplate("00000000"),
     "delete_host": lambda store: store.delete_host("a.example"),
     "delete_run": lambda store: store.delete_run(1),
     "exists": lambda store: store.exists(1),
@@ -83,8 +80,6 @@ USES: dict[str, Callable[[Store], Any]] = {
     "get": lambda store: store.get(URL),
     "ingest": lambda store: store.ingest(URL, HTML),
     "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
-    "learn_boilerplate": lambda store: store.learn_boilerplate(),
-    "load_boilerplate": lambda store: store.load_boilerplate("00000000"),
     "mark": lambda store: store.mark(URL, f"{URL}2", same=True),
     "marks": lambda store: store.marks(),
     "pairs": lambda store: store.pairs(),
@@ -98,7 +93,6 @@ USES: dict[str, Callable[[Store], Any]] = {
     "report": lambda store: store.report(),
     "runs": lambda store: store.runs(),
     "sample": lambda store: store.sample(3),
-    "save_boilerplate": lambda store: store.save_boilerplate(Boilerplate({}, 0)),
     "save_clusters": lambda store: store.save_clusters("groups"),
     "save_pairs": lambda store: store.save_pairs("near"),
     "set_policy": lambda store: store.set_policy("a.example", Settings(distance=3)),
