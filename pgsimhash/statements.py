@@ -2,9 +2,8 @@
 
 The files of ``sql/`` are what the schema is now, in the order of :data:`SCHEMA_FILES`;
 ``sql/layout.sql`` is a Mako template of what each block layout has (Mako is there already, Alembic
-needs it, and its line-based control flow keeps it readable SQL). ``sql/queries/`` has the statements
-that the package sends, by name. ``python -m pgsimhash.statements`` prints the script of the schema,
-which a migration keeps as it was.
+needs it, and its line-based control flow keeps it readable SQL). ``sql/queries/`` has the
+statements that the package sends, by name.
 """
 
 from __future__ import annotations
@@ -37,14 +36,17 @@ SCHEMA_FILES: Final = (
 LayoutPart = Literal["table", "indexes", "functions", "triggers", "drop"]
 """What :func:`layout_statements` renders of ``sql/layout.sql``."""
 
+_COMMENT: Final = re.compile(
+    r"COMMENT ON (?:TABLE|COLUMN) pgsimhash\.(\w+)(?:\.(\w+))? IS((?:\s+'(?:[^']|'')*')+);"
+)
+_LITERAL: Final = re.compile(r"'((?:[^']|'')*)'")
 _NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 
 def read_sql(path: str) -> LiteralString:
     """Return the text of the file ``sql/<path>``."""
     # The files ship with the package, so they are as literal as a string in this module.
-    text = files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
-    return cast("LiteralString", text)
+    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
 def query(name: str) -> LiteralString:
@@ -100,6 +102,14 @@ def split_statements(script: str) -> list[str]:
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
 
 
+def schema_comments() -> dict[tuple[str, str], str]:
+    """Return what ``sql/tables.sql`` says of each (table, column), of tables with column ""."""
+    return {
+        (table, column): "".join(_LITERAL.findall(literals)).replace("''", "'")
+        for table, column, literals in _COMMENT.findall(read_sql("tables.sql"))
+    }
+
+
 def schema_script() -> str:
     """Return the script of the whole schema as it is now, with the default layout."""
     return "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
@@ -110,7 +120,7 @@ def _schema() -> Iterator[str]:
         if file == "layout.sql":
             # The table of the default layout is written out in tables.sql.
             for part in ("indexes", "functions", "triggers"):
-                yield from layout_statements(cast("LayoutPart", part), DEFAULT_LAYOUT)
+                yield from layout_statements(part, DEFAULT_LAYOUT)
         else:
             yield from split_statements(read_sql(file))
 
@@ -120,8 +130,4 @@ def _layout_template() -> Template:
     from mako.template import Template
 
     # Mako can escape for HTML, and this is SQL.
-    return Template(read_sql("layout.sql"), strict_undefined=True)
-
-
-if __name__ == "__main__":
-    print(schema_script(), end="")
+    return Template(read_sql("layout.sql"), strict_undefined=True)  # noqa: S702

@@ -37,8 +37,6 @@ layouts = Table(
     Column("largest_distance", SmallInteger, nullable=False),
     Column("prefix_bits", SmallInteger, nullable=False),
     UniqueConstraint("suffix", name="layouts_suffix_key"),
-    comment="The block layouts that are deployed: each has its table simhashes<suffix> and "
-    "functions.",
 )
 
 collections = Table(
@@ -66,7 +64,6 @@ collections = Table(
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("name", name="collections_name_key"),
     CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),
-    comment="A set of pages compared with one another: one scheme, one layout.",
 )
 
 
@@ -90,15 +87,11 @@ def _simhashes(layout: Layout) -> Table:
             Boolean,
             nullable=False,
             server_default=text("true"),
-            comment="Whether it was added by itself, so that it stays when the pages go that "
-            "share it.",
         ),
         Column("simhash", BigInteger, nullable=False),
         *columns,
         PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
         *(Index(f"simhashes_{other.column}_idx", other.column, "simhash") for other in others),
-        comment="The distinct simhashes of each collection, with one prefix column per "
-        f"permutation (layout {layout.name}).",
     )
 
 
@@ -127,7 +120,6 @@ pages = Table(
     Column(
         "html_digest",
         LargeBinary,
-        comment="The first 16 bytes of the SHA-256 of the page as it came.",
     ),
     Column("structure", BigInteger),
     Column("sketch_high", BigInteger),
@@ -145,7 +137,6 @@ pages = Table(
         "duplicate_of",
         postgresql_where=text("duplicate_of IS NOT NULL"),
     ),
-    comment="Every version of every page, with its simhash and the page it duplicates.",
 )
 
 sightings = Table(
@@ -155,7 +146,6 @@ sightings = Table(
     Column("page_id", BigInteger, nullable=False),
     Column("seen_at", DateTime(timezone=True), nullable=False),
     PrimaryKeyConstraint("collection_id", "page_id", name="sightings_pkey"),
-    comment="When versions were last met again unchanged; those that never were have no row.",
 )
 
 runs = Table(
@@ -173,5 +163,4 @@ runs = Table(
     Column("first_page", BigInteger),
     Column("last_page", BigInteger),
     Index("runs_collection_idx", "collection_id", "run_id"),
-    comment="Every run that added pages, with what it did; finished_at is its last batch so far.",
 )

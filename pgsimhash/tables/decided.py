@@ -36,7 +36,6 @@ marks = Table(
     Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Index("marks_url_a_idx", "collection_id", "url_a"),
     Index("marks_url_b_idx", "collection_id", "url_b"),
-    comment="Pairs of URLs that a person called the same or different, over what simhashes say.",
 )
 
 policies = Table(
@@ -57,8 +56,6 @@ policies = Table(
     Column("expire_after", Interval),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
-    comment="Settings for the pages of a host and its subdomains, * for all, and a path with * "
-    "in it.",
 )
 
 tasks = Table(
@@ -71,6 +68,4 @@ tasks = Table(
     Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("collection_id", "what", name="tasks_pkey"),
-    comment="How far long work on a collection has come, on what terms: the last page that is "
-    "done.",
 )

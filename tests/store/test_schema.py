@@ -21,6 +21,8 @@ from sqlalchemy import URL
 import pgsimhash
 from pgsimhash import migrate
 from pgsimhash.connection import REVISION, check_schema, open_connection, schema_revision
+from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.statements import layout_statements, read_sql, schema_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -249,6 +251,28 @@ def test_the_package_knows_the_newest_revision() -> None:
     config = Config()
     config.set_main_option("script_location", str(ROOT / "migrations"))
     assert ScriptDirectory.from_config(config).get_current_head() == REVISION
+
+
+def test_the_newest_revision_deploys_what_the_files_of_sql_say() -> None:
+    """While it is not released, write it anew: see CONTRIBUTING.md."""
+    frozen = (ROOT / "migrations" / "versions" / f"{REVISION}.sql").read_text(encoding="utf-8")
+    assert frozen == schema_script()
+
+
+def test_the_table_of_the_default_layout_is_written_out_as_the_template_renders_it() -> None:
+    tables = read_sql("tables.sql")
+    for statement in layout_statements("table", DEFAULT_LAYOUT):
+        assert f"\n{statement};\n" in tables
+
+
+def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
+    bare = connection.execute(
+        "SELECT c.table_name, c.column_name FROM information_schema.columns AS c "
+        "WHERE c.table_schema = 'pgsimhash' AND c.table_name <> 'alembic_version' "
+        "AND c.table_name NOT IN ('match', 'numbered_match') AND pg_catalog.col_description("
+        "format('pgsimhash.%I', c.table_name)::regclass, c.ordinal_position) IS NULL"
+    ).fetchall()
+    assert bare == []
 
 
 @pytest.mark.parametrize(

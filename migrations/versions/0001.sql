@@ -1,0 +1,2024 @@
+-- Every table, in the order in which they are understood: collections, their simhashes with the
+-- prefix columns that make lookups fast, the pages behind the simhashes, then what people and jobs
+-- say about pages. Schema files are deployed in the order of pgsimhash.statements.SCHEMA_FILES.
+
+CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'));
+
+COMMENT ON FUNCTION pgsimhash.host_of(text) IS
+    'The host of an absolute URL in lower case, NULL where it has none.';
+
+CREATE TABLE pgsimhash.layouts (
+    name text PRIMARY KEY,
+    suffix text NOT NULL CONSTRAINT layouts_suffix_key UNIQUE,
+    indexed boolean NOT NULL,
+    largest_distance smallint NOT NULL,
+    prefix_bits smallint NOT NULL
+);
+
+COMMENT ON TABLE pgsimhash.layouts IS
+    'The block layouts that are deployed: each has its table simhashes<suffix> and functions.';
+
+COMMENT ON COLUMN pgsimhash.layouts.name IS
+    'The widths of the blocks, such as 22+21+21.';
+
+COMMENT ON COLUMN pgsimhash.layouts.suffix IS
+    'What the names of its table and functions end in, empty for the default layout.';
+
+COMMENT ON COLUMN pgsimhash.layouts.indexed IS
+    'Whether all of its indexes are built.';
+
+COMMENT ON COLUMN pgsimhash.layouts.largest_distance IS
+    'The largest distance, in bits, that its lookups answer.';
+
+COMMENT ON COLUMN pgsimhash.layouts.prefix_bits IS
+    'How many bits the prefix of its first permutation has.';
+
+CREATE TABLE pgsimhash.collections (
+    collection_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY
+        CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND 8388607),
+    name text NOT NULL CONSTRAINT collections_name_key UNIQUE
+        CONSTRAINT collections_name_given CHECK (name <> ''),
+    scheme text NOT NULL,
+    layout text NOT NULL DEFAULT '22+21+21' REFERENCES pgsimhash.layouts,
+    next_layout text REFERENCES pgsimhash.layouts,
+    default_distance smallint NOT NULL DEFAULT 8
+        CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
+    keep_markdown boolean NOT NULL DEFAULT false,
+    policies_version bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+COMMENT ON TABLE pgsimhash.collections IS
+    'A set of pages compared with one another: one scheme, one layout.';
+
+COMMENT ON COLUMN pgsimhash.collections.collection_id IS
+    'Stands above the prefix in every prefix column, so that indexes are scoped to a collection.';
+
+COMMENT ON COLUMN pgsimhash.collections.name IS
+    'What it is called; it may change.';
+
+COMMENT ON COLUMN pgsimhash.collections.scheme IS
+    'The recipe from a page to its simhash; simhashes of two schemes do not compare.';
+
+COMMENT ON COLUMN pgsimhash.collections.layout IS
+    'The layout whose table holds its simhashes.';
+
+COMMENT ON COLUMN pgsimhash.collections.next_layout IS
+    'The layout that it is moving to, NULL where it is not.';
+
+COMMENT ON COLUMN pgsimhash.collections.default_distance IS
+    'In how many bits two pages may differ and still be near-duplicates.';
+
+COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
+    'Whether pages keep their main content as Markdown.';
+
+COMMENT ON COLUMN pgsimhash.collections.policies_version IS
+    'Changes with every change of its policies, so that writers read them again.';
+
+COMMENT ON COLUMN pgsimhash.collections.created_at IS
+    'When it was created.';
+
+-- One row per distinct simhash of a collection, however many pages share it. The server fills the
+-- prefix columns, so that rows inserted by plain SQL are right too. A prefix column holds the
+-- collection's number (shifted by 40) above the block of the simhash that comes first in that
+-- permutation: 22, 21 and 21 bits. With the simhash behind the prefix, the Hamming check runs on the
+-- index alone. Where bare stands it takes no space: the simhash begins at a multiple of eight bytes.
+--
+-- This is the default layout; layout.sql renders the same for others, and its indexes, functions and
+-- triggers.
+CREATE TABLE pgsimhash.simhashes (
+    collection_id integer NOT NULL,
+    bare boolean NOT NULL DEFAULT true,
+    simhash bigint NOT NULL,
+    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (
+        (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
+    ) STORED,
+    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (
+        (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
+    ) STORED,
+    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (
+        (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
+    ) STORED,
+    CONSTRAINT simhashes_pkey PRIMARY KEY (prefix_1, simhash)
+        WITH (fillfactor = 97)
+) WITH (
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05
+);
+
+COMMENT ON TABLE pgsimhash.simhashes IS
+    'The distinct simhashes of each collection, with one prefix column per permutation '
+    '(layout 22+21+21).';
+
+COMMENT ON COLUMN pgsimhash.simhashes.collection_id IS
+    'The collection whose simhash it is.';
+
+COMMENT ON COLUMN pgsimhash.simhashes.bare IS
+    'Whether it was added by itself, so that it stays when the pages go that share it.';
+
+COMMENT ON COLUMN pgsimhash.simhashes.simhash IS
+    'The 64 bits, as a signed number.';
+
+COMMENT ON COLUMN pgsimhash.simhashes.prefix_1 IS
+    'The collection''s number, and bits 63 to 42 of the simhash.';
+
+COMMENT ON COLUMN pgsimhash.simhashes.prefix_2 IS
+    'The collection''s number, and bits 41 to 21 of the simhash.';
+
+COMMENT ON COLUMN pgsimhash.simhashes.prefix_3 IS
+    'The collection''s number, and bits 20 to 0 of the simhash.';
+
+-- A page seen again with other content is a new row: the newest row of a URL is its present
+-- version. There is no foreign key to simhashes: it would lock the row of a hot value for every page
+-- sharing it.
+CREATE TABLE pgsimhash.pages (
+    page_id bigint GENERATED BY DEFAULT AS IDENTITY,
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    url text NOT NULL CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
+    host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,
+    simhash bigint NOT NULL,
+    fetched_at timestamptz NOT NULL DEFAULT now(),
+    run_id bigint,
+    title text,
+    canonical_url text,
+    language text,
+    features integer,
+    words integer,
+    html_bytes integer,
+    html_digest bytea,
+    structure bigint,
+    sketch_high bigint,
+    sketch_low bigint,
+    markdown text,
+    duplicate_of bigint,
+    distance smallint,
+    CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id)
+) WITH (
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05
+);
+
+CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
+
+CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
+
+CREATE INDEX pages_host_idx ON pgsimhash.pages (collection_id, host, page_id);
+
+CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
+    WHERE duplicate_of IS NOT NULL;
+
+COMMENT ON TABLE pgsimhash.pages IS
+    'Every version of every page, with its simhash and the page it duplicates.';
+
+COMMENT ON COLUMN pgsimhash.pages.page_id IS
+    'Its number: versions that came later have higher ones.';
+
+COMMENT ON COLUMN pgsimhash.pages.collection_id IS
+    'The collection that it is in.';
+
+COMMENT ON COLUMN pgsimhash.pages.url IS
+    'Where it was found, as it was given.';
+
+COMMENT ON COLUMN pgsimhash.pages.host IS
+    'The host of the URL in lower case.';
+
+COMMENT ON COLUMN pgsimhash.pages.simhash IS
+    'Its simhash by the collection''s scheme.';
+
+COMMENT ON COLUMN pgsimhash.pages.fetched_at IS
+    'When it was fetched.';
+
+COMMENT ON COLUMN pgsimhash.pages.run_id IS
+    'The run that added it.';
+
+COMMENT ON COLUMN pgsimhash.pages.title IS
+    'The text of its title element.';
+
+COMMENT ON COLUMN pgsimhash.pages.canonical_url IS
+    'What its rel=canonical says, absolute.';
+
+COMMENT ON COLUMN pgsimhash.pages.language IS
+    'What its lang attribute says.';
+
+COMMENT ON COLUMN pgsimhash.pages.features IS
+    'How many distinct features voted for the simhash.';
+
+COMMENT ON COLUMN pgsimhash.pages.words IS
+    'How many words its main content has.';
+
+COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
+    'How many bytes it had as it came.';
+
+COMMENT ON COLUMN pgsimhash.pages.html_digest IS
+    'The first 16 bytes of the SHA-256 of the page as it came.';
+
+COMMENT ON COLUMN pgsimhash.pages.structure IS
+    'The simhash of the shape of its tree: alike for pages of one template.';
+
+COMMENT ON COLUMN pgsimhash.pages.sketch_high IS
+    'The upper 64 of the 128 bits of its sketch, for a second look at a match.';
+
+COMMENT ON COLUMN pgsimhash.pages.sketch_low IS
+    'The lower 64 bits of its sketch.';
+
+COMMENT ON COLUMN pgsimhash.pages.markdown IS
+    'Its main content, where the collection keeps that.';
+
+COMMENT ON COLUMN pgsimhash.pages.duplicate_of IS
+    'The page_id of the page that it was found to duplicate when it came in.';
+
+COMMENT ON COLUMN pgsimhash.pages.distance IS
+    'In how many bits it differs from that one.';
+
+-- Beside the pages and narrow, with room in each block for a second version of all its rows: seeing
+-- a whole crawl again writes no index.
+CREATE TABLE pgsimhash.sightings (
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    page_id bigint NOT NULL,
+    seen_at timestamptz NOT NULL,
+    CONSTRAINT sightings_pkey PRIMARY KEY (collection_id, page_id)
+) WITH (fillfactor = 45);
+
+COMMENT ON TABLE pgsimhash.sightings IS
+    'When versions were last met again unchanged; those that never were have no row.';
+
+COMMENT ON COLUMN pgsimhash.sightings.collection_id IS
+    'The collection of the page.';
+
+COMMENT ON COLUMN pgsimhash.sightings.page_id IS
+    'The version that was met again.';
+
+COMMENT ON COLUMN pgsimhash.sightings.seen_at IS
+    'When, the last time.';
+
+-- Each batch adds to the figures. The pages of a run have ids from first_page to last_page, among
+-- those of other runs.
+CREATE TABLE pgsimhash.runs (
+    run_id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    what text NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz NOT NULL DEFAULT now(),
+    pages bigint NOT NULL DEFAULT 0,
+    new bigint NOT NULL DEFAULT 0,
+    duplicates bigint NOT NULL DEFAULT 0,
+    unchanged bigint NOT NULL DEFAULT 0,
+    first_page bigint,
+    last_page bigint
+);
+
+CREATE INDEX runs_collection_idx ON pgsimhash.runs (collection_id, run_id);
+
+COMMENT ON TABLE pgsimhash.runs IS
+    'Every run that added pages, with what it did; finished_at is its last batch so far.';
+
+COMMENT ON COLUMN pgsimhash.runs.run_id IS
+    'Its number.';
+
+COMMENT ON COLUMN pgsimhash.runs.collection_id IS
+    'The collection that it added to.';
+
+COMMENT ON COLUMN pgsimhash.runs.what IS
+    'What it was, in words.';
+
+COMMENT ON COLUMN pgsimhash.runs.started_at IS
+    'When its first batch was written.';
+
+COMMENT ON COLUMN pgsimhash.runs.finished_at IS
+    'When its last batch was written.';
+
+COMMENT ON COLUMN pgsimhash.runs.pages IS
+    'How many pages it took.';
+
+COMMENT ON COLUMN pgsimhash.runs.new IS
+    'How many of them were new.';
+
+COMMENT ON COLUMN pgsimhash.runs.duplicates IS
+    'How many were duplicates.';
+
+COMMENT ON COLUMN pgsimhash.runs.unchanged IS
+    'How many were there already.';
+
+COMMENT ON COLUMN pgsimhash.runs.first_page IS
+    'The first page_id that it added.';
+
+COMMENT ON COLUMN pgsimhash.runs.last_page IS
+    'The last one.';
+
+-- A setting that is NULL is left to the next policy that fits: of the page's host, of the hosts it is
+-- a subdomain of, of all hosts; for the same host the one with the longer path comes first. Ages are
+-- such as can be taken off the present time, or else no writer could go on.
+CREATE TABLE pgsimhash.policies (
+    policy_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    host text NOT NULL
+        CONSTRAINT policies_host_given
+            CHECK (host = '*' OR host = lower(host) AND host ~ '^[^/?#@:\s*]+$'),
+    path text NOT NULL DEFAULT '*'
+        CONSTRAINT policies_path_fits CHECK (path = '*' OR path ~ '^/\S*$' AND length(path) <= 500),
+    distance smallint CONSTRAINT policies_distance_fits CHECK (distance BETWEEN 0 AND 12),
+    verify boolean,
+    scope text CONSTRAINT policies_scope_known CHECK (scope IN ('host', 'collection', 'global')),
+    newest integer CONSTRAINT policies_newest_positive CHECK (newest >= 1),
+    max_age interval
+        CONSTRAINT policies_max_age_fits
+            CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
+    canonical_link boolean,
+    keep_first integer CONSTRAINT policies_keep_first_positive CHECK (keep_first >= 1),
+    min_words integer CONSTRAINT policies_min_words_positive CHECK (min_words >= 1),
+    expire_after interval
+        CONSTRAINT policies_expire_after_fits
+            CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
+    set_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
+);
+
+COMMENT ON TABLE pgsimhash.policies IS
+    'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
+
+COMMENT ON COLUMN pgsimhash.policies.policy_id IS
+    'Its number; the same sequence numbers the changes of policies.';
+
+COMMENT ON COLUMN pgsimhash.policies.collection_id IS
+    'The collection whose pages it is for.';
+
+COMMENT ON COLUMN pgsimhash.policies.host IS
+    'The host that it is for, with its subdomains; * is all.';
+
+COMMENT ON COLUMN pgsimhash.policies.path IS
+    'The path that it is for, in which * stands for anything.';
+
+COMMENT ON COLUMN pgsimhash.policies.distance IS
+    'In how many bits a page may differ from its original.';
+
+COMMENT ON COLUMN pgsimhash.policies.verify IS
+    'Whether sketches are looked at beyond 5 bits.';
+
+COMMENT ON COLUMN pgsimhash.policies.scope IS
+    'Among which pages originals are looked for.';
+
+COMMENT ON COLUMN pgsimhash.policies.newest IS
+    'How many of the newest pages count as originals.';
+
+COMMENT ON COLUMN pgsimhash.policies.max_age IS
+    'How much older than the page an original may be.';
+
+COMMENT ON COLUMN pgsimhash.policies.canonical_link IS
+    'Whether a page duplicates the one that its rel=canonical names.';
+
+COMMENT ON COLUMN pgsimhash.policies.keep_first IS
+    'How many pages of a kind are worth keeping.';
+
+COMMENT ON COLUMN pgsimhash.policies.min_words IS
+    'A page of fewer words is not remembered.';
+
+COMMENT ON COLUMN pgsimhash.policies.expire_after IS
+    'After how long a version that was not seen again expires.';
+
+COMMENT ON COLUMN pgsimhash.policies.set_at IS
+    'When it was set last.';
+
+-- By URL, so that a mark holds for versions to come and outlives the pages. Written by the functions of
+-- marks.sql, which keep marks free of contradictions.
+CREATE TABLE pgsimhash.marks (
+    mark_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    url_a text NOT NULL,
+    url_b text NOT NULL,
+    same boolean NOT NULL,
+    marked_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT marks_in_order CHECK (url_a COLLATE "C" < url_b COLLATE "C")
+);
+
+CREATE INDEX marks_url_a_idx ON pgsimhash.marks (collection_id, url_a);
+
+CREATE INDEX marks_url_b_idx ON pgsimhash.marks (collection_id, url_b);
+
+COMMENT ON TABLE pgsimhash.marks IS
+    'Pairs of URLs that a person called the same or different, over what simhashes say.';
+
+COMMENT ON COLUMN pgsimhash.marks.mark_id IS
+    'Its number.';
+
+COMMENT ON COLUMN pgsimhash.marks.collection_id IS
+    'The collection that it is for.';
+
+COMMENT ON COLUMN pgsimhash.marks.url_a IS
+    'The URL that comes first in the order of its characters'' numbers.';
+
+COMMENT ON COLUMN pgsimhash.marks.url_b IS
+    'The other URL.';
+
+COMMENT ON COLUMN pgsimhash.marks.same IS
+    'Whether the pages are the same or different.';
+
+COMMENT ON COLUMN pgsimhash.marks.marked_at IS
+    'When a person said so.';
+
+-- Moved on in the transaction that does a batch of it, so that after an interruption it goes on with
+-- the next one.
+CREATE TABLE pgsimhash.tasks (
+    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
+    what text NOT NULL,
+    terms jsonb NOT NULL,
+    last_page bigint NOT NULL DEFAULT 0,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT tasks_pkey PRIMARY KEY (collection_id, what)
+);
+
+COMMENT ON TABLE pgsimhash.tasks IS
+    'How far long work on a collection has come, on what terms: the last page that is done.';
+
+COMMENT ON COLUMN pgsimhash.tasks.collection_id IS
+    'The collection that is worked on.';
+
+COMMENT ON COLUMN pgsimhash.tasks.what IS
+    'What is being done.';
+
+COMMENT ON COLUMN pgsimhash.tasks.terms IS
+    'On what terms; work on others starts over.';
+
+COMMENT ON COLUMN pgsimhash.tasks.last_page IS
+    'The last page_id that is done.';
+
+COMMENT ON COLUMN pgsimhash.tasks.started_at IS
+    'When it began.';
+
+COMMENT ON COLUMN pgsimhash.tasks.updated_at IS
+    'When its last batch was done.';
+
+CREATE TYPE pgsimhash.match AS (
+    simhash bigint,
+    distance integer
+);
+
+COMMENT ON TYPE pgsimhash.match IS
+    'A known simhash, and in how many bits it differs from the one asked for.';
+
+CREATE TYPE pgsimhash.numbered_match AS (
+    query_number bigint,
+    simhash bigint,
+    distance integer
+);
+
+COMMENT ON TYPE pgsimhash.numbered_match IS
+    'The same where many are asked for: query_number counts them from 1.';
+
+-- What simhashes are as numbers and as text.
+
+-- PostgreSQL has bit_count for bytea and bit only.
+CREATE FUNCTION pgsimhash.bit_count(bits bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count(bits::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.bit_count(bigint) IS 'How many of the 64 bits are set.';
+
+CREATE FUNCTION pgsimhash.hamming_distance(a bigint, b bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count((a # b)::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.hamming_distance(bigint, bigint) IS
+    'In how many of the 64 bits two simhashes differ.';
+
+CREATE FUNCTION pgsimhash.similarity(a bigint, b bigint) RETURNS double precision
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN 1 - pgsimhash.hamming_distance(a, b) / 64.0::double precision;
+
+COMMENT ON FUNCTION pgsimhash.similarity(bigint, bigint) IS
+    'The share of equal bits of two simhashes, from 0 to 1.';
+
+CREATE FUNCTION pgsimhash.level_distance(level text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE level
+        WHEN 'close' THEN 1
+        WHEN 'loose' THEN 6
+    END;
+
+COMMENT ON FUNCTION pgsimhash.level_distance(text) IS
+    'The largest distance at a level of similarity: close (.98) or loose (.90).';
+
+-- The eight octets of a simhash, the highest first, in RFC 4648's base32 without padding.
+CREATE FUNCTION pgsimhash.to_base32(simhash bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT string_agg(
+            substr('abcdefghijklmnopqrstuvwxyz234567', 1 + (
+                CASE WHEN place = 12 THEN simhash << 1 ELSE simhash >> 59 - 5 * place END & 31
+            )::integer, 1),
+            '' ORDER BY place
+        )
+        FROM generate_series(0, 12) AS place;
+    END;
+
+COMMENT ON FUNCTION pgsimhash.to_base32(bigint) IS
+    'The eight octets of a simhash as 13 digits of base32.';
+
+CREATE FUNCTION pgsimhash.from_base32(digits text) RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF digits !~ '^[a-zA-Z2-7]{12}[aAcCeEgGiIkKmMoOqQsSuUwWyY246](===)?$' THEN
+        RAISE EXCEPTION '"%" is not base32 of eight octets', digits
+            USING ERRCODE = 'invalid_text_representation',
+            HINT = 'Write 13 digits of a-z and 2-7, the last one of acegikmoqsuwy246.';
+    END IF;
+    RETURN (
+        SELECT bit_or(
+            CASE WHEN place = 12 THEN value >> 1 ELSE value << 59 - 5 * place END
+        )
+        FROM generate_series(0, 12) AS place
+        CROSS JOIN LATERAL (
+            SELECT strpos(
+                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1))
+            )::bigint - 1 AS value
+        ) AS digit
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
+    'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
+
+CREATE FUNCTION pgsimhash.sketch_distance(
+    a_high bigint, a_low bigint, b_high bigint, b_low bigint
+) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
+        + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
+
+COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
+    'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
+-- layouts keep those masks as constants.
+CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    BEGIN ATOMIC
+        WITH RECURSIVE masks (mask, below, bits) AS (
+            SELECT 0::bigint, width, 0
+            UNION ALL
+            SELECT mask | (1::bigint << bit), bit, bits + 1
+            FROM masks CROSS JOIN LATERAL generate_series(0, below - 1) AS bit
+            WHERE bits < radius
+        )
+        SELECT coalesce(array_agg(mask), '{}') FROM masks WHERE radius >= 0;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._masks(integer, integer) IS
+    'Every mask of the lowest width bits with at most radius bits set.';
+
+-- Collections: their names, what they hold, and who may change them at this moment.
+
+-- Under the locks of writers: what they wrote before they wrote under the old names, and those that
+-- come after find out.
+CREATE FUNCTION pgsimhash.rename_collection(
+    old_name text, new_name text, swap boolean DEFAULT false
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    locked integer[];
+    present integer[];
+    other constant text := gen_random_uuid();
+BEGIN
+    LOOP
+        SELECT array_agg(c.collection_id ORDER BY c.collection_id) INTO present
+        FROM pgsimhash.collections AS c
+        WHERE c.name IN (old_name, new_name);
+        -- Until it was locked, someone else could rename one.
+        EXIT WHEN present IS NOT DISTINCT FROM locked;
+        PERFORM pgsimhash._lock_collections(present);
+        locked := present;
+    END LOOP;
+    PERFORM pgsimhash._name_for(old_name, 'simhashes');
+    IF coalesce(new_name, '') = '' THEN
+        RAISE EXCEPTION 'a collection has a name'
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
+    ELSIF old_name = new_name THEN
+        RETURN;
+    ELSIF swap THEN
+        PERFORM pgsimhash._name_for(new_name, 'simhashes');
+        -- No name may be there twice, not for a moment either.
+        UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
+    ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
+        RAISE EXCEPTION 'collection "%" exists already', new_name
+            USING ERRCODE = 'unique_violation',
+            HINT = 'Give another name, or let the two exchange their names (swap, --swap).';
+    END IF;
+    UPDATE pgsimhash.collections SET name = new_name WHERE name = old_name;
+    UPDATE pgsimhash.collections SET name = old_name WHERE name = other;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.rename_collection(text, text, boolean) IS
+    'Gives a collection another name, or exchanges two names.';
+
+CREATE FUNCTION pgsimhash.count_simhashes(collection text) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    counted bigint;
+BEGIN
+    EXECUTE format(
+        'SELECT count(*) FROM pgsimhash.collections AS c JOIN %s AS s USING (collection_id) '
+        'WHERE c.name = $1',
+        pgsimhash._name_for(collection, 'simhashes')
+    ) INTO counted USING collection;
+    RETURN counted;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
+    'How many distinct simhashes a collection has.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- The functions of the default layout hand over to those of another by this.
+CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    found constant text := (
+        SELECT _name_for.name || l.suffix
+        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
+        WHERE c.name = collection
+    );
+BEGIN
+    IF found IS NULL THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'undefined_object',
+            MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
+            HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
+    END IF;
+    RETURN format('pgsimhash.%I', found);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
+    'What a table or function is called for the layout of a collection.';
+
+CREATE FUNCTION pgsimhash._check_lookup(distance integer, layout text, nulls boolean)
+RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    largest constant integer := (
+        SELECT l.largest_distance FROM pgsimhash.layouts AS l WHERE l.name = layout
+    );
+BEGIN
+    IF distance IS NULL OR distance NOT BETWEEN 0 AND largest THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'distance ' || coalesce(distance::text, 'NULL')
+                || ' is not one that layout ' || layout || ' answers',
+            HINT = 'Ask for a distance from 0 to ' || largest || '.';
+    END IF;
+    IF nulls THEN
+        RAISE EXCEPTION 'a query simhash is NULL'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out of the lookup.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._check_lookup(integer, text, boolean) IS
+    'Raises an error if a distance is not one that the layout answers, or a query is NULL.';
+
+-- Under one snapshot for the whole transaction, what another writer committed while we waited for
+-- a lock, or to which layout the collection moved, would stay unseen.
+CREATE FUNCTION pgsimhash._check_isolation() RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION
+            'the transaction''s isolation level is %, under which what other writers do is missed',
+            current_setting('transaction_isolation')
+            USING ERRCODE = 'invalid_transaction_state', HINT = 'Set it to READ COMMITTED.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._check_isolation() IS
+    'Raises an error if statements of the transaction do not see what others have committed.';
+
+-- The first key is "pgsh" in ASCII: it keeps this package's locks apart from an application's.
+-- All lock in the same order, so that none waits for one that waits for it.
+CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM pgsimhash._check_isolation();
+    PERFORM pg_advisory_xact_lock(1885827944, c.collection_id)
+    FROM (SELECT u.collection_id FROM unnest(collection_ids) AS u (collection_id) ORDER BY 1) AS c;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._lock_collections(integer[]) IS
+    'Waits until nobody else changes the pages of collections, and holds them until the commit.';
+
+-- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
+CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
+RETURNS bytea
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    slice bytea;
+BEGIN
+    EXECUTE format(
+        'SELECT string_agg(int8send(s.simhash), ''''::bytea) '
+        'FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout '
+        'JOIN %s AS s '
+        'ON s.prefix_1 >= (c.collection_id::bigint << 40)'
+        ' + (($2::bigint << l.prefix_bits) / $3) '
+        'AND s.prefix_1 < (c.collection_id::bigint << 40)'
+        ' + ((($2 + 1)::bigint << l.prefix_bits) / $3) '
+        'WHERE c.name = $1',
+        pgsimhash._name_for(collection, 'simhashes')
+    ) INTO slice USING collection, number, slices;
+    RETURN slice;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
+    'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, high byte first.';
+
+-- What goes into the tables of simhashes.
+
+-- The functions below find the table of the collection's layout at every call, so that they are
+-- right while a collection changes its layout.
+CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    added bigint;
+BEGIN
+    PERFORM pgsimhash._check_isolation();
+    -- Each once, for a row is updated once at most; in the order of the first index, so that of
+    -- two that add the same none waits for one that waits for it. xmax tells a new row.
+    EXECUTE format(
+        'WITH added AS ('
+        'INSERT INTO %s AS o (collection_id, simhash) '
+        'SELECT c.collection_id, s.simhash '
+        'FROM pgsimhash.collections AS c CROSS JOIN ('
+        'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
+        ') AS s (simhash) '
+        'WHERE c.name = $1 '
+        'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = true WHERE NOT o.bare '
+        'RETURNING o.xmax = 0 AS is_new'
+        ') SELECT count(*) FROM added WHERE is_new',
+        pgsimhash._name_for(collection, 'simhashes')
+    ) INTO added USING collection, simhashes;
+    RETURN added;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
+    'Adds simhashes without pages to a collection and returns how many it did not have.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Called by writers, under the lock of the collection.
+CREATE FUNCTION pgsimhash._add_simhashes_of_pages(collection text, simhashes bigint[])
+RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    EXECUTE format(
+        'INSERT INTO %s (collection_id, simhash, bare) '
+        'SELECT c.collection_id, s.simhash, false '
+        'FROM pgsimhash.collections AS c CROSS JOIN unnest($2) AS s (simhash) '
+        'WHERE c.name = $1 '
+        'ON CONFLICT DO NOTHING',
+        pgsimhash._name_for(collection, 'simhashes')
+    ) USING collection, simhashes;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._add_simhashes_of_pages(text, bigint[]) IS
+    'Adds simhashes of pages to a collection, which go with the last page that has them.';
+
+-- Rows belong into the table of their collection's layout, where lookups look. While a
+-- collection changes its layout, what is written to the present table goes to the next one too.
+CREATE FUNCTION pgsimhash._simhashes_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    here constant text := TG_ARGV[0];
+    wrong record;
+    place record;
+BEGIN
+    FOR wrong IN
+        SELECT a.collection_id, c.name, l.suffix
+        FROM (SELECT DISTINCT collection_id FROM added) AS a
+        LEFT JOIN pgsimhash.collections AS c USING (collection_id)
+        LEFT JOIN pgsimhash.layouts AS l ON l.name = c.layout
+        WHERE (c.layout = here OR c.next_layout = here) IS NOT TRUE
+    LOOP
+        IF wrong.name IS NULL THEN
+            RAISE EXCEPTION 'there is no collection with the number %', wrong.collection_id
+                USING ERRCODE = 'foreign_key_violation',
+                HINT = 'SELECT collection_id, name FROM pgsimhash.collections lists them.';
+        END IF;
+        RAISE EXCEPTION 'collection "%" has another layout than table %.%',
+            wrong.name, TG_TABLE_SCHEMA, TG_TABLE_NAME
+            USING ERRCODE = 'check_violation',
+            HINT = format('Insert into pgsimhash.%I.', 'simhashes' || wrong.suffix);
+    END LOOP;
+    FOR place IN
+        SELECT c.collection_id, l.suffix
+        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.next_layout
+        WHERE c.layout = here
+    LOOP
+        EXECUTE format(
+            'INSERT INTO pgsimhash.%I AS o (collection_id, simhash, bare) '
+            'SELECT collection_id, simhash, bare FROM added WHERE collection_id = $1 '
+            'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = excluded.bare '
+            'WHERE o.bare <> excluded.bare',
+            'simhashes' || place.suffix
+        ) USING place.collection_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION pgsimhash._simhashes_deleted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    here constant text := TG_ARGV[0];
+    place record;
+BEGIN
+    FOR place IN
+        SELECT c.collection_id, l.suffix
+        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.next_layout
+        WHERE c.layout = here
+    LOOP
+        EXECUTE format(
+            'DELETE FROM pgsimhash.%I AS s USING removed AS r '
+            'WHERE r.collection_id = $1 AND s.simhash = r.simhash '
+            'AND s.prefix_1 = pgsimhash.%I(r.simhash, 1, $1)',
+            'simhashes' || place.suffix, 'prefix' || place.suffix
+        ) USING place.collection_id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION pgsimhash._simhashes_updated() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'rows of %.% are inserted and deleted, not updated',
+        TG_TABLE_SCHEMA, TG_TABLE_NAME
+        USING ERRCODE = 'feature_not_supported',
+        HINT = 'Delete the simhash and insert the other one.';
+END
+$$;
+
+CREATE INDEX simhashes_prefix_2_idx
+    ON pgsimhash.simhashes (prefix_2, simhash) WITH (fillfactor = 97);
+
+CREATE INDEX simhashes_prefix_3_idx
+    ON pgsimhash.simhashes (prefix_3, simhash) WITH (fillfactor = 97);
+
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed.
+CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN CASE distance
+        WHEN 0 THEN '{0, -1, -1}'::integer[]
+        WHEN 1 THEN '{0, 0, -1}'::integer[]
+        WHEN 2 THEN '{0, 0, 0}'::integer[]
+        WHEN 3 THEN '{1, 0, 0}'::integer[]
+        WHEN 4 THEN '{1, 1, 0}'::integer[]
+        WHEN 5 THEN '{1, 1, 1}'::integer[]
+        WHEN 6 THEN '{2, 1, 1}'::integer[]
+        WHEN 7 THEN '{2, 2, 1}'::integer[]
+        WHEN 8 THEN '{2, 2, 2}'::integer[]
+        WHEN 9 THEN '{3, 2, 2}'::integer[]
+        WHEN 10 THEN '{3, 3, 2}'::integer[]
+        WHEN 11 THEN '{3, 3, 3}'::integer[]
+        WHEN 12 THEN '{4, 3, 3}'::integer[]
+    END;
+
+COMMENT ON FUNCTION pgsimhash.radii(integer) IS
+    'How many prefix bits a probe of each permutation may flip, for layout 22+21+21.';
+
+-- A prefix as the column prefix_<permutation> holds it. Not STRICT: PostgreSQL would no longer
+-- inline it.
+CREATE FUNCTION pgsimhash.prefix(
+    simhash bigint, permutation integer, collection_id integer
+) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE permutation
+        WHEN 1 THEN (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
+        WHEN 2 THEN (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
+        WHEN 3 THEN (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
+    END;
+
+COMMENT ON FUNCTION pgsimhash.prefix(bigint, integer, integer) IS
+    'What the column prefix_<permutation> holds for a simhash of the collection.';
+
+-- Every way to change at most radius bits of a prefix. Not STRICT, so that plans hold the constants
+-- that they need, and no call.
+CREATE FUNCTION pgsimhash._flips(permutation integer, radius integer)
+RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE
+        WHEN radius < 0 THEN '{}'::bigint[]
+        WHEN radius = 0 THEN '{0}'::bigint[]
+        WHEN permutation IN (1) THEN CASE radius
+            WHEN 1 THEN '{0,1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576,2097152}'::bigint[]
+            WHEN 2 THEN '{0,1,2,3,4,5,6,8,9,10,12,16,17,18,20,24,32,33,34,36,40,48,64,65,66,68,72,80,96,128,129,130,132,136,144,160,192,256,257,258,260,264,272,288,320,384,512,513,514,516,520,528,544,576,640,768,1024,1025,1026,1028,1032,1040,1056,1088,1152,1280,1536,2048,2049,2050,2052,2056,2064,2080,2112,2176,2304,2560,3072,4096,4097,4098,4100,4104,4112,4128,4160,4224,4352,4608,5120,6144,8192,8193,8194,8196,8200,8208,8224,8256,8320,8448,8704,9216,10240,12288,16384,16385,16386,16388,16392,16400,16416,16448,16512,16640,16896,17408,18432,20480,24576,32768,32769,32770,32772,32776,32784,32800,32832,32896,33024,33280,33792,34816,36864,40960,49152,65536,65537,65538,65540,65544,65552,65568,65600,65664,65792,66048,66560,67584,69632,73728,81920,98304,131072,131073,131074,131076,131080,131088,131104,131136,131200,131328,131584,132096,133120,135168,139264,147456,163840,196608,262144,262145,262146,262148,262152,262160,262176,262208,262272,262400,262656,263168,264192,266240,270336,278528,294912,327680,393216,524288,524289,524290,524292,524296,524304,524320,524352,524416,524544,524800,525312,526336,528384,532480,540672,557056,589824,655360,786432,1048576,1048577,1048578,1048580,1048584,1048592,1048608,1048640,1048704,1048832,1049088,1049600,1050624,1052672,1056768,1064960,1081344,1114112,1179648,1310720,1572864,2097152,2097153,2097154,2097156,2097160,2097168,2097184,2097216,2097280,2097408,2097664,2098176,2099200,2101248,2105344,2113536,2129920,2162688,2228224,2359296,2621440,3145728}'::bigint[]
+            ELSE pgsimhash._masks(22, radius)
+        END
+        WHEN permutation IN (2, 3) THEN CASE radius
+            WHEN 1 THEN '{0,1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576}'::bigint[]
+            WHEN 2 THEN '{0,1,2,3,4,5,6,8,9,10,12,16,17,18,20,24,32,33,34,36,40,48,64,65,66,68,72,80,96,128,129,130,132,136,144,160,192,256,257,258,260,264,272,288,320,384,512,513,514,516,520,528,544,576,640,768,1024,1025,1026,1028,1032,1040,1056,1088,1152,1280,1536,2048,2049,2050,2052,2056,2064,2080,2112,2176,2304,2560,3072,4096,4097,4098,4100,4104,4112,4128,4160,4224,4352,4608,5120,6144,8192,8193,8194,8196,8200,8208,8224,8256,8320,8448,8704,9216,10240,12288,16384,16385,16386,16388,16392,16400,16416,16448,16512,16640,16896,17408,18432,20480,24576,32768,32769,32770,32772,32776,32784,32800,32832,32896,33024,33280,33792,34816,36864,40960,49152,65536,65537,65538,65540,65544,65552,65568,65600,65664,65792,66048,66560,67584,69632,73728,81920,98304,131072,131073,131074,131076,131080,131088,131104,131136,131200,131328,131584,132096,133120,135168,139264,147456,163840,196608,262144,262145,262146,262148,262152,262160,262176,262208,262272,262400,262656,263168,264192,266240,270336,278528,294912,327680,393216,524288,524289,524290,524292,524296,524304,524320,524352,524416,524544,524800,525312,526336,528384,532480,540672,557056,589824,655360,786432,1048576,1048577,1048578,1048580,1048584,1048592,1048608,1048640,1048704,1048832,1049088,1049600,1050624,1052672,1056768,1064960,1081344,1114112,1179648,1310720,1572864}'::bigint[]
+            ELSE pgsimhash._masks(21, radius)
+        END
+    END;
+
+COMMENT ON FUNCTION pgsimhash._flips(integer, integer) IS
+    'The masks of at most radius bits in the prefix of a permutation.';
+
+CREATE FUNCTION pgsimhash.probes(
+    simhash bigint, permutation integer, radius integer, collection_id integer
+) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN ARRAY(
+        SELECT own.prefix # flip
+        FROM (
+            SELECT pgsimhash.prefix(simhash, permutation, collection_id) AS prefix
+            OFFSET 0
+        ) AS own
+        CROSS JOIN unnest(pgsimhash._flips(permutation, radius)) AS flip
+    );
+
+COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
+    'The values of prefix_<permutation> that a lookup of this radius must visit.';
+
+-- Every simhash of a collection within a distance of the one asked for, each once: a match is
+-- reported by the first permutation whose probes reach it. The planner's estimates for arrays
+-- of probes are guesses: with stale statistics they can end in a sequential scan, and with fresh
+-- ones in a new plan for every call, which takes longer than the lookup. ROWS keeps the plans of
+-- the statements around it generic too.
+CREATE FUNCTION pgsimhash.near_duplicates(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    ROWS 4
+    AS $$
+#variable_conflict use_column
+DECLARE
+    asked constant integer := near_duplicates.distance;
+    wanted integer;
+    chosen text;
+    most integer;
+    radius integer[];
+    sought constant bigint := near_duplicates.simhash;
+    own bigint;
+    probes_1 bigint[];
+    probes_2 bigint[];
+    probes_3 bigint[];
+BEGIN
+    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    IF chosen IS DISTINCT FROM '22+21+21' THEN
+        RETURN QUERY EXECUTE
+            'SELECT * FROM ' || pgsimhash._name_for(collection, 'near_duplicates') || '($1, $2, $3)'
+            USING sought, asked, collection;
+        RETURN;
+    END IF;
+    radius := pgsimhash.radii(most);
+    IF radius IS NULL OR sought IS NULL THEN
+        PERFORM pgsimhash._check_lookup(most, '22+21+21', sought IS NULL);
+    END IF;
+    own := pgsimhash.prefix(sought, 1, wanted);
+    IF radius[1] = 0 THEN
+        probes_1 := ARRAY[own];
+    ELSE
+        probes_1 := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(1, radius[1])
+            ) AS flip
+        );
+    END IF;
+    own := pgsimhash.prefix(sought, 2, wanted);
+    IF radius[2] = 0 THEN
+        probes_2 := ARRAY[own];
+    ELSE
+        probes_2 := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(2, radius[2])
+            ) AS flip
+        );
+    END IF;
+    own := pgsimhash.prefix(sought, 3, wanted);
+    IF radius[3] = 0 THEN
+        probes_3 := ARRAY[own];
+    ELSE
+        probes_3 := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(3, radius[3])
+            ) AS flip
+        );
+    END IF;
+    RETURN QUERY
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_1 = ANY (probes_1)
+            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+        UNION ALL
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_2 = ANY (probes_2)
+            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+            AND pgsimhash.bit_count((s.simhash # sought) & (-4398046511104))
+                > radius[1]
+        UNION ALL
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_3 = ANY (probes_3)
+            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+            AND pgsimhash.bit_count((s.simhash # sought) & (-4398046511104))
+                > radius[1]
+            AND pgsimhash.bit_count((s.simhash # sought) & (4398044413952))
+                > radius[2]
+    ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
+    'Every simhash of the collection within so many bits, with its distance; by default within the '
+    'collection''s distance.';
+
+-- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
+-- planner from turning the walk around.
+CREATE FUNCTION pgsimhash.near_duplicates(
+    simhashes bigint[], distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.numbered_match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    asked constant integer := near_duplicates.distance;
+    wanted integer;
+    chosen text;
+    most integer;
+    radius integer[];
+    flips_1 bigint[];
+    flips_2 bigint[];
+    flips_3 bigint[];
+BEGIN
+    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    IF chosen IS DISTINCT FROM '22+21+21' THEN
+        RETURN QUERY EXECUTE
+            'SELECT * FROM ' || pgsimhash._name_for(collection, 'near_duplicates') || '($1, $2, $3)'
+            USING simhashes, asked, collection;
+        RETURN;
+    END IF;
+    radius := pgsimhash.radii(most);
+    IF radius IS NULL OR array_position(simhashes, NULL) IS NOT NULL THEN
+        PERFORM pgsimhash._check_lookup(most, '22+21+21', array_position(simhashes, NULL) IS NOT NULL);
+    END IF;
+    flips_1 :=
+        pgsimhash._flips(1, radius[1]);
+    flips_2 :=
+        pgsimhash._flips(2, radius[2]);
+    flips_3 :=
+        pgsimhash._flips(3, radius[3]);
+    RETURN QUERY
+        SELECT q.query_number, m.simhash, m.distance
+        FROM (
+            SELECT
+                u.query,
+                u.query_number,
+                (wanted::bigint << 40)
+                    | ((u.query >> 42) & 4194303) AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radius[1] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, q.query) AS distance
+            FROM pgsimhash.simhashes AS s
+            WHERE s.prefix_1 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(flips_1) AS flip
+                ))
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+            OFFSET 0
+        ) AS m
+        UNION ALL
+        SELECT q.query_number, m.simhash, m.distance
+        FROM (
+            SELECT
+                u.query,
+                u.query_number,
+                (wanted::bigint << 40)
+                    | ((u.query >> 21) & 2097151) AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radius[2] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, q.query) AS distance
+            FROM pgsimhash.simhashes AS s
+            WHERE s.prefix_2 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(flips_2) AS flip
+                ))
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.bit_count((s.simhash # q.query) & (-4398046511104))
+                    > radius[1]
+            OFFSET 0
+        ) AS m
+        UNION ALL
+        SELECT q.query_number, m.simhash, m.distance
+        FROM (
+            SELECT
+                u.query,
+                u.query_number,
+                (wanted::bigint << 40)
+                    | ((u.query >> 0) & 2097151) AS prefix
+            FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
+            WHERE radius[3] >= 0
+            ORDER BY prefix
+        ) AS q
+        CROSS JOIN LATERAL (
+            SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, q.query) AS distance
+            FROM pgsimhash.simhashes AS s
+            WHERE s.prefix_3 = ANY (ARRAY(
+                    SELECT q.prefix # flip FROM unnest(flips_3) AS flip
+                ))
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.bit_count((s.simhash # q.query) & (-4398046511104))
+                    > radius[1]
+                AND pgsimhash.bit_count((s.simhash # q.query) & (4398044413952))
+                    > radius[2]
+            OFFSET 0
+        ) AS m
+    ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint[], integer, text) IS
+    'near_duplicates for each of the simhashes; query_number counts from 1.';
+
+-- The permutations with the fewest probes come first, and the first hit is the answer.
+CREATE FUNCTION pgsimhash.has_near_duplicate(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+DECLARE
+    asked constant integer := has_near_duplicate.distance;
+    wanted integer;
+    chosen text;
+    most integer;
+    radius integer[];
+    sought constant bigint := has_near_duplicate.simhash;
+    answer boolean;
+    own bigint;
+    probes bigint[];
+BEGIN
+    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    IF chosen IS DISTINCT FROM '22+21+21' THEN
+        EXECUTE 'SELECT ' || pgsimhash._name_for(collection, 'has_near_duplicate') || '($1, $2, $3)'
+            INTO answer USING sought, asked, collection;
+        RETURN answer;
+    END IF;
+    radius := pgsimhash.radii(most);
+    IF radius IS NULL OR sought IS NULL THEN
+        PERFORM pgsimhash._check_lookup(most, '22+21+21', sought IS NULL);
+    END IF;
+    own := pgsimhash.prefix(sought, 3, wanted);
+    IF radius[3] = 0 THEN
+        probes := ARRAY[own];
+    ELSE
+        probes := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(3, radius[3])
+            ) AS flip
+        );
+    END IF;
+    PERFORM FROM pgsimhash.simhashes AS s
+    WHERE s.prefix_3 = ANY (probes)
+        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    own := pgsimhash.prefix(sought, 2, wanted);
+    IF radius[2] = 0 THEN
+        probes := ARRAY[own];
+    ELSE
+        probes := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(2, radius[2])
+            ) AS flip
+        );
+    END IF;
+    PERFORM FROM pgsimhash.simhashes AS s
+    WHERE s.prefix_2 = ANY (probes)
+        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    own := pgsimhash.prefix(sought, 1, wanted);
+    IF radius[1] = 0 THEN
+        probes := ARRAY[own];
+    ELSE
+        probes := ARRAY(
+            SELECT own # flip
+            FROM unnest(
+                pgsimhash._flips(1, radius[1])
+            ) AS flip
+        );
+    END IF;
+    PERFORM FROM pgsimhash.simhashes AS s
+    WHERE s.prefix_1 = ANY (probes)
+        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    RETURN false;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text) IS
+    'Whether a simhash of the collection is within so many bits, by default its distance.';
+
+INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
+VALUES (
+    '22+21+21', '', true,
+    12, 22
+);
+
+CREATE TRIGGER inserted AFTER INSERT ON pgsimhash.simhashes
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('22+21+21');
+
+CREATE TRIGGER deleted AFTER DELETE ON pgsimhash.simhashes
+    REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_deleted('22+21+21');
+
+CREATE TRIGGER changed AFTER UPDATE ON pgsimhash.simhashes
+    REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('22+21+21');
+
+CREATE TRIGGER updated BEFORE UPDATE OF collection_id, simhash ON pgsimhash.simhashes
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_updated();
+
+-- What people say about two pages, whatever their simhashes say.
+
+CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
+    );
+    unknown text;
+BEGIN
+    PERFORM pgsimhash._name_for(collection, 'simhashes');
+    PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+    SELECT u INTO unknown
+    FROM unnest(ARRAY[a, b]) AS u
+    WHERE NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = wanted AND p.url = u
+    );
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" has no page at %', collection, unknown
+            USING ERRCODE = 'no_data_found', HINT = 'Ingest the page first, or correct the URL.';
+    ELSIF a = b THEN
+        RAISE EXCEPTION 'a mark is about two URLs, and both are %', a
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give another URL.';
+    END IF;
+    PERFORM pgsimhash._put_mark(collection, a, b, same);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
+    'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
+
+CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
+    LANGUAGE sql
+    BEGIN ATOMIC
+        WITH removed AS (
+            DELETE FROM pgsimhash.marks AS m
+            USING pgsimhash.collections AS c
+            WHERE c.name = unmark.collection
+                AND m.collection_id = c.collection_id
+                AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+                AND m.url_b = greatest(a COLLATE "C", b COLLATE "C")
+            RETURNING m.mark_id
+        )
+        SELECT EXISTS (SELECT FROM removed);
+    END;
+
+COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
+    'Takes back what was said about two URLs; whether anything was.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Without asking whether there are pages at the URLs: marks come before the pages where a collection
+-- is made of another.
+CREATE FUNCTION pgsimhash._put_mark(
+    collection text, a text, b text, same boolean, marked_at timestamptz DEFAULT now()
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
+    );
+    against record;
+BEGIN
+    PERFORM pgsimhash.unmark(collection, a, b);
+    IF same THEN
+        SELECT m.url_a, m.url_b INTO against
+        FROM pgsimhash._marked_same(collection, a) AS x (url)
+        CROSS JOIN pgsimhash._marked_same(collection, b) AS y (url)
+        JOIN pgsimhash.marks AS m
+            ON m.collection_id = wanted AND NOT m.same
+            AND m.url_a = least(x.url COLLATE "C", y.url COLLATE "C")
+            AND m.url_b = greatest(x.url COLLATE "C", y.url COLLATE "C")
+        LIMIT 1;
+    ELSE
+        SELECT a AS url_a, b AS url_b INTO against
+        FROM pgsimhash._marked_same(collection, a) AS x (url)
+        WHERE x.url = b;
+    END IF;
+    IF against.url_a IS NOT NULL THEN
+        RAISE EXCEPTION 'other marks say that % and % are %',
+            against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
+            USING ERRCODE = 'integrity_constraint_violation',
+            HINT = 'Take one of them back first with pgsimhash unmark; pgsimhash marks lists them.';
+    END IF;
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same, marked_at)
+    VALUES (
+        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same,
+        _put_mark.marked_at
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean, timestamptz) IS
+    'Writes a mark instead of the one there was, unless other marks say the contrary.';
+
+CREATE FUNCTION pgsimhash._copy_marks(source text, target text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    source_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = source
+    );
+    target_id constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = target
+    );
+    said record;
+    copied bigint := 0;
+BEGIN
+    PERFORM pgsimhash._name_for(source, 'simhashes'), pgsimhash._name_for(target, 'simhashes');
+    PERFORM pgsimhash._lock_collections(ARRAY[target_id]);
+    FOR said IN
+        SELECT m.url_a, m.url_b, m.same, m.marked_at
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = source_id
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.marks AS t
+                WHERE t.collection_id = target_id
+                    AND t.url_a = m.url_a
+                    AND t.url_b = m.url_b
+            )
+        ORDER BY m.mark_id
+    LOOP
+        PERFORM pgsimhash._put_mark(target, said.url_a, said.url_b, said.same, said.marked_at);
+        copied := copied + 1;
+    END LOOP;
+    RETURN copied;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._copy_marks(text, text) IS
+    'Writes what was said in one collection into another, where that says nothing of it yet.';
+
+CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+        WITH RECURSIVE joined (url) AS (
+            SELECT _marked_same.url
+            UNION
+            SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
+            FROM joined AS j
+            JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
+            JOIN pgsimhash.collections AS c USING (collection_id)
+            WHERE c.name = _marked_same.collection
+        )
+        SELECT j.url FROM joined AS j;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
+    'A URL, and all that marks join it to, over any number of them.';
+
+CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
+RETURNS TABLE (mark_id bigint, url text, same boolean)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT m.mark_id, m.url_b, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_a = about
+        UNION ALL
+        SELECT m.mark_id, m.url_a, m.same
+        FROM pgsimhash.marks AS m
+        WHERE m.collection_id = own_id AND m.url_b = about;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
+    'What was said about a URL, and about which other.';
+
+-- What holds for the pages of some hosts in place of what holds for the collection.
+
+-- Internal: for the functions below and for the package, and may change with any release.
+
+-- The most specific policy comes first.
+CREATE FUNCTION pgsimhash._policies_for(own_id integer, url text) RETURNS SETOF pgsimhash.policies
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT p.*
+        FROM pgsimhash.policies AS p
+        CROSS JOIN (
+            SELECT
+                string_to_array(pgsimhash.host_of(url), '.') AS labels,
+                substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$') AS path
+        ) AS u
+        WHERE p.collection_id = own_id
+            AND p.host = ANY (
+                ARRAY(
+                    SELECT array_to_string(u.labels[label:], '.')
+                    FROM generate_subscripts(u.labels, 1) AS label
+                ) || ARRAY['*']
+            )
+            AND CASE WHEN u.path LIKE '/%' THEN u.path ELSE '/' || u.path END LIKE
+                replace(replace(replace(replace(
+                    p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
+        ORDER BY
+            p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
+            p.path COLLATE "C";
+    END;
+
+COMMENT ON FUNCTION pgsimhash._policies_for(integer, text) IS
+    'The policies that fit a URL, the most specific first.';
+
+CREATE FUNCTION pgsimhash._expire_after(own_id integer, url text) RETURNS interval
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT p.expire_after
+        FROM pgsimhash._policies_for(own_id, _expire_after.url) WITH ORDINALITY AS p
+        WHERE p.expire_after IS NOT NULL
+        ORDER BY p.ordinality
+        LIMIT 1;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._expire_after(integer, text) IS
+    'After how long a page that was not seen again is forgotten, by policy.';
+
+-- The host and the path of a pattern such as example.com/shop/*.
+CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    host := lower(split_part(pattern, '/', 1));
+    path := coalesce(nullif(substring(pattern FROM length(host) + 1), ''), '*');
+    IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
+        RETURN;
+    END IF;
+    RAISE EXCEPTION '"%" is no pattern of a policy', coalesce(pattern, 'NULL')
+        USING ERRCODE = 'invalid_parameter_value',
+        HINT = 'Give a host or * for all, without https://, and after it a path if you like: '
+            'example.com/shop/*.';
+END
+$$;
+
+CREATE FUNCTION pgsimhash._policy_checked() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    small record;
+BEGIN
+    SELECT l.name, l.largest_distance INTO small
+    FROM pgsimhash.collections AS c
+    JOIN pgsimhash.layouts AS l ON l.name IN (c.layout, c.next_layout)
+    WHERE c.collection_id = NEW.collection_id
+        AND l.largest_distance < NEW.distance
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
+            NEW.distance, small.name, small.largest_distance
+            USING ERRCODE = 'check_violation',
+            HINT = 'Give a smaller distance, or move to another layout: pgsimhash relayout.';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
+    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policy_checked();
+
+-- Writers that remember policies see by the number that there are others now. It comes from a
+-- sequence, because numbers that were rolled back must not come again.
+CREATE FUNCTION pgsimhash._policies_changed() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    UPDATE pgsimhash.collections AS c
+    SET policies_version = nextval(pg_get_serial_sequence('pgsimhash.policies', 'policy_id'))
+    WHERE c.collection_id IN (OLD.collection_id, NEW.collection_id);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER policies_changed AFTER INSERT OR UPDATE OR DELETE ON pgsimhash.policies
+    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policies_changed();
+
+-- Public.
+
+-- Settings that are NULL stay as they are.
+CREATE FUNCTION pgsimhash.set_policy(
+    collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
+    scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
+    canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
+    min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL
+) RETURNS pgsimhash.policies
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+DECLARE
+    made pgsimhash.policies;
+BEGIN
+    PERFORM pgsimhash._name_for(set_policy.collection, 'simhashes');
+    INSERT INTO pgsimhash.policies AS p (
+        collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
+        keep_first, min_words, expire_after
+    )
+    SELECT
+        c.collection_id, parts.host, parts.path, set_policy.distance, set_policy.verify,
+        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
+        set_policy.keep_first, set_policy.min_words, set_policy.expire_after
+    FROM pgsimhash.collections AS c
+    CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
+    WHERE c.name = set_policy.collection
+    ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
+        distance = coalesce(excluded.distance, p.distance),
+        verify = coalesce(excluded.verify, p.verify),
+        scope = coalesce(excluded.scope, p.scope),
+        newest = coalesce(excluded.newest, p.newest),
+        max_age = coalesce(excluded.max_age, p.max_age),
+        canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
+        keep_first = coalesce(excluded.keep_first, p.keep_first),
+        min_words = coalesce(excluded.min_words, p.min_words),
+        expire_after = coalesce(excluded.expire_after, p.expire_after),
+        set_at = now()
+    RETURNING p.* INTO made;
+    RETURN made;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.set_policy(
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
+) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
+
+CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
+    LANGUAGE sql
+    BEGIN ATOMIC
+        WITH removed AS (
+            DELETE FROM pgsimhash.policies AS p
+            USING pgsimhash.collections AS c, pgsimhash._pattern_parts(remove_policy.pattern) AS parts
+            WHERE c.name = remove_policy.collection
+                AND p.collection_id = c.collection_id
+                AND p.host = parts.host
+                AND p.path = parts.path
+            RETURNING p.policy_id
+        )
+        SELECT EXISTS (SELECT FROM removed);
+    END;
+
+COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
+    'Takes back what was set for a pattern; whether anything was.';
+
+CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
+    distance smallint, verify boolean, scope text, newest integer, max_age interval,
+    canonical_link boolean, keep_first integer, min_words integer, expire_after interval
+)
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT
+            (array_agg(p.distance ORDER BY p.ordinality) FILTER (WHERE p.distance IS NOT NULL))[1],
+            (array_agg(p.verify ORDER BY p.ordinality) FILTER (WHERE p.verify IS NOT NULL))[1],
+            (array_agg(p.scope ORDER BY p.ordinality) FILTER (WHERE p.scope IS NOT NULL))[1],
+            (array_agg(p.newest ORDER BY p.ordinality) FILTER (WHERE p.newest IS NOT NULL))[1],
+            (array_agg(p.max_age ORDER BY p.ordinality) FILTER (WHERE p.max_age IS NOT NULL))[1],
+            (array_agg(p.canonical_link ORDER BY p.ordinality) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
+            (array_agg(p.keep_first ORDER BY p.ordinality) FILTER (WHERE p.keep_first IS NOT NULL))[1],
+            (array_agg(p.min_words ORDER BY p.ordinality) FILTER (WHERE p.min_words IS NOT NULL))[1],
+            (array_agg(p.expire_after ORDER BY p.ordinality) FILTER (WHERE p.expire_after IS NOT NULL))[1]
+        FROM pgsimhash.collections AS c
+        CROSS JOIN LATERAL
+            pgsimhash._policies_for(c.collection_id, policy_for.url) WITH ORDINALITY AS p
+        WHERE c.name = policy_for.collection;
+    END;
+
+COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
+    'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
+
+-- What goes: pages by age or by number, and simhashes that no page has.
+
+-- What commits cannot have a search_path of its own, so that no name and operator in it may depend
+-- on the caller's.
+CREATE PROCEDURE pgsimhash.expire(
+    collection text, older_than interval DEFAULT NULL, batch integer DEFAULT 1000
+)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    last_page bigint := 0;
+BEGIN
+    WHILE last_page IS NOT NULL LOOP
+        last_page := (pgsimhash._expire_batch(collection, older_than, last_page, batch)).last_page;
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
+    'Forgets versions of pages not seen for so long, or as policies say, so many a transaction.';
+
+CREATE FUNCTION pgsimhash.forget_simhashes(
+    collection text, simhashes bigint[], bare boolean DEFAULT true
+) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    PERFORM pgsimhash._lock_collections(
+        ARRAY(SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection)
+    );
+    -- CASE: where few are not bare, the planner would rather walk the table to find those.
+    EXECUTE format(
+        'DELETE FROM %s AS s '
+        'USING pgsimhash.collections AS c, unnest($2) AS o (simhash) '
+        'WHERE c.name = $1 '
+        'AND s.prefix_1 = %s(o.simhash, 1, c.collection_id) AND s.simhash = o.simhash '
+        'AND CASE WHEN s.bare THEN $3 ELSE true END '
+        'AND NOT EXISTS ('
+        'SELECT FROM pgsimhash.pages AS p '
+        'WHERE p.collection_id = c.collection_id AND p.simhash = o.simhash)',
+        pgsimhash._name_for(collection, 'simhashes'),
+        pgsimhash._name_for(collection, 'prefix')
+    ) USING collection, simhashes, bare;
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    RETURN forgotten;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[], boolean) IS
+    'Removes those of the simhashes that no page of the collection has, or of these only what '
+    'came with a page; returns how many.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
+-- before or after, not in between. Pages that duplicate a forgotten one stay, as originals. With
+-- seen_befores, one for each page, those that were seen since stay too.
+CREATE FUNCTION pgsimhash._forget_pages(
+    collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
+    );
+    forgotten bigint[];
+    simhashes bigint[];
+BEGIN
+    PERFORM pgsimhash._name_for(collection, 'simhashes');
+    PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+    WITH deleted AS (
+        DELETE FROM pgsimhash.pages AS p
+        USING unnest(page_ids, seen_befores) AS d (page_id, seen_before)
+        WHERE p.collection_id = wanted
+            AND p.page_id = d.page_id
+            AND (
+                d.seen_before IS NULL
+                OR p.fetched_at < d.seen_before AND NOT EXISTS (
+                    SELECT FROM pgsimhash.sightings AS s
+                    WHERE s.collection_id = p.collection_id
+                        AND s.page_id = p.page_id
+                        AND s.seen_at >= d.seen_before
+                )
+            )
+        RETURNING p.page_id, p.simhash
+    )
+    SELECT array_agg(d.page_id), array_agg(DISTINCT d.simhash)
+    INTO forgotten, simhashes
+    FROM deleted AS d;
+    DELETE FROM pgsimhash.sightings AS s
+    WHERE s.collection_id = wanted AND s.page_id = ANY (forgotten);
+    UPDATE pgsimhash.pages AS p
+    SET duplicate_of = NULL, distance = NULL
+    WHERE p.collection_id = wanted AND p.duplicate_of = ANY (forgotten);
+    PERFORM pgsimhash.forget_simhashes(collection, simhashes, false);
+    RETURN coalesce(cardinality(forgotten), 0);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]) IS
+    'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
+
+-- The pages are looked for without a lock and locked out one batch at a time. They are read in the
+-- order of their ids: for a batch, the planner would rather sort what is left of the table. An age
+-- that is NULL is the one that policies give each page, if any does.
+CREATE FUNCTION pgsimhash._expire_batch(
+    collection text, older_than interval, after_page bigint, batch integer,
+    OUT last_page bigint, OUT pages bigint
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
+    SET enable_sort = off
+    SET jit = off
+    AS $$
+DECLARE
+    wanted constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
+    );
+    old bigint[];
+    seen_befores timestamptz[];
+BEGIN
+    PERFORM pgsimhash._name_for(collection, 'simhashes');
+    IF older_than <= interval '0' THEN
+        RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give an age such as interval ''90 days''.';
+    ELSIF older_than IS NULL AND NOT EXISTS (
+        SELECT FROM pgsimhash.policies AS p
+        WHERE p.collection_id = wanted AND p.expire_after IS NOT NULL
+    ) THEN
+        RAISE EXCEPTION 'no policy of collection "%" says when pages expire', collection
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
+                'pgsimhash policy set ''*'' --expire-after 90d.';
+    END IF;
+    SELECT array_agg(o.page_id), array_agg(o.seen_before), max(o.page_id)
+    INTO old, seen_befores, last_page
+    FROM (
+        SELECT p.page_id, now() - a.age AS seen_before
+        FROM pgsimhash.pages AS p
+        CROSS JOIN LATERAL (
+            SELECT coalesce(older_than, pgsimhash._expire_after(wanted, p.url)) AS age
+            OFFSET 0
+        ) AS a
+        WHERE p.collection_id = wanted
+            AND p.page_id > after_page
+            AND p.fetched_at < now() - a.age
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.sightings AS s
+                WHERE s.collection_id = p.collection_id
+                    AND s.page_id = p.page_id
+                    AND s.seen_at >= now() - a.age
+            )
+        ORDER BY p.page_id
+        LIMIT batch
+    ) AS o;
+    pages := pgsimhash._forget_pages(collection, coalesce(old, '{}'), seen_befores);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
+    'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
+
+-- What writers ask before they decide about a batch.
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- For each query simhash the nearest known one in some collections; among equals the one whose
+-- page came first, with how many pages of them count, up to keep_first for each simhash. The page
+-- has to be on the query's host, as young and as new as asked for, to have come before another, and
+-- neither marked as different from the page at the query's URL nor found to duplicate one that is.
+-- A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
+-- one index has: a plan made while the table is small must not walk another one later.
+CREATE FUNCTION pgsimhash._nearest(
+    own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
+    sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
+    oldest_pages bigint[], keep_firsts integer[], urls text[], max_distance integer,
+    trusted_distance integer, largest_sketch_distance integer
+) RETURNS TABLE (
+    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
+    copies integer
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    distinct_queries constant bigint[] := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
+    aparts jsonb[];
+BEGIN
+    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
+        aparts := ARRAY(
+            SELECT (
+                SELECT jsonb_agg(o.url)
+                FROM pgsimhash._marks_of(own_id, u.url) AS o
+                WHERE NOT o.same
+            )
+            FROM unnest(urls) WITH ORDINALITY AS u (url, query_number)
+            ORDER BY u.query_number
+        );
+    END IF;
+    RETURN QUERY
+    SELECT DISTINCT ON (q.query_number)
+        q.query_number, m.distance,
+        CASE WHEN c.collection_id = own_id THEN p.page_id END,
+        p.url, p.html_digest,
+        count(*) OVER (PARTITION BY q.query_number)::integer
+    FROM unnest(compared_ids) AS c (collection_id)
+    CROSS JOIN LATERAL pgsimhash.near_duplicates(
+        distinct_queries, max_distance,
+        (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
+    ) AS m
+    JOIN unnest(
+        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls
+    ) WITH ORDINALITY AS q (
+        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url, query_number
+    )
+        ON q.query = distinct_queries[m.query_number]
+    LEFT JOIN LATERAL (
+        SELECT k.page_id, k.url, k.html_digest
+        FROM pgsimhash.pages AS k
+        WHERE k.collection_id = c.collection_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
+            AND k.page_id < before_page
+            AND (q.host IS NULL OR k.host = q.host)
+            AND (q.since IS NULL OR k.fetched_at >= q.since)
+            AND (
+                m.distance <= trusted_distance
+                OR pgsimhash.sketch_distance(
+                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
+                ) > largest_sketch_distance IS NOT TRUE
+            )
+            AND (
+                q.apart IS NULL
+                OR k.url = q.url
+                OR NOT q.apart ? k.url AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS o
+                    WHERE o.collection_id = k.collection_id
+                        AND o.page_id = k.duplicate_of
+                        AND q.apart ? o.url
+                )
+            )
+        ORDER BY k.simhash, k.page_id
+        LIMIT q.keep_first
+    ) AS p ON true
+    LEFT JOIN LATERAL (
+        SELECT true AS found
+        FROM pgsimhash.pages AS k
+        WHERE p.page_id IS NULL
+            AND k.collection_id = c.collection_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+        ORDER BY k.simhash
+        LIMIT 1
+    ) AS other ON true
+    WHERE p.page_id IS NOT NULL
+        OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
+        AND other.found IS NULL
+    ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._nearest(
+    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
+    integer[], text[], integer, integer, integer
+) IS 'For each query the nearest known simhash that meets what is asked of its page.';
+
+-- Of each URL, and of those marked the same: its newest version before a page, the first one, and
+-- which URLs it was marked the same as, or different from. URLs of which nothing is known are left
+-- out.
+CREATE FUNCTION pgsimhash._known_pages(own_id integer, before_page bigint, urls text[])
+RETURNS TABLE (
+    url text, page_id bigint, simhash bigint, first_page bigint, same text[], different text[]
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    marked constant boolean := EXISTS (
+        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
+    );
+BEGIN
+    RETURN QUERY
+    SELECT w.url, p.page_id, p.simhash, p.first_page, o.same, o.different
+    FROM (
+        SELECT u.url FROM unnest(urls) AS u (url)
+        UNION
+        SELECT m.url
+        FROM unnest(urls) AS u (url)
+        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
+        WHERE marked AND m.same
+    ) AS w
+    LEFT JOIN LATERAL (
+        SELECT
+            n.page_id, n.simhash,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = n.url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            ) AS first_page
+        FROM pgsimhash.pages AS n
+        WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
+        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+        LIMIT 1
+    ) AS p ON true
+    CROSS JOIN LATERAL (
+        SELECT
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE m.same) AS same,
+            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE NOT m.same) AS different
+        FROM pgsimhash._marks_of(own_id, w.url) AS m
+        WHERE marked
+    ) AS o
+    WHERE p.page_id IS NOT NULL OR o.same IS NOT NULL OR o.different IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._known_pages(integer, bigint, text[]) IS
+    'The newest and first versions of URLs before a page, and what was said about them.';
