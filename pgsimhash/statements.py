@@ -49,13 +49,15 @@ def read_sql(path: str) -> LiteralString:
     return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
+@cache
 def query(name: str) -> LiteralString:
     """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``."""
-    return _queries()[name]
+    return queries()[name]
 
 
 @cache
-def _queries() -> dict[str, LiteralString]:
+def queries() -> dict[str, LiteralString]:
+    """Return all of them, by name."""
     found: dict[str, LiteralString] = {}
     for file in files("pgsimhash.sql.queries").iterdir():
         if file.name.endswith(".sql"):

@@ -10,7 +10,6 @@ import re
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from itertools import product
 
 import numpy as np
@@ -47,17 +46,7 @@ OPERATORS = (
 # Grammar that looks like a call; and unnest of several arrays, which the grammar turns into
 # PostgreSQL's own and which cannot be qualified.
 NO_CALLS = {"coalesce", "greatest", "least"}
-SEVERAL = {"add_pages.sql", "save_verdicts.sql", "see_pages.sql"}
-
-
-def queries() -> dict[str, str]:
-    """The text of each query that Python sends."""
-    folder = files("pgsimhash.sql").joinpath("queries")
-    return {
-        file.name: file.read_text(encoding="utf-8")
-        for file in folder.iterdir()
-        if file.name.endswith(".sql")
-    }
+SEVERAL = {"add_pages", "save_verdicts", "see_pages"}
 
 
 def without_texts(script: str) -> str:
@@ -74,7 +63,7 @@ def calls(script: str) -> set[str]:
 
 def plant(connection: psycopg.Connection) -> None:
     """Fill `public` with functions and operators for types that PostgreSQL's own convert to."""
-    scripts = [migrate.upgrade_sql(), *queries().values()]
+    scripts = [migrate.upgrade_sql(), *statements.queries().values()]
     called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
     known = connection.execute(
         "SELECT DISTINCT proname, pronargs, provariadic <> 0 FROM pg_proc "
@@ -277,7 +266,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
             move(store, layout, connection)
             remove(store)
         assert "one renamed" in collection_names(connection)
-    unused = set(queries()) - used_queries()
+    unused = set(statements.queries()) - used_queries()
     assert unused == set()
 
 
@@ -285,8 +274,8 @@ def used_queries() -> set[str]:
     """The queries that Python has read from their files."""
     before = statements.query.cache_info().misses
     used = set()
-    for name in queries():
-        statements.query(name.removesuffix(".sql"))
+    for name in statements.queries():
+        statements.query(name)
         if statements.query.cache_info().misses == before:
             used.add(name)
         before = statements.query.cache_info().misses
@@ -355,9 +344,9 @@ def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> N
     assert re.findall(r"(?<!:)[=<>+*/%^|&~#!@?-]+", without_texts(body).replace(":=", "")) == []
 
 
-@pytest.mark.parametrize("name", sorted(queries()))
+@pytest.mark.parametrize("name", sorted(statements.queries()))
 def test_queries_call_functions_by_their_schema(name: str) -> None:
-    found = calls(queries()[name])
+    found = calls(statements.queries()[name])
     assert found - ({"unnest"} if name in SEVERAL else set()) == set()
 
 

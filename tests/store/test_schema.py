@@ -20,8 +20,9 @@ from sqlalchemy import URL
 
 import pgsimhash
 from pgsimhash import migrate
+from pgsimhash.bits import NEAR_MAX
 from pgsimhash.connection import REVISION, check_schema, open_connection, schema_revision
-from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, DISTANCE_MAX
 from pgsimhash.statements import layout_statements, read_sql, schema_script
 
 ROOT = Path(__file__).parents[2]
@@ -265,12 +266,21 @@ def test_the_table_of_the_default_layout_is_written_out_as_the_template_renders_
         assert f"\n{statement};\n" in tables
 
 
+def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
+    tables = read_sql("tables.sql")
+    assert f"BETWEEN 1 AND {COLLECTION_MAX})" in tables
+    assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}\n" in tables
+    assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
+    assert f"c.collection_id::bigint << {COLLECTION_SHIFT})" in read_sql("collections.sql")
+
+
 def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
     bare = connection.execute(
-        "SELECT c.table_name, c.column_name FROM information_schema.columns AS c "
-        "WHERE c.table_schema = 'pgsimhash' AND c.table_name <> 'alembic_version' "
-        "AND c.table_name NOT IN ('match', 'numbered_match') AND pg_catalog.col_description("
-        "format('pgsimhash.%I', c.table_name)::regclass, c.ordinal_position) IS NULL"
+        "SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a "
+        "JOIN pg_class AS c ON c.oid = a.attrelid "
+        "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND c.relkind = 'r' "
+        "AND c.relname <> 'alembic_version' AND a.attnum > 0 "
+        "AND col_description(a.attrelid, a.attnum) IS NULL"
     ).fetchall()
     assert bare == []
 
@@ -279,7 +289,7 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
     ("revision", "checksum"),
     [
         # Not released yet: until 0.1.0 is, it may change together with this line.
-        ("0001", "9fdc5abb6603f37b65e5c8666be748f6eaa3a26b006228bd60aea39dc8de9567"),
+        ("0001", "82c5948a970d60538d8695fbfde8a3eb18a64f305bb380a9bed9d8f1b651dc38"),
     ],
 )
 def test_released_migrations_never_change(revision: str, checksum: str) -> None:

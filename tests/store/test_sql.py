@@ -197,14 +197,29 @@ def test_the_batch_form_answers_each_query_by_its_number(connection: psycopg.Con
     assert rows == [(1, 3, 0), (1, 1, 1), (2, to_bigint(2**63), 0)]
 
 
-@pytest.mark.parametrize("distance", [-1, 13, None])
+@pytest.mark.parametrize("distance", [-1, 13])
 def test_a_distance_beyond_the_layout_is_refused_with_a_hint(
-    connection: psycopg.Connection, distance: int | None
+    connection: psycopg.Connection, distance: int
 ) -> None:
     new_collection(connection, "default")
     with pytest.raises(psycopg.errors.InvalidParameterValue) as caught:
         connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, %s::integer)", [distance])
     assert "from 0 to 12" in str(caught.value)
+
+
+def test_without_a_distance_that_of_the_collection_counts(connection: psycopg.Connection) -> None:
+    new_collection(connection, "default")
+    connection.execute("SELECT pgsimhash.add_simhashes('default', '{7}')")
+    for distance, found in ((2, []), (3, [(7, 3)])):
+        connection.execute("UPDATE pgsimhash.collections SET default_distance = %s", [distance])
+        calls = ("simhash => 0", "simhash => 0, distance => NULL", "simhashes => '{0}'")
+        for call in calls:
+            rows = connection.execute(
+                f"SELECT m.simhash, m.distance FROM pgsimhash.near_duplicates({call}) AS m"
+            ).fetchall()
+            assert rows == found
+        (known,) = connection.execute("SELECT pgsimhash.has_near_duplicate(0)").fetchone() or ()
+        assert known == bool(found)
 
 
 def test_an_unknown_collection_and_a_null_query_are_refused(
