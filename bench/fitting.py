@@ -21,10 +21,10 @@ from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
 from pgsimhash.hashes import murmur3_64
-from pgsimhash.page.blocks import outline
-from pgsimhash.page.decode import decode
-from pgsimhash.page.parse import parse
-from pgsimhash.page.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
+from pgsimhash.html.blocks import outline
+from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import parse
+from pgsimhash.html.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
 from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from pgsimhash.errors import BoilerplateError, InvalidUrlError
-from pgsimhash.page import Article
+from pgsimhash.html import Article
 from pgsimhash.paragraphs import COUNT_ERROR, ParagraphCounter, without_paragraphs
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.schemes.recipe import Extraction

@@ -21,7 +21,7 @@ from pgsimhash import (
     hamming_distance,
 )
 from pgsimhash.features import weigh
-from pgsimhash.page import read_article
+from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.tokens import tokenize
 from pgsimhash.votes import simhash, vote

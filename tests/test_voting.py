@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pgsimhash import TooShortError
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
-from pgsimhash.page import Article, read_article
+from pgsimhash.html import Article, read_article
 from pgsimhash.schemes import BLOG_WORDS_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.schemes.voting import PATIENCE, Vote, compiled_loops
 from pgsimhash.sketch import sketch

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashes import Hashes, murmur3_64, murmur3_mix
-from pgsimhash.page import Article, WeightedWords
+from pgsimhash.html import Article, WeightedWords
 from pgsimhash.tokens import tokenize
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)

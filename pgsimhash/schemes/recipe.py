@@ -10,7 +10,7 @@ import numpy as np
 
 from pgsimhash.errors import SchemeError
 from pgsimhash.hashes import HashFunction, murmur3_64
-from pgsimhash.page import Article, WeightedWords
+from pgsimhash.html import Article, WeightedWords
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words, words_of
 from pgsimhash.schemes.voting import Vote, loops_that_pay, too_short
 from pgsimhash.sketch import sketch_hashes
@@ -37,7 +37,7 @@ class Scheme:
 
     Attributes:
         name: what the recipe is called in stores, with its version at the end.
-        extract: page to article, for example :func:`pgsimhash.page.read_article`.
+        extract: page to article, for example :func:`pgsimhash.html.read_article`.
         weigh: tokens to weighted features, for example ``ShingleWeights((1, 2))``.
         tokenize: text to tokens.
         hash_features: features to 64-bit hashes, one of :mod:`pgsimhash.hashes` or another.

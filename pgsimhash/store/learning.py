@@ -16,7 +16,7 @@ from pgsimhash.boilerplate import (
     without_boilerplate,
 )
 from pgsimhash.errors import CollectionError
-from pgsimhash.page.plain import plain_text
+from pgsimhash.html.plain import plain_text
 from pgsimhash.schemes import Scheme, register_scheme
 from pgsimhash.statements import query
 from pgsimhash.store import boilerplates

@@ -8,12 +8,12 @@ from typing import Final
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.page.blocks import Piece, outline
-from pgsimhash.page.decode import clean_text
-from pgsimhash.page.links import restore_images
-from pgsimhash.page.markdown import render
-from pgsimhash.page.marks import escape, escape_start
-from pgsimhash.page.names import NEVER_TEXT, is_hidden
+from pgsimhash.html.blocks import Piece, outline
+from pgsimhash.html.charset import clean_text
+from pgsimhash.html.links import restore_images
+from pgsimhash.html.markdown import render
+from pgsimhash.html.markdown_syntax import escape, escape_start
+from pgsimhash.html.names import NEVER_TEXT, is_hidden
 
 _REMOVED: Final = "removed"
 
@@ -32,7 +32,7 @@ def markdown_of(body: HtmlElement, shown: Collection[int], base: str | None) -> 
     The tree is not what it was afterwards.
 
     Args:
-        body: the tree, as :func:`pgsimhash.page.blocks.outline` saw it.
+        body: the tree, as :func:`pgsimhash.html.blocks.outline` saw it.
         shown: the numbers of the blocks.
         base: what relative URLs are relative to.
     """

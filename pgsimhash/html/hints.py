@@ -17,7 +17,7 @@ from lxml.cssselect import CSSSelector
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import InvalidHintError
-from pgsimhash.page.names import NEVER_TEXT
+from pgsimhash.html.names import NEVER_TEXT
 
 SELECTOR_MAX: Final = 500
 """How long a selector may be, in characters."""

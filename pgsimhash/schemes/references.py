@@ -9,12 +9,12 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.page import Article, read_article
-from pgsimhash.page.decode import clean_text, decode
-from pgsimhash.page.links import base_url
-from pgsimhash.page.markdown import render
-from pgsimhash.page.names import words
-from pgsimhash.page.parse import parse
+from pgsimhash.html import Article, read_article
+from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.links import base_url
+from pgsimhash.html.markdown import render
+from pgsimhash.html.names import words
+from pgsimhash.html.parse import parse
 
 ITEMS_MAX: Final = 5_000
 """How many references of a page are looked at, the first ones."""

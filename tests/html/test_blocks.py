@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from pgsimhash.page.blocks import Outline, Piece, outline
-from pgsimhash.page.parse import parse
+from pgsimhash.html.blocks import Outline, Piece, outline
+from pgsimhash.html.parse import parse
 from pgsimhash.tokens import SIGNS
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash.page.markdown import Rendered, render
-from pgsimhash.page.parse import parse
+from pgsimhash.html.markdown import Rendered, render
+from pgsimhash.html.parse import parse
 
 BASE = "https://bay.example/news/"
 
@@ -136,7 +136,7 @@ def test_inline_elements_do_not_split_words() -> None:
 
 
 def test_the_first_links_and_images_keep_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgsimhash.page.markdown.URLS_MAX", 2)
+    monkeypatch.setattr("pgsimhash.html.markdown.URLS_MAX", 2)
     made = rendered("<p><a href=a>tide</a> <img src=b> <a href=c>ebb</a> <img src=d alt=flood>")
     assert made.markdown == f"[tide]({BASE}a) ![]({BASE}b) ebb"
     assert made.plain.split() == ["tide", "ebb"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from pgsimhash.errors import NotHtmlError
-from pgsimhash.page.decode import clean_text, codec_for, decode
+from pgsimhash.html.charset import clean_text, codec_for, decode
 
 GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"
 JAPANESE = "<p>川べりの朝市、三十年目の春</p>"

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.page.article import Article
-from pgsimhash.page.decode import clean_text, decode
-from pgsimhash.page.head import canonical_url, page_language, page_title
-from pgsimhash.page.links import base_url, restore_images
-from pgsimhash.page.markdown import render
-from pgsimhash.page.parse import parse
-from pgsimhash.page.structure import structure_of
+from pgsimhash.html.article import Article
+from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.head import canonical_url, page_language, page_title
+from pgsimhash.html.links import base_url, restore_images
+from pgsimhash.html.markdown import render
+from pgsimhash.html.parse import parse
+from pgsimhash.html.structure import structure_of
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -1,7 +1,7 @@
 """From a tree to its blocks of text: what stands where, and what the elements around it say.
 
 A block is a run of text between two tags of blocks. No block is left out for what it looks like:
-how much each counts is for :mod:`pgsimhash.page.weights` to say.
+how much each counts is for :mod:`pgsimhash.html.weights` to say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from pgsimhash.page.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
+from pgsimhash.html.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
 from pgsimhash.tokens import SIGNS, tokenize_signed
 
 BLOCK: Final = words(
@@ -88,7 +88,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     ``pre``, only what is around it makes blocks.
 
     Args:
-        body: the tree, from :func:`pgsimhash.page.parse.parse`.
+        body: the tree, from :func:`pgsimhash.html.parse.parse`.
         pieces: takes note of where the text of each block stands, for whoever needs that.
     """
     parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]

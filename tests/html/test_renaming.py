@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from pgsimhash import fingerprint, hamming_distance
-from pgsimhash.page.decode import decode
+from pgsimhash.html.charset import decode
 
 PAGES = sorted((Path(__file__).parents[2] / "examples" / "pages").glob("*.html"))
 NAMES = re.compile(r"\b(class|id)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>]+)")

@@ -12,10 +12,20 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.html import HtmlElement
 
-from pgsimhash.page.links import absolute, image_source
-from pgsimhash.page.listings import code_block, code_language, code_span
-from pgsimhash.page.marks import HEADINGS, INLINE, MARKS, escape, escape_start, unescape
-from pgsimhash.page.tables import Table, is_data_table
+from pgsimhash.html.links import absolute, image_source
+from pgsimhash.html.markdown_syntax import (
+    HEADINGS,
+    INLINE,
+    MARKS,
+    Table,
+    code_block,
+    code_language,
+    code_span,
+    escape,
+    escape_start,
+    is_data_table,
+    unescape,
+)
 
 _CONTAINERS_MAX: Final = 32
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pgsimhash import InvalidHintError
-from pgsimhash.page import SiteHints, read_article
-from tests.page.test_article import STORY
+from pgsimhash.html import SiteHints, read_article
+from tests.html.test_article import STORY
 
 TABLE = "<table class='freight'><tr><td>Goats</td><td>two</td></tr></table>"
 PAGE = (

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.page.blocks import Outline
-from pgsimhash.page.names import (
+from pgsimhash.html.blocks import Outline
+from pgsimhash.html.names import (
     BESIDE_TAGS,
     SAYS_BESIDE,
     SAYS_CONTENT,

@@ -22,11 +22,10 @@ from readability import Document
 
 from pgsimhash import Scheme, TooLargeError, TooShortError, fingerprint, format_simhash
 from pgsimhash.hashes import murmur3_32_32
-from pgsimhash.page import blog
-from pgsimhash.page.blog import ELEMENTS_MAX, read_blog
-from pgsimhash.page.decode import decode
-from pgsimhash.page.markdown import render
-from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME
+from pgsimhash.html.charset import decode
+from pgsimhash.html.markdown import render
+from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, blog
+from pgsimhash.schemes.blog import ELEMENTS_MAX, read_blog
 from tests.conftest import ROOT
 
 VECTORS = ROOT / "tests" / "vectors"
@@ -350,7 +349,7 @@ def test_a_hostile_page_takes_bounded_time_and_memory(html: str) -> None:
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (120, 120))\n"
         "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
-        "from pgsimhash.page.blog import read_blog\n"
+        "from pgsimhash.schemes.blog import read_blog\n"
         "print(len(read_blog(sys.stdin.read()).text))"
     )
     done = subprocess.run([sys.executable, "-c", code], input=html, capture_output=True, text=True)

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from pgsimhash import fingerprint, get_scheme
-from pgsimhash.page import read_article
-from pgsimhash.page.references import ITEMS_MAX, read_with_references
+from pgsimhash.html import read_article
 from pgsimhash.schemes import INTEROP_SCHEME
+from pgsimhash.schemes.references import ITEMS_MAX, read_with_references
 
 TEXT = (
     "The tide comes, says Flood, and goes, says Ebb, and between the two it waits for nobody. "
@@ -86,7 +86,7 @@ def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
     code = (
         "import resource\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n"
-        "from pgsimhash.page.references import read_with_references\n"
+        "from pgsimhash.schemes.references import read_with_references\n"
         f"page = '<h1><div>' * 1_000 + '<p>' + {TEXT!r} * 50_000\n"
         "print(len(read_with_references(page).text) >= 9_000_000)"
     )

@@ -15,8 +15,8 @@ import numpy as np
 from lxml.html import HtmlElement
 
 from pgsimhash.hashes import murmur3_64
-from pgsimhash.page.blocks import Outline, outline
-from pgsimhash.page.names import words
+from pgsimhash.html.blocks import Outline, outline
+from pgsimhash.html.names import words
 from pgsimhash.votes import vote
 
 _CONTAINERS: Final = words(

@@ -10,9 +10,8 @@ from lxml import etree, html
 from lxml.html import HtmlElement
 
 from pgsimhash.errors import TooLargeError
-from pgsimhash.page.decode import clean_text
-from pgsimhash.page.names import words
-from pgsimhash.page.nesting import may_crowd_attributes
+from pgsimhash.html.charset import clean_text
+from pgsimhash.html.names import words
 
 ELEMENTS_MAX: Final = 500_000
 """How many elements a page may have; browsers give up long before."""
@@ -34,6 +33,20 @@ _Text = str | bytes
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 # What lxml takes from Python is narrower than what its parser makes by itself.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
+
+_SMALL: Final = 1 << 16
+"""In so few bytes no tag can have enough attributes to matter."""
+
+_LONG_TAG: Final = 2048
+_PAIRS_ROOT_MAX: Final = 10_000
+# A tag that every parser ends at the same place.
+_PLAIN_TAG: Final = re.compile(
+    rb"""/?[a-z][a-z0-9:-]*+(?:\s++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'`<>=]++))?+)*+"""
+    rb"\s*+/?>",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(rb""""[^"]*+"|'[^']*+'""")
+_SEPARATORS: Final = b" \t\n\r\f/\"'"
 
 # One class for all elements: lxml.html's own lookup asks Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -104,6 +117,33 @@ def _crowds_attributes(source: bytes, max_elements: int) -> bool:
     survey = _Survey(max_elements)
     etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
     return survey.most > ATTRIBUTES_CROWD
+
+
+def may_crowd_attributes(source: bytes) -> bool:
+    """Return whether a tag in ``source`` (UTF-8) may have thousands of attributes.
+
+    A parser compares every attribute of a tag with those before it (WHATWG HTML, section
+    13.2.5.33), so that one tag can keep it busy for minutes. This errs on the side of saying so:
+    some long comments look like tags too.
+    """
+    if len(source) <= _SMALL:
+        return False
+    pairs = 0
+    at = source.find(b"<")
+    while at >= 0:
+        # The last bracket within reach: the way to it holds no long tag.
+        following = source.rfind(b"<", at + 1, at + _LONG_TAG)
+        if following < 0:
+            following = source.find(b"<", at + _LONG_TAG)
+            end = len(source) if following < 0 else following
+            plain = _PLAIN_TAG.match(source, at + 1, end)
+            last = plain.end() if plain else end
+            tag = _QUOTED.sub(b"'", source[at:last]) if plain else source[at:last]
+            pairs += (len(tag) - len(tag.translate(None, _SEPARATORS))) ** 2
+            if pairs > _PAIRS_ROOT_MAX**2:
+                return True
+        at = following
+    return False
 
 
 class _Counter:

@@ -12,7 +12,7 @@ from pgsimhash import (
     TooShortError,
     fingerprint,
 )
-from pgsimhash.page import read_article
+from pgsimhash.html import read_article
 
 SORRY = (
     "<p>We looked in the cellar, in the attic and under the pier, and what you asked for was in "

@@ -7,8 +7,8 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.page.decode import clean_text
-from pgsimhash.page.links import absolute
+from pgsimhash.html.charset import clean_text
+from pgsimhash.html.links import absolute
 
 _CANONICAL_MAX: Final = 10
 

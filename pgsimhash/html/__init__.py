@@ -7,18 +7,18 @@ from typing import Final
 import numpy as np
 from lxml.html import HtmlElement
 
+from pgsimhash.html.article import Article, WeightedWords
+from pgsimhash.html.blocks import Outline, outline
+from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.content import MARKED_UP_MAX, markdown_of, unmarked
+from pgsimhash.html.head import canonical_url, page_language, page_title
+from pgsimhash.html.hints import SiteHints
+from pgsimhash.html.links import base_url
+from pgsimhash.html.parse import ELEMENTS_MAX, parse
+from pgsimhash.html.soft_404 import check_stand_in
+from pgsimhash.html.structure import structure_simhash
+from pgsimhash.html.weights import is_frame_only, read_words, scores_of, shown_blocks, weights_of
 from pgsimhash.octets import Octets
-from pgsimhash.page.article import Article, WeightedWords
-from pgsimhash.page.blocks import Outline, outline
-from pgsimhash.page.decode import clean_text, decode
-from pgsimhash.page.head import canonical_url, page_language, page_title
-from pgsimhash.page.hints import SiteHints
-from pgsimhash.page.links import base_url
-from pgsimhash.page.parse import ELEMENTS_MAX, parse
-from pgsimhash.page.refusals import check_stand_in
-from pgsimhash.page.shown import MARKED_UP_MAX, markdown_of, unmarked
-from pgsimhash.page.structure import structure_simhash
-from pgsimhash.page.weights import is_frame_only, read_words, scores_of, shown_blocks, weights_of
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
 
