@@ -1,20 +1,22 @@
-"""The loops from folded text to a simhash, compiled when first called by numba (extra ``fast``).
+"""The loops from plain text to a simhash, compiled when first called by numba (extra ``fast``).
 
-They give what :mod:`pgsimhash.features`, ``murmur3_64`` and ``vote`` give, without a Python object
-for a feature. Features are counted by their hash; two of one text with the same hash would count
-as one, which takes some 2**32 features to be likely.
+They give what ``tokenize``, ``ShingleWeights``, ``murmur3_64`` and ``vote`` give one after the
+other, without a Python object for a feature. Features are counted by their hash; two of one text
+with the same hash would count as one, which takes some 2**32 features to be likely.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from pgsimhash.jit import compiled, load_eight
-from pgsimhash.sketch import SALT
 from pgsimhash.tokens import COMPLEX
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 # Numba makes a float of a signed and an unsigned number, so every constant here is unsigned.
 _C1: Final = np.uint64(0x87C37B91114253D5)
@@ -26,7 +28,6 @@ _N2: Final = np.uint64(0x38495AB5)
 _FIVE: Final = np.uint64(5)
 _ONE: Final = np.uint64(1)
 _ZERO: Final = np.uint64(0)
-_LARGEST: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
 _64: Final = np.uint64(64)
 _33: Final = np.uint64(33)
 _SPACE: Final = 0x20
@@ -36,28 +37,58 @@ _PADDING: Final = 17
 """Room behind the text: for the last space, and for reading eight bytes anywhere in it."""
 
 
-@compiled
+def _compiled(function: _Function) -> _Function:
+    """Return ``function`` as machine code, made when it is first called and kept on disk."""
+    # What is kept is renewed when this file changes, so nothing compiled stands in another one.
+    try:
+        return cast(_Function, njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # There is no directory that numba may write to.
+        return cast(_Function, njit(nogil=True)(function))
+
+
+@_compiled
+def _load_eight(data: NDArray[np.uint8], start: int) -> np.uint64:
+    """Return the eight bytes from ``start`` on as a little-endian number.
+
+    Nothing checks that ``start`` is not negative and that ``data`` has eight bytes from there on.
+    """
+    # Unsigned indexes and no loop: this becomes one load.
+    at = np.uint64(start)
+    return (
+        np.uint64(data[at])
+        | np.uint64(data[at + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(data[at + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(data[at + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(data[at + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(data[at + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(data[at + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(data[at + np.uint64(7)]) << np.uint64(56)
+    )
+
+
+@_compiled
 def _rotated(value: np.uint64, by: np.uint64) -> np.uint64:
     return (value << by) | (value >> (_64 - by))
 
 
-@compiled
+@_compiled
 def _mixed(value: np.uint64) -> np.uint64:
     value = (value ^ (value >> _33)) * _M1
     value = (value ^ (value >> _33)) * _M2
     return value ^ (value >> _33)
 
 
-@compiled
+@_compiled
 def _word(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Up to eight bytes as a little-endian number; missing ones are zero."""
-    value = load_eight(data, start)
+    value = _load_eight(data, start)
     if end - start >= 8:
         return value
     return value & ((_ONE << np.uint64(8 * (end - start))) - _ONE)
 
 
-@compiled
+@_compiled
 def _murmur3(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """The first half of MurmurHash3 x64 128 with seed 0."""
     length = np.uint64(end - start)
@@ -80,7 +111,7 @@ def _murmur3(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return _mixed(h1) + _mixed(h2)
 
 
-@compiled
+@_compiled
 def find_tokens(
     codes: NDArray[np.uint32], table: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
@@ -135,7 +166,19 @@ def find_tokens(
     return joined, starts[:count], ends[:count]
 
 
-@compiled
+def join_tokens(
+    tokens: list[str],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``tokens`` as :func:`find_tokens` returns them."""
+    padding = bytes(_PADDING)
+    joined = np.frombuffer(" ".join(tokens).encode("utf-8", "replace") + padding, dtype=np.uint8)
+    length = len(joined) - len(padding)
+    ends = np.append(np.flatnonzero(joined[:length] == _SPACE), length)[: len(tokens)]
+    starts = np.append(0, ends[:-1] + 1)[: len(tokens)]
+    return joined, starts, ends
+
+
+@_compiled
 def count_shingles(
     joined: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -171,7 +214,7 @@ def count_shingles(
     return hashes[:found], counts[:found]
 
 
-@compiled
+@_compiled
 def vote_counts(
     hashes: NDArray[np.uint64], counts: NDArray[np.int64], units: NDArray[np.int64]
 ) -> np.uint64:
@@ -189,25 +232,3 @@ def vote_counts(
         if 2 * ones[bit] > total:
             simhash |= _ONE << np.uint64(bit)
     return simhash
-
-
-@compiled
-def sketch_counts(
-    hashes: NDArray[np.uint64], lenders: NDArray[np.int64]
-) -> tuple[np.uint64, np.uint64]:
-    """Return the sketch of ``hashes``, its high 64 bits first; ``lenders`` as in the sketch."""
-    least = np.full(128, _LARGEST)
-    filled = np.zeros(128, dtype=np.bool_)
-    for feature in range(len(hashes)):
-        value = _mixed(hashes[feature] ^ SALT)
-        at = value >> np.uint64(57)
-        filled[at] = True
-        least[at] = min(least[at], value)
-    halves = np.zeros(2, dtype=np.uint64)
-    for place in range(128):
-        order = 0
-        while not filled[lenders[place, order]]:
-            order += 1
-        value = _mixed(least[lenders[place, order]] ^ _mixed(np.uint64(place)))
-        halves[place >> 6] |= (value & _ONE) << np.uint64(place & 63)
-    return halves[1], halves[0]
