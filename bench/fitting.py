@@ -21,10 +21,13 @@ from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
 from pgsimhash.hashes import murmur3_64
+from pgsimhash.html.block_features import features
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
+from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
+from pgsimhash.html.tree import sums_of
+from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
 from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote
@@ -236,11 +239,11 @@ class Problem:
 
     def _forward(self, coefficients: Floats, settings: Settings) -> _Forward:
         scores = self.known @ coefficients.astype(np.float32)
-        levels = np.exp(np.clip(scores, -25, 25).astype(np.float64))
+        levels = np.exp(np.clip(scores, -SCORE_MAX, SCORE_MAX).astype(np.float64))
         pages = int(self.page_of_block[-1]) + 1
         sums = sums_of(self.page_of_block, self.counts * levels, pages)
         squares = sums_of(self.page_of_block, self.counts * levels**2, pages)
-        ratio = _LEVEL * squares / sums**2
+        ratio = LEVEL * squares / sums**2
         level = squares / sums / (1 + ratio)
         weights = levels / (levels + level[self.page_of_block])
         amounts = self.stands @ weights
@@ -292,7 +295,7 @@ def aim_of(pair: Pair) -> str:
 def vote_by(page: Observed, coefficients: Floats, settings: Settings) -> tuple[int, int]:
     """Return the simhash and the sketch of a page by these coefficients."""
     weights = weights_of(
-        np.clip(page.known @ coefficients, -25, 25), page.counts.astype(np.float64)
+        np.clip(page.known @ coefficients, -SCORE_MAX, SCORE_MAX), page.counts.astype(np.float64)
     )
     amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article, WeightedWords
-from pgsimhash.html.blocks import Outline, outline
 from pgsimhash.html.charset import clean_text, decode
-from pgsimhash.html.content import MARKED_UP_MAX, markdown_of, unmarked
+from pgsimhash.html.content import Content
 from pgsimhash.html.head import canonical_url, page_language, page_title
 from pgsimhash.html.hints import SiteHints
 from pgsimhash.html.links import base_url
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import check_stand_in
 from pgsimhash.html.structure import structure_simhash
-from pgsimhash.html.weights import is_frame_only, read_words, scores_of, shown_blocks, weights_of
 from pgsimhash.octets import Octets
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
@@ -54,11 +51,11 @@ def read_article(
     base = base_url(root, url)
     title = page_title(root)
     body = root.find("body")
-    content = _Content(root if body is None else body, base)
+    content = Content(root if body is None else body, base)
     structure = structure_simhash(content.outline)
     hinted = hints.select(root, url) if hints is not None else []
     if hinted:
-        content = _Content(_around(hinted), base, chosen=True)
+        content = Content(_around(hinted), base, chosen=True)
     elif len(content.words.words) <= _SHORT:
         check_stand_in(title, content.text(), _empty_ids(root))
     return Article(
@@ -70,37 +67,6 @@ def read_article(
         structure,
         content.words,
     )
-
-
-class _Content:
-    """The blocks of a page with their weights, and what of them people are shown."""
-
-    def __init__(self, body: HtmlElement, base: str | None, *, chosen: bool = False) -> None:
-        self._body, self._base = body, base
-        self.outline: Outline = outline(body)
-        page = read_words(self.outline)
-        if chosen:
-            weights, shown = np.ones(len(page.counts)), np.ones(len(page.counts), np.bool_)
-            counted = shown
-        else:
-            scores = scores_of(page)
-            weights = weights_of(scores, page.counts)
-            shown = shown_blocks(page, weights)
-            counted = shown & (not is_frame_only(page, scores))
-        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, counted)
-        self._shown = frozenset(page.places[shown].tolist())
-
-    def text(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> list[str]:
-        texts = self.outline.texts()
-        return [texts[place] for place in sorted(self._shown)]
-
-    def markdown(self) -> str:
-        if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
-            return unmarked(self._lines())
-        return markdown_of(self._body, self._shown, self._base)
 
 
 def _around(elements: list[HtmlElement]) -> HtmlElement:

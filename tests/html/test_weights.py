@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import TooShortError, fingerprint
+from pgsimhash.html.block_features import features, nearby
 from pgsimhash.html.blocks import outline
+from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
-from pgsimhash.html.weights import features, nearby, read_words, shown_blocks, weigh
+from pgsimhash.html.weights import shown_blocks, weigh
 
 SENTENCES = [
     "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
