@@ -11,7 +11,10 @@ import codecs
 import re
 from typing import Final
 
+import webencodings
+
 from pgsimhash.errors import NotHtmlError
+from pgsimhash.html.names import words
 from pgsimhash.octets import Octets
 
 _MAGIC: Final = {
@@ -34,46 +37,16 @@ _MAGIC: Final = {
     b"\x1a\x45\xdf\xa3": "video",
 }
 
-# What browsers decode a label as, by the name of the codec that Python has for the label.
-_BROWSER_CODECS: Final = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
-_SAME_CODECS: Final = """
-    utf-8 utf-16 utf-16-le utf-16-be cp866 cp874 cp932 cp949
-    cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258
-    iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-10
-    iso8859-13 iso8859-14 iso8859-15 iso8859-16
-    koi8-r koi8-u mac-roman mac-cyrillic gb18030 big5hkscs euc_jp iso2022_jp
-"""
-_BROWSER_CODECS.update((name, name) for name in _SAME_CODECS.split())
-# Labels that browsers know and Python does not.
-_BROWSER_LABELS: Final = {
-    "x-sjis": "cp932",
-    "x-euc-jp": "euc_jp",
-    "x-gbk": "gb18030",
-    "x-x-big5": "big5hkscs",
-    "cn-big5": "big5hkscs",
-    "x-cp1250": "cp1250",
-    "x-cp1251": "cp1251",
-    "x-cp1252": "cp1252",
-    "windows-949": "cp949",
-    "windows-874": "cp874",
-    "dos-874": "cp874",
-    "iso-8859-8-i": "iso8859-8",
-    "x-mac-cyrillic": "mac-cyrillic",
-    "x-user-defined": "cp1252",
-    "unicode-1-1-utf-8": "utf-8",
-}
-_UTF16: Final = frozenset({"utf-16", "utf-16-le", "utf-16-be"})
+_CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
+"""Where browsers decode otherwise than the codec of the same name."""
+
+_PYTHON_NAMES: Final = words(
+    "cp874 cp932 cp949 big5hkscs euc_jp iso2022_jp iso8859-16 mac-roman mac-cyrillic"
+    " utf-16-le utf-16-be"
+)
+"""Codecs that browsers know by other labels; some pages have these."""
+
+_UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 _LABEL_MAX: Final = 40
 
 _HEAD: Final = 8192
@@ -160,12 +133,19 @@ def codec_for(label: str | None) -> str | None:
     if not label or len(label) > _LABEL_MAX or not label.isascii():
         return None
     name = label.strip(" \t\r\n\f\"'").lower()
-    if name in _BROWSER_LABELS:
-        return _BROWSER_LABELS[name]
-    try:
-        return _BROWSER_CODECS.get(codecs.lookup(name).name)
-    except (LookupError, ValueError):
+    found = webencodings.lookup(name)
+    if found is None:
+        try:
+            name = codecs.lookup(name).name
+        except (LookupError, ValueError):
+            return None
+        if name in _PYTHON_NAMES:
+            return name
+        found = webencodings.lookup(name.replace("_", "-"))
+    if found is None:
         return None
+    codec = str(found.codec_info.name)
+    return _CODECS.get(codec, codec)
 
 
 def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
