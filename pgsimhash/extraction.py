@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import NamedTuple
 
 from pgsimhash.errors import PageError
+from pgsimhash.octets import MAX_BYTES
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourceFailure, SourcePage
@@ -22,8 +24,17 @@ _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 SchemeFor = Callable[[str], Scheme | None]
 """From a page's URL to the scheme that reads it, None for the usual one."""
 
-_recipes: list[tuple[Scheme, bool]] = []
-"""In a process of a pool, the scheme that it works by, and whether Markdown is wanted."""
+
+class _Work(NamedTuple):
+    """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most."""
+
+    scheme: Scheme
+    markdown: bool
+    max_bytes: int
+
+
+_work: list[_Work] = []
+"""In a process of a pool, what it works by."""
 
 _TITLE_MAX = 1000
 
@@ -36,17 +47,26 @@ def _no_other(url: str) -> None:
 
 
 def extract(
-    page: SourcePage | SourceFailure, scheme: Scheme = DEFAULT_SCHEME, *, markdown: bool = True
+    page: SourcePage | SourceFailure,
+    scheme: Scheme = DEFAULT_SCHEME,
+    *,
+    markdown: bool = True,
+    max_bytes: int = MAX_BYTES,
 ) -> PageRecord | PageFailure:
     """Fingerprint one page; whatever goes wrong with it becomes a failure.
 
-    Without ``markdown`` the record has none.
+    Without ``markdown`` the record has none. A page larger than ``max_bytes`` is a failure.
     """
     if isinstance(page, SourceFailure):
         return PageFailure(page.url, page.reason, page.detail)
     try:
         made = fingerprint(
-            page.html, page.url, charset=page.charset, scheme=scheme, markdown=markdown
+            page.html,
+            page.url,
+            charset=page.charset,
+            scheme=scheme,
+            max_bytes=max_bytes,
+            markdown=markdown,
         )
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
@@ -87,6 +107,7 @@ def extract_many(
     scheme_for: SchemeFor = _no_other,
     *,
     markdown: bool = True,
+    max_bytes: int = MAX_BYTES,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
@@ -94,7 +115,7 @@ def extract_many(
     of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
     get the scheme pickled, so it need not be registered there. ``scheme_for`` may name another
     scheme for a page's URL. Without ``markdown`` the records have none, which saves much of a
-    page's time.
+    page's time. A page larger than ``max_bytes`` is a failure.
 
     Raises:
         ValueError: ``jobs`` is below 1.
@@ -104,18 +125,20 @@ def extract_many(
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
     if jobs == 1:
-        return (extract(page, scheme_for(page.url) or recipe, markdown=markdown) for page in pages)
-    return _extract_in_processes(pages, jobs, (recipe.check_portable(), markdown), scheme_for)
+        work = _Work(recipe, markdown, max_bytes)
+        return (_extract_by(work, page, scheme_for(page.url)) for page in pages)
+    work = _Work(recipe.check_portable(), markdown, max_bytes)
+    return _extract_in_processes(pages, jobs, work, scheme_for)
 
 
 def _extract_in_processes(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int,
-    recipe: tuple[Scheme, bool],
+    work: _Work,
     scheme_for: SchemeFor,
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
-    pool = _new_pool(jobs, recipe)
+    pool = _new_pool(jobs, work)
     try:
         for page in pages:
             other = scheme_for(page.url)
@@ -123,50 +146,56 @@ def _extract_in_processes(
                 future = pool.submit(_extract_here, page, other)
             except BrokenProcessPool:
                 pool.shutdown()
-                pool = _new_pool(jobs, recipe)
+                pool = _new_pool(jobs, work)
                 future = pool.submit(_extract_here, page, other)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), recipe, scheme_for)
+                yield _result(*waiting.popleft(), work, scheme_for)
         while waiting:
-            yield _result(*waiting.popleft(), recipe, scheme_for)
+            yield _result(*waiting.popleft(), work, scheme_for)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _new_pool(jobs: int, recipe: tuple[Scheme, bool]) -> ProcessPoolExecutor:
+def _new_pool(jobs: int, work: _Work) -> ProcessPoolExecutor:
     # A forked child would share the parent's database connection; these start clean.
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
     # A scheme can be large (the boilerplate of thousands of hosts), so it is sent once to each.
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=recipe)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=work)
 
 
-def _start(scheme: Scheme, markdown: bool) -> None:
+def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
     # Ctrl-C reaches every process of the terminal; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _recipes[:] = [(scheme, markdown)]
+    _work[:] = [_Work(scheme, markdown, max_bytes)]
 
 
 def _extract_here(
     page: SourcePage | SourceFailure, other: Scheme | None
 ) -> PageRecord | PageFailure:
-    ((scheme, markdown),) = _recipes
-    return extract(page, other or scheme, markdown=markdown)
+    (work,) = _work
+    return _extract_by(work, page, other)
+
+
+def _extract_by(
+    work: _Work, page: SourcePage | SourceFailure, other: Scheme | None
+) -> PageRecord | PageFailure:
+    return extract(page, other or work.scheme, markdown=work.markdown, max_bytes=work.max_bytes)
 
 
 def _result(
     page: SourcePage | SourceFailure,
     future: Future[PageRecord | PageFailure],
-    recipe: tuple[Scheme, bool],
+    work: _Work,
     scheme_for: SchemeFor,
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
     except BrokenProcessPool:
         # One page killed its process and took the others' results along: each goes alone now.
-        with _new_pool(1, recipe) as pool:
+        with _new_pool(1, work) as pool:
             try:
                 return pool.submit(_extract_here, page, scheme_for(page.url)).result()
             except BrokenProcessPool:

@@ -13,6 +13,7 @@ from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
+from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
@@ -27,6 +28,13 @@ _WHAT_MAX = 200
 @summary_option
 @known_scheme_option
 @boilerplate_option
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1),
+    default=MAX_BYTES,
+    show_default=True,
+    help="How large a page may be; a larger one fails.",
+)
 @collection_option
 @dsn_option
 @click.pass_context
@@ -37,6 +45,7 @@ def ingest(
     summary: bool | None,
     scheme: str | None,
     boilerplate: str | None,
+    max_bytes: int,
     collection: str,
     dsn: str | None,
     **terms: Unpack[Options],
@@ -51,8 +60,10 @@ def ingest(
     console = people()
     total = count_pages(paths)
     with connect(dsn, collection=collection, scheme=boilerplate or scheme) as store:
-        pages = read_pages(paths, stdin=sys.stdin.buffer)
+        pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
-        verdicts = store.ingest_many(pages, jobs=choose_jobs(jobs, total), **terms)
+        verdicts = store.ingest_many(
+            pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **terms
+        )
         code = print_verdicts(with_progress(verdicts, total, console, "ingest"), console, summary)
     context.exit(code)

@@ -36,7 +36,7 @@ class Deciding(Policing):
     _runs: dict[int, Run]
 
     def _ingest(
-        self, pages: Iterable[Page], jobs: int, options: Options, work: Work
+        self, pages: Iterable[Page], jobs: int, max_bytes: int, options: Options, work: Work
     ) -> Iterator[Verdict]:
         self._session.check()
         rules = self._rules(options)
@@ -55,6 +55,7 @@ class Deciding(Policing):
             self._collection.scheme,
             scheme_for,
             markdown=self._collection.keep_markdown,
+            max_bytes=max_bytes,
         )
         decide = self._by_scheme(work, rules)
         return write_in_batches(map(with_checked_time, records), decide, BATCH_PAGES)

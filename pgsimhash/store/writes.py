@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
-from pgsimhash.octets import Octets, frozen
+from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sources import SourcePage
 from pgsimhash.store.batches import BATCH_SIMHASHES, Page, as_record, write_in_batches
@@ -51,6 +51,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
@@ -59,6 +60,7 @@ class Writes(Deciding):
             url: the page's absolute URL.
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
+            max_bytes: a larger page is a failure.
             options: on what terms; by default the collection's.
 
         Raises:
@@ -73,7 +75,7 @@ class Writes(Deciding):
             StoreError: the database does not answer.
         """
         page = _page(url, html, fetched_at)
-        return next(iter(self.ingest_many([page], **options)))
+        return next(iter(self.ingest_many([page], max_bytes=max_bytes, **options)))
 
     def should_store(
         self,
@@ -81,6 +83,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
@@ -92,7 +95,7 @@ class Writes(Deciding):
             PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
                 message say why. Otherwise as for :meth:`ingest`.
         """
-        verdict = self.ingest(url, html, fetched_at=fetched_at, **options)
+        verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
         if verdict.verdict == "failed":
             raise PageError(f"{url}: {verdict.detail}", verdict.reason)
         return verdict.keep
@@ -103,6 +106,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and remember nothing.
@@ -111,10 +115,15 @@ class Writes(Deciding):
             As for :meth:`ingest`.
         """
         page = _page(url, html, fetched_at)
-        return next(iter(self.decide_many([page], **options)))
+        return next(iter(self.decide_many([page], max_bytes=max_bytes, **options)))
 
     def decide_many(
-        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
 
@@ -124,10 +133,15 @@ class Writes(Deciding):
         Raises:
             As for :meth:`ingest_many`.
         """
-        return self._ingest(pages, jobs, options, self._judge)
+        return self._ingest(pages, jobs, max_bytes, options, self._judge)
 
     def ingest_many(
-        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
@@ -139,6 +153,7 @@ class Writes(Deciding):
             pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
+            max_bytes: a larger page is a failure.
             options: on what terms; by default the collection's.
 
         Raises:
@@ -151,7 +166,7 @@ class Writes(Deciding):
                 another scheme of a policy cannot be created.
             StoreError: the database does not answer; the batches before stay.
         """
-        return self._ingest(pages, jobs, options, self._write)
+        return self._ingest(pages, jobs, max_bytes, options, self._write)
 
     def add(
         self,
