@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
-from pgsimhash.hashes import murmur3_64
+from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.html.block_features import features
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
@@ -43,7 +43,6 @@ Integers = NDArray[np.int64]
 
 NAMES = tuple(COEFFICIENTS)
 BITS = 64
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
@@ -122,7 +121,7 @@ def observe(html: bytes) -> Observed | None:
     # A fingerprint of the blocks that a feature stands in tells the groups apart.
     shape = np.zeros(len(hashes), np.uint64)
     salt = _SALTS[block % len(_SALTS)] + (block // len(_SALTS)).astype(np.uint64)
-    np.add.at(shape, feature, salt * (times.astype(np.uint64) * _GOLDEN + np.uint64(1)))
+    np.add.at(shape, feature, salt * (times.astype(np.uint64) * GOLDEN_RATIO + np.uint64(1)))
     # Words of digits alone are in the vocabulary, but nowhere on the page.
     used = np.flatnonzero(np.bincount(feature, minlength=len(hashes)))
     _, example, group, sizes = np.unique(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article, WeightedWords
@@ -13,14 +11,11 @@ from pgsimhash.html.head import canonical_url, page_language, page_title
 from pgsimhash.html.hints import SiteHints
 from pgsimhash.html.links import base_url
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
-from pgsimhash.html.soft_404 import check_stand_in
+from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
 from pgsimhash.octets import Octets
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
-
-_SHORT: Final = 400
-"""Pages with more words than this, of whatever kind, are looked at no further."""
 
 
 def read_article(
@@ -56,7 +51,7 @@ def read_article(
     hinted = hints.select(root, url) if hints is not None else []
     if hinted:
         content = Content(_around(hinted), base, chosen=True)
-    elif len(content.words.words) <= _SHORT:
+    elif len(content.words.words) <= PAGE_WORDS_MAX:
         check_stand_in(title, content.text(), _empty_ids(root))
     return Article(
         content.markdown,

@@ -10,9 +10,9 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.html.names import words
+from pgsimhash.html.names import HEADING_TAGS, words
 
-HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+HEADINGS: Final = {tag: int(tag[1]) for tag in HEADING_TAGS}
 """The headings and their levels."""
 
 _INLINE_TAGS: Final = """

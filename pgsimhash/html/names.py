@@ -21,6 +21,9 @@ NEVER_TEXT: Final = words(
 )
 """The tags of what a reader does not read."""
 
+HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
+LIST_TAGS: Final = words("ul ol dl")
+
 BESIDE_TAGS: Final = words("nav aside dialog menu form")
 """The tags of what stands beside a text."""
 

@@ -13,10 +13,13 @@ from typing import Final
 from pgsimhash.errors import BlockedPageError, ErrorPageError, ScriptPageError
 
 CHARS_MAX: Final = 800
-"""A page with more text than this, in characters, is never refused."""
+"""A page with more main text than this, in characters, is never refused."""
+
+PAGE_WORDS_MAX: Final = 400
+"""Nor one with more words than this, navigation and all; its text need not be looked at."""
 
 WORDS_MIN: Final = 20
-"""One with fewer words is too short for a fingerprint, whatever it says."""
+"""Nor one with fewer words; most of those are too short for a fingerprint, whatever they say."""
 
 _ERROR: Final = re.compile(
     r"""

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from pgsimhash.html.blocks import Outline
 from pgsimhash.html.names import (
     BESIDE_TAGS,
+    HEADING_TAGS,
+    LIST_TAGS,
     SAYS_BESIDE,
     SAYS_CONTENT,
     SAYS_FOOTER,
@@ -34,9 +36,9 @@ _KINDS: Final = (
     (_IS_FOOTER, words("footer")),
     (_IS_HEADER, words("header")),
     (_IS_CONTENT, words("article main")),
-    (_IS_LIST, words("ul ol dl")),
+    (_IS_LIST, LIST_TAGS),
     (_IS_H1, words("h1")),
-    (_IS_HEADING, words("h1 h2 h3 h4 h5 h6")),
+    (_IS_HEADING, HEADING_TAGS),
     # Siblings of these tags are alike in any text.
     (_IS_COMMON, words("body h2 h3 p pre td tr")),
 )

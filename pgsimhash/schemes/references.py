@@ -13,7 +13,7 @@ from pgsimhash.html import Article, read_article
 from pgsimhash.html.charset import clean_text, decode
 from pgsimhash.html.links import base_url
 from pgsimhash.html.markdown import render
-from pgsimhash.html.names import words
+from pgsimhash.html.names import HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.parse import parse
 
 ITEMS_MAX: Final = 5_000
@@ -37,9 +37,7 @@ _TITLES_TEXT: Final = """
 """
 _TITLES: Final = frozenset(" ".join(title.split()) for title in _TITLES_TEXT.split(","))
 _SAID_MAX: Final = 200
-_HEADINGS: Final = words("h1 h2 h3 h4 h5 h6")
-_LISTS: Final = words("ol ul dl")
-_BLOCKS: Final = words("ol ul dl div section aside table")
+_BLOCKS: Final = LIST_TAGS | words("div section aside table")
 _ITEMS: Final = words("li dd dt p tr")
 _BESIDE: Final = words("nav footer")
 _PART: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -104,9 +102,9 @@ def _lists(root: HtmlElement) -> Iterator[HtmlElement]:
         tag = node.tag
         if node.getparent() in inside or tag in _BESIDE:
             inside.add(node)
-        elif tag in _HEADINGS:
+        elif tag in HEADING_TAGS:
             headed = _heads_references(node)
-        elif (headed and tag in _LISTS) or (tag in _BLOCKS and _is_named_so(node)):
+        elif (headed and tag in LIST_TAGS) or (tag in _BLOCKS and _is_named_so(node)):
             inside.add(node)
             yield node
 
