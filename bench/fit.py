@@ -3,7 +3,7 @@
 ``python bench/fit.py FOLDER ...`` takes the sets that bench/quality.py takes. Sources are dealt
 into folds; the pages of a fold are judged by coefficients fitted without any page of its sources.
 Then all are fitted together, and the coefficients are printed as ``COEFFICIENTS`` of
-``pgsimhash/page/weights.py`` has them (``--write`` puts them there). Besides the labelled pages
+``pgsimhash/html/weights.py`` has them (``--write`` puts them there). Besides the labelled pages
 there are made ones (bench/made_pages.py), which count little: they are there for index pages with
 a footer of prose, of which the sets have few.
 
@@ -34,7 +34,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from pgsimhash import hamming_distance
-from pgsimhash.page import weights
+from pgsimhash.html import weights
 from pgsimhash.sketch import TRUSTED_DISTANCE, verified
 
 if TYPE_CHECKING:

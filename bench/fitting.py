@@ -20,11 +20,14 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
-from pgsimhash.hashes import murmur3_64
-from pgsimhash.page.blocks import outline
-from pgsimhash.page.decode import decode
-from pgsimhash.page.parse import parse
-from pgsimhash.page.weights import _LEVEL, COEFFICIENTS, features, read_words, sums_of, weights_of
+from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64
+from pgsimhash.html.block_features import features
+from pgsimhash.html.blocks import outline
+from pgsimhash.html.charset import decode
+from pgsimhash.html.page_words import read_words
+from pgsimhash.html.parse import parse
+from pgsimhash.html.tree import sums_of
+from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
 from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote
@@ -40,7 +43,6 @@ Integers = NDArray[np.int64]
 
 NAMES = tuple(COEFFICIENTS)
 BITS = 64
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
@@ -119,7 +121,7 @@ def observe(html: bytes) -> Observed | None:
     # A fingerprint of the blocks that a feature stands in tells the groups apart.
     shape = np.zeros(len(hashes), np.uint64)
     salt = _SALTS[block % len(_SALTS)] + (block // len(_SALTS)).astype(np.uint64)
-    np.add.at(shape, feature, salt * (times.astype(np.uint64) * _GOLDEN + np.uint64(1)))
+    np.add.at(shape, feature, salt * (times.astype(np.uint64) * GOLDEN_RATIO + np.uint64(1)))
     # Words of digits alone are in the vocabulary, but nowhere on the page.
     used = np.flatnonzero(np.bincount(feature, minlength=len(hashes)))
     _, example, group, sizes = np.unique(
@@ -236,11 +238,11 @@ class Problem:
 
     def _forward(self, coefficients: Floats, settings: Settings) -> _Forward:
         scores = self.known @ coefficients.astype(np.float32)
-        levels = np.exp(np.clip(scores, -25, 25).astype(np.float64))
+        levels = np.exp(np.clip(scores, -SCORE_MAX, SCORE_MAX).astype(np.float64))
         pages = int(self.page_of_block[-1]) + 1
         sums = sums_of(self.page_of_block, self.counts * levels, pages)
         squares = sums_of(self.page_of_block, self.counts * levels**2, pages)
-        ratio = _LEVEL * squares / sums**2
+        ratio = LEVEL * squares / sums**2
         level = squares / sums / (1 + ratio)
         weights = levels / (levels + level[self.page_of_block])
         amounts = self.stands @ weights
@@ -292,7 +294,7 @@ def aim_of(pair: Pair) -> str:
 def vote_by(page: Observed, coefficients: Floats, settings: Settings) -> tuple[int, int]:
     """Return the simhash and the sketch of a page by these coefficients."""
     weights = weights_of(
-        np.clip(page.known @ coefficients, -25, 25), page.counts.astype(np.float64)
+        np.clip(page.known @ coefficients, -SCORE_MAX, SCORE_MAX), page.counts.astype(np.float64)
     )
     amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]

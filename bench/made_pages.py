@@ -23,7 +23,7 @@ import lxml.html
 from lxml import etree
 from lxml.html import HtmlElement as Element
 
-from pgsimhash.page.decode import decode
+from pgsimhash.html.charset import decode
 from pgsimhash.tokens import tokenize
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Literal
 
 from pgsimhash import PageError, TooShortError, fingerprint, hamming_distance, scheme_names
 from pgsimhash.features import shingles
-from pgsimhash.page import Article
-from pgsimhash.page.decode import decode
-from pgsimhash.page.parse import parse
+from pgsimhash.html import Article
+from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
 from pgsimhash.tokens import tokenize
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pgsimhash import PageError, fingerprint, hamming_distance
-from pgsimhash.page.decode import decode
-from pgsimhash.page.parse import parse
-from pgsimhash.page.structure import structure_of
+from pgsimhash.html.charset import decode
+from pgsimhash.html.parse import parse
+from pgsimhash.html.structure import structure_of
 
 if TYPE_CHECKING:
     from bench.labelled import corpus

@@ -23,7 +23,7 @@ from pgsimhash import PageError
 from pgsimhash.bits import NEAR_MAX
 from pgsimhash.features import shingles, weigh
 from pgsimhash.hashes import murmur3_64
-from pgsimhash.page import read_article
+from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sketch import SAME_BITS_MAX, sketch_hashes
 from pgsimhash.tokens import tokenize

@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import NamedTuple
 
 from pgsimhash.errors import PageError
+from pgsimhash.octets import MAX_BYTES
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourceFailure, SourcePage
@@ -19,8 +21,17 @@ from pgsimhash.urls import URL_BYTES_MAX
 
 _Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
 
-_recipes: list[tuple[Scheme, bool]] = []
-"""In a process of a pool, the scheme that it works by, and whether Markdown is wanted."""
+
+class _Work(NamedTuple):
+    """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most."""
+
+    scheme: Scheme
+    markdown: bool
+    max_bytes: int
+
+
+_work: list[_Work] = []
+"""In a process of a pool, what it works by."""
 
 _TITLE_MAX = 1000
 
@@ -29,17 +40,26 @@ _IN_FLIGHT = 8
 
 
 def extract(
-    page: SourcePage | SourceFailure, scheme: Scheme = DEFAULT_SCHEME, *, markdown: bool = True
+    page: SourcePage | SourceFailure,
+    scheme: Scheme = DEFAULT_SCHEME,
+    *,
+    markdown: bool = True,
+    max_bytes: int = MAX_BYTES,
 ) -> PageRecord | PageFailure:
     """Fingerprint one page; whatever goes wrong with it becomes a failure.
 
-    Without ``markdown`` the record has none.
+    Without ``markdown`` the record has none. A page larger than ``max_bytes`` is a failure.
     """
     if isinstance(page, SourceFailure):
         return PageFailure(page.url, page.reason, page.detail)
     try:
         made = fingerprint(
-            page.html, page.url, charset=page.charset, scheme=scheme, markdown=markdown
+            page.html,
+            page.url,
+            charset=page.charset,
+            scheme=scheme,
+            max_bytes=max_bytes,
+            markdown=markdown,
         )
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
@@ -78,13 +98,14 @@ def extract_many(
     scheme: Scheme | str = DEFAULT_SCHEME,
     *,
     markdown: bool = True,
+    max_bytes: int = MAX_BYTES,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     At most a few pages for each process are held at a time. A page that kills its process (out
     of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
     get the scheme pickled, so it need not be registered there. Without ``markdown`` the records
-    have none, which saves much of a page's time.
+    have none, which saves much of a page's time. A page larger than ``max_bytes`` is a failure.
 
     Raises:
         ValueError: ``jobs`` is below 1.
@@ -94,64 +115,64 @@ def extract_many(
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
     recipe = get_scheme(scheme)
     if jobs == 1:
-        return (extract(page, recipe, markdown=markdown) for page in pages)
-    return _extract_in_processes(pages, jobs, (recipe.check_portable(), markdown))
+        return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
+    return _extract_in_processes(pages, jobs, _Work(recipe.check_portable(), markdown, max_bytes))
 
 
 def _extract_in_processes(
     pages: Iterable[SourcePage | SourceFailure],
     jobs: int,
-    recipe: tuple[Scheme, bool],
+    work: _Work,
 ) -> Iterator[PageRecord | PageFailure]:
     waiting: deque[_Task] = deque()
-    pool = _new_pool(jobs, recipe)
+    pool = _new_pool(jobs, work)
     try:
         for page in pages:
             try:
                 future = pool.submit(_extract_here, page)
             except BrokenProcessPool:
                 pool.shutdown()
-                pool = _new_pool(jobs, recipe)
+                pool = _new_pool(jobs, work)
                 future = pool.submit(_extract_here, page)
             waiting.append((page, future))
             if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), recipe)
+                yield _result(*waiting.popleft(), work)
         while waiting:
-            yield _result(*waiting.popleft(), recipe)
+            yield _result(*waiting.popleft(), work)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _new_pool(jobs: int, recipe: tuple[Scheme, bool]) -> ProcessPoolExecutor:
+def _new_pool(jobs: int, work: _Work) -> ProcessPoolExecutor:
     # A forked child would share the parent's database connection; these start clean.
     context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
     # The fork server imports this once for all the processes it will fork.
     context.set_forkserver_preload([__name__])
     # A scheme can be large (hints for thousands of sites), so it is sent once to each.
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=recipe)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=work)
 
 
-def _start(scheme: Scheme, markdown: bool) -> None:
+def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
     # Ctrl-C reaches every process of the terminal; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _recipes[:] = [(scheme, markdown)]
+    _work[:] = [_Work(scheme, markdown, max_bytes)]
 
 
 def _extract_here(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
-    ((scheme, markdown),) = _recipes
-    return extract(page, scheme, markdown=markdown)
+    ((scheme, markdown, max_bytes),) = _work
+    return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
 
 
 def _result(
     page: SourcePage | SourceFailure,
     future: Future[PageRecord | PageFailure],
-    recipe: tuple[Scheme, bool],
+    work: _Work,
 ) -> PageRecord | PageFailure:
     try:
         return future.result()
     except BrokenProcessPool:
         # One page killed its process and took the others' results along: each goes alone now.
-        with _new_pool(1, recipe) as pool:
+        with _new_pool(1, work) as pool:
             try:
                 return pool.submit(_extract_here, page).result()
             except BrokenProcessPool:

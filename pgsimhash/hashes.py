@@ -19,6 +19,9 @@ from pgsimhash.errors import MissingPackageError
 Hashes = NDArray[np.uint64]
 HashFunction = Callable[[Collection[str]], Hashes]
 
+GOLDEN_RATIO: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio: what has nothing in common with any hash."""
+
 _FNV_OFFSET: Final = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME: Final = np.uint64(0x100000001B3)
 # Which of a, b, c is changed by which, and the rotation, in the steps of lookup3's mix and final.

@@ -1,7 +1,7 @@
 """From kept Markdown to what another scheme makes of a page, without the page.
 
 Schemes are readers, tokenizers and weightings. Tokenizers and weightings see an article only, and
-Markdown gives that back (see :func:`pgsimhash.page.plain.plain_text` for how exactly); what a
+Markdown gives that back (see :func:`pgsimhash.html.plain.plain_text` for how exactly); what a
 reader makes of a page, only the page can tell. So simhashes are those of the pages where the new
 scheme reads them as the old one did, and are approximate elsewhere.
 """
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgsimhash.errors import PageError, SchemeError
-from pgsimhash.page import Article
-from pgsimhash.page.blog import read_blog
-from pgsimhash.page.plain import plain_text
+from pgsimhash.html import Article
+from pgsimhash.html.plain import plain_text
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, BlockWeights, Scheme, get_scheme, read_text
+from pgsimhash.schemes.blog import read_blog
 
 _VERBATIM: Final = (read_text, read_blog)
 """The readers whose text is the Markdown as it stands."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import BITS, from_bigint, to_bigint
 from pgsimhash.errors import InvalidSimhashError, TooShortError
-from pgsimhash.hashes import murmur3_64, murmur3_mix
+from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64, murmur3_mix
 
 SKETCH_BITS: Final = 128
 
@@ -40,9 +40,6 @@ _BIN_BITS: Final = np.uint64(7)
 _BIN_SHIFT: Final = np.uint64(64 - 7)
 _UNIT_SHIFT: Final = np.uint64(64 - 53)
 _LEAST_WEIGHT: Final = 2.0**-40
-SALT: Final = np.uint64(0x9E3779B97F4A7C15)
-"""A bin and the bits of the simhash come from the same hash; by this they have nothing in common.
-"""
 
 
 def sketch(features: Iterable[str]) -> int:
@@ -78,7 +75,8 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     """
     if not len(hashes):
         raise TooShortError("there is no feature, so there is no sketch")
-    mixed = murmur3_mix(hashes ^ SALT)
+    # Bins and the bits of the simhash come from the same hash: by this they share nothing.
+    mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
     bins = (mixed >> _BIN_SHIFT).astype(np.intp)
     keys = (mixed << _BIN_BITS >> _UNIT_SHIFT).astype(np.float64) * 2.0**-53
     if weights is not None:
@@ -90,7 +88,7 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     # Of two that share a key, the larger hash is taken: a rule is needed, whichever.
     np.maximum.at(least, bins[chosen], mixed[chosen])
     filled = best < np.inf
-    lender = LENDERS[_BINS, filled[LENDERS].argmax(axis=1)]
+    lender = _LENDERS[_BINS, filled[_LENDERS].argmax(axis=1)]
     # The bin's own number goes in: what it borrowed is then no copy of the lender's bit.
     bits = murmur3_mix(least[lender] ^ murmur3_mix(_BINS)) & np.uint64(1)
     return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
@@ -150,7 +148,7 @@ def _checked(value: SupportsIndex) -> int:
 
 
 _BINS: Final = np.arange(SKETCH_BITS, dtype=np.uint64)
-LENDERS: Final = np.hstack(
+_LENDERS: Final = np.hstack(
     (
         _BINS[:, np.newaxis],
         np.argsort(

@@ -21,7 +21,7 @@ from pgsimhash import (
     TooShortError,
     fingerprint,
 )
-from pgsimhash.page.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
+from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 TEXT = (

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pgsimhash import Store, TooLargeError, fingerprint
+from pgsimhash.html import read_article
 from pgsimhash.insight.sides import read_side
 from pgsimhash.octets import Octets, frozen
-from pgsimhash.page import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
 from pgsimhash.sources import SourcePage
 

@@ -21,7 +21,7 @@ from pgsimhash import (
 from pgsimhash.extraction import extract_many
 from pgsimhash.features import spot_shingles, weigh
 from pgsimhash.hashes import fnv1a_64
-from pgsimhash.page import Article, SiteHints, read_article
+from pgsimhash.html import Article, SiteHints, read_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     INTEROP_SCHEME,

@@ -21,7 +21,7 @@ from pgsimhash import (
     hamming_distance,
 )
 from pgsimhash.features import weigh
-from pgsimhash.page import read_article
+from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.tokens import tokenize
 from pgsimhash.votes import simhash, vote
@@ -130,7 +130,7 @@ def test_the_scheme_says_how_little_is_too_little() -> None:
 
 
 def test_the_size_limit_names_the_way_out() -> None:
-    with pytest.raises(TooLargeError, match=r"100 bytes; pass max_bytes"):
+    with pytest.raises(TooLargeError, match=r"larger than 100 bytes \(max_bytes\)"):
         fingerprint(PAGE, max_bytes=100)
     assert fingerprint(PAGE, max_bytes=len(PAGE.encode()))
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pgsimhash import format_simhash, get_scheme, parse_simhash, scheme_names, to_base32, to_bigint
-from pgsimhash.page import Article
-from pgsimhash.page.blocks import outline
-from pgsimhash.page.parse import parse
-from pgsimhash.page.weights import read_words
+from pgsimhash.html import Article
+from pgsimhash.html.blocks import outline
+from pgsimhash.html.page_words import read_words
+from pgsimhash.html.parse import parse
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -12,6 +12,7 @@ from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
+from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
 from pgsimhash.terms import Options
@@ -25,6 +26,13 @@ _WHAT_MAX = 200
 @jobs_option
 @summary_option
 @scheme_option
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1),
+    default=MAX_BYTES,
+    show_default=True,
+    help="How large a page may be; a larger one fails.",
+)
 @collection_option
 @dsn_option
 @click.pass_context
@@ -34,6 +42,7 @@ def ingest(
     jobs: int | None,
     summary: bool | None,
     scheme: str | None,
+    max_bytes: int,
     collection: str,
     dsn: str | None,
     **terms: Unpack[Options],
@@ -48,8 +57,10 @@ def ingest(
     console = people()
     total = count_pages(paths)
     with connect(dsn, collection=collection, scheme=scheme) as store:
-        pages = read_pages(paths, stdin=sys.stdin.buffer)
+        pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
-        verdicts = store.ingest_many(pages, jobs=choose_jobs(jobs, total), **terms)
+        verdicts = store.ingest_many(
+            pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **terms
+        )
         code = print_verdicts(with_progress(verdicts, total, console, "ingest"), console, summary)
     context.exit(code)

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.errors import LabelsError
-from pgsimhash.sources import MAX_BYTES, SourceFailure, SourcePage, read_pages
+from pgsimhash.octets import MAX_BYTES
+from pgsimhash.sources import SourceFailure, SourcePage, read_pages
 from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)

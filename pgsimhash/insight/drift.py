@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
 from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, hamming_distance
-from pgsimhash.page.structure import SAME_TEMPLATE_MAX
+from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 

@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 
 from pgsimhash.bits import hamming_distance
 from pgsimhash.errors import TooShortError
-from pgsimhash.octets import Octets, frozen
-from pgsimhash.page import Article
+from pgsimhash.html import Article
+from pgsimhash.octets import Octets, checked_size, frozen
 from pgsimhash.schemes import Scheme
-from pgsimhash.schemes.fingerprints import checked_size
 from pgsimhash.urls import check_url
 
 Origin = Literal["page", "markdown"]

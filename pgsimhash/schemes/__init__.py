@@ -2,7 +2,7 @@
 
 from pgsimhash.schemes.batch import simhash_texts
 from pgsimhash.schemes.blocks import BlockWeights
-from pgsimhash.schemes.fingerprints import MAX_BYTES, Fingerprint, fingerprint
+from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
 from pgsimhash.schemes.shipped import (
@@ -20,7 +20,6 @@ __all__ = [
     "BLOG_WORDS_SCHEME",
     "DEFAULT_SCHEME",
     "INTEROP_SCHEME",
-    "MAX_BYTES",
     "TEXT_SCHEME",
     "ArticleReader",
     "BlockWeights",

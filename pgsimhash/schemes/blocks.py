@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.hashes import Hashes, murmur3_64, murmur3_mix
-from pgsimhash.page import Article, WeightedWords
+from pgsimhash.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
+from pgsimhash.html import Article, WeightedWords
 from pgsimhash.tokens import tokenize
-
-_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class HashedFeatures(NamedTuple):
@@ -35,7 +33,7 @@ def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
         first: shape (n,), dtype uint64.
         second: shape (n,), dtype uint64.
     """
-    return murmur3_mix(first * _GOLDEN + second)
+    return murmur3_mix(first * GOLDEN_RATIO + second)
 
 
 def murmur3_64_of_words(features: Collection[str]) -> Hashes:

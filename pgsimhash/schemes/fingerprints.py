@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from pgsimhash.errors import TooLargeError
-from pgsimhash.octets import Octets, frozen
+from pgsimhash.octets import MAX_BYTES, Octets, checked_size, frozen
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
 from pgsimhash.schemes.shipped import DEFAULT_SCHEME
 from pgsimhash.urls import check_url
-
-MAX_BYTES: Final = 10_000_000
-"""How large a page may be by default, in bytes of HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +92,3 @@ def fingerprint(
         url=url,
         structure=article.structure,
     )
-
-
-def checked_size(html: Octets | str, max_bytes: int = MAX_BYTES) -> int:
-    """Return the size of a page in bytes.
-
-    Raises:
-        TooLargeError: it is larger than ``max_bytes``.
-    """
-    size = html.nbytes if isinstance(html, memoryview) else len(html)
-    if size <= max_bytes and isinstance(html, str):
-        size = len(html.encode("utf-8", "replace"))
-    if size > max_bytes:
-        raise TooLargeError(
-            f"the page is larger than {max_bytes:,} bytes; pass max_bytes to allow more"
-        )
-    return size

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from pgsimhash.errors import SchemeError
+from pgsimhash.errors import SchemeError, TooShortError
 from pgsimhash.hashes import HashFunction, murmur3_64
-from pgsimhash.page import Article, WeightedWords
+from pgsimhash.html import Article, WeightedWords
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words, words_of
-from pgsimhash.schemes.voting import Vote, loops_that_pay, too_short
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.tokens import TOKENS_MAX, tokenize
 from pgsimhash.votes import vote
@@ -27,6 +27,15 @@ Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 """From the tokens of an article, and the article, to its features and their weights."""
 
 
+class Vote(NamedTuple):
+    """What a scheme makes of an article: simhash, sketch, distinct features and tokens."""
+
+    simhash: int
+    sketch: int
+    features: int
+    words: int
+
+
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """A named recipe from a page to its simhash.
@@ -37,7 +46,7 @@ class Scheme:
 
     Attributes:
         name: what the recipe is called in stores, with its version at the end.
-        extract: page to article, for example :func:`pgsimhash.page.read_article`.
+        extract: page to article, for example :func:`pgsimhash.html.read_article`.
         weigh: tokens to weighted features, for example ``ShingleWeights((1, 2))``.
         tokenize: text to tokens.
         hash_features: features to 64-bit hashes, one of :mod:`pgsimhash.hashes` or another.
@@ -54,29 +63,21 @@ class Scheme:
     def vote(self, article: Article) -> Vote:
         """Return the simhash of ``article``, of its first 500,000 tokens.
 
-        If numba is installed (extra ``fast``), words and shingles go through compiled loops once
-        a process has voted on some articles, with the same result.
-
         Raises:
             TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
             InvalidWeightError: the weighting gave a weight that is negative or not finite.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, words_of(article))
-        loops = loops_that_pay(self.tokenize, self.weigh, self.hash_features)
-        if loops is not None:
-            return loops(article.text, self.min_tokens)
         tokens = self.tokenize(article.text)[:TOKENS_MAX]
-        if len(tokens) < self.min_tokens:
-            raise too_short(len(tokens), self.min_tokens)
+        self.check_length(len(tokens))
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
         return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
 
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
-        if said.length < self.min_tokens:
-            raise too_short(said.length, self.min_tokens)
+        self.check_length(said.length)
         hashes, weights = weigh.hashed(said)
         return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), said.length)
 
@@ -88,6 +89,18 @@ class Scheme:
         """
         article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
         return self.vote(article).simhash
+
+    def check_length(self, words: int) -> None:
+        """Refuse an article of so many tokens, if these are too few.
+
+        Raises:
+            TooShortError: there are fewer than ``min_tokens``.
+        """
+        if words < self.min_tokens:
+            raise TooShortError(
+                f"the main content has {words} words, and a fingerprint takes "
+                f"{self.min_tokens}: fewer would match unrelated pages"
+            )
 
     def check_portable(self) -> Scheme:
         """Return this scheme, if other processes can be given it.

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from pgsimhash.hashes import jenkins_64, murmur3_32_32
-from pgsimhash.page import read_article
-from pgsimhash.page.blog import read_blog
-from pgsimhash.page.references import read_with_references
+from pgsimhash.html import read_article
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
+from pgsimhash.schemes.blog import read_blog
 from pgsimhash.schemes.recipe import Scheme
+from pgsimhash.schemes.references import read_with_references
 from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced_words
 from pgsimhash.schemes.weights import ShingleWeights
 

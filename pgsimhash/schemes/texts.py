@@ -8,9 +8,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
+from pgsimhash.html import Article, SiteHints, read_article
+from pgsimhash.html.parse import ELEMENTS_MAX
 from pgsimhash.octets import Octets
-from pgsimhash.page import Article, SiteHints, read_article
-from pgsimhash.page.parse import ELEMENTS_MAX
 
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashes of longer ones would take long."""

@@ -19,7 +19,7 @@ from pgsimhash.features import (
     spot_shingles,
     weigh,
 )
-from pgsimhash.page import Article
+from pgsimhash.html import Article
 from pgsimhash.tokens import tokenize
 
 if TYPE_CHECKING:

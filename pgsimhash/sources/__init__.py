@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import UnreadableError
+from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
-from pgsimhash.sources.page import MAX_BYTES, SourceFailure, SourcePage, failure, shown
+from pgsimhash.sources.page import SourceFailure, SourcePage, failure, shown
 from pgsimhash.sources.streams import Stream
 
-__all__ = ["MAX_BYTES", "SourceFailure", "SourcePage", "count_pages", "read_pages"]
+__all__ = ["SourceFailure", "SourcePage", "count_pages", "read_pages"]
 
 _STDIN: Final = "-"
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -32,7 +33,8 @@ def read_pages(
         paths: folders of HTML files, HTML files, JSON lines with "url" and "html", WARC
             archives, or ``-`` for JSON lines from stdin.
         stdin: what ``-`` reads instead of the process's own stdin.
-        max_bytes: the largest page; a larger one is a failure and is not held in memory.
+        max_bytes: the largest page, file, line or record; a larger one is a failure and is not
+            held in memory.
 
     Raises:
         TypeError: ``paths`` is one string.

@@ -9,7 +9,8 @@ from typing import Final
 
 from warcio.bufferedreaders import ChunkedDataReader
 
-from pgsimhash.errors import TooLargeError, UnreadableError
+from pgsimhash.errors import UnreadableError
+from pgsimhash.octets import too_large
 
 _ENCODINGS_MAX: Final = 4
 """How many times a body may be encoded; servers do it once."""
@@ -85,7 +86,7 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
 
 def _checked(page: bytes, finished: bool, encoding: str, max_bytes: int) -> bytes:
     if len(page) > max_bytes:
-        raise TooLargeError(f"the page is larger than {max_bytes} bytes")
+        raise too_large("the page", max_bytes)
     if not finished:
         raise UnreadableError(f"its {encoding} data ends early")
     return page

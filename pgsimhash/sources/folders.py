@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pgsimhash.errors import TooLargeError, UnreadableError
+from pgsimhash.octets import too_large
 from pgsimhash.sources.page import SourceFailure, SourcePage, failure, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
@@ -75,5 +76,5 @@ def _content(path: Path, max_bytes: int) -> bytes:
         # It may have grown since.
         size = len(content)
     if size > max_bytes:
-        raise TooLargeError(f"the file is larger than {max_bytes} bytes")
+        raise too_large("the file", max_bytes)
     return content

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pgsimhash.errors import PageError, TooLargeError, UnreadableError
+from pgsimhash.errors import PageError, UnreadableError
+from pgsimhash.octets import too_large
 from pgsimhash.sources.page import (
     SourceFailure,
     SourcePage,
@@ -44,8 +45,7 @@ def read_json_lines(
             number += 1
             if len(line) > max_bytes and not line.endswith(b"\n"):
                 _finish_line(stream)
-                too_large = TooLargeError(f"the line is longer than {max_bytes} bytes")
-                yield failure(f"{name}#{number}", too_large)
+                yield failure(f"{name}#{number}", too_large("the line", max_bytes))
                 continue
             if number == 1:
                 line = line.removeprefix(_BOM)

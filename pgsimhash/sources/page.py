@@ -6,13 +6,9 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import frozen
-
-MAX_BYTES: Final = 16 * 1024 * 1024
-"""The largest page, record or line that is read; real pages stay far below it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from typing import Any, Final
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
-from pgsimhash.errors import PageError, TooLargeError, UnreadableError
+from pgsimhash.errors import PageError, UnreadableError
+from pgsimhash.octets import too_large
 from pgsimhash.sources.bodies import decode_body
 from pgsimhash.sources.page import (
     SourceFailure,
@@ -120,7 +121,7 @@ class _Record:
         if kind == "response" and not head and self._unread:
             raise UnreadableError("its HTTP header does not end")
         if len(head) + self._unread > max_bytes:
-            raise TooLargeError(f"the record is larger than {max_bytes} bytes")
+            raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
             raise UnreadableError("the record is one segment of several")
         body = decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
-from pgsimhash.octets import Octets, frozen
+from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sources import SourcePage
 from pgsimhash.store.batches import (
@@ -58,6 +58,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
@@ -66,6 +67,7 @@ class Writes(Deciding):
             url: the page's absolute URL.
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
+            max_bytes: a larger page is a failure.
             options: on what terms; by default the collection's.
 
         Raises:
@@ -78,7 +80,7 @@ class Writes(Deciding):
             StoreError: the database does not answer.
         """
         page = _page(url, html, fetched_at)
-        return next(iter(self.ingest_many([page], **options)))
+        return next(iter(self.ingest_many([page], max_bytes=max_bytes, **options)))
 
     def should_store(
         self,
@@ -86,6 +88,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
@@ -97,7 +100,7 @@ class Writes(Deciding):
             PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
                 message say why. Otherwise as for :meth:`ingest`.
         """
-        verdict = self.ingest(url, html, fetched_at=fetched_at, **options)
+        verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
         if verdict.verdict == "failed":
             raise PageError(f"{url}: {verdict.detail}", verdict.reason)
         return verdict.keep
@@ -108,6 +111,7 @@ class Writes(Deciding):
         html: str | Octets,
         *,
         fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
         **options: Unpack[Options],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and remember nothing.
@@ -116,10 +120,15 @@ class Writes(Deciding):
             As for :meth:`ingest`.
         """
         page = _page(url, html, fetched_at)
-        return next(iter(self.decide_many([page], **options)))
+        return next(iter(self.decide_many([page], max_bytes=max_bytes, **options)))
 
     def decide_many(
-        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
 
@@ -129,11 +138,16 @@ class Writes(Deciding):
         Raises:
             As for :meth:`ingest_many`.
         """
-        items = self._read(pages, jobs)
+        items = self._read(pages, jobs, max_bytes)
         return self._decide_all(items, BATCH_PAGES, options, remember=False)
 
     def ingest_many(
-        self, pages: Iterable[Page], *, jobs: int = 1, **options: Unpack[Options]
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
@@ -145,6 +159,7 @@ class Writes(Deciding):
             pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
+            max_bytes: a larger page is a failure.
             options: on what terms; by default the collection's.
 
         Raises:
@@ -155,7 +170,7 @@ class Writes(Deciding):
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
-        items = self._read(pages, jobs)
+        items = self._read(pages, jobs, max_bytes)
         return self._decide_all(items, BATCH_PAGES, options, remember=True)
 
     def add(
@@ -220,11 +235,15 @@ class Writes(Deciding):
         with self._session.transaction() as connection:
             return add_simhashes(connection, self._collection, simhashes)
 
-    def _read(self, pages: Iterable[Page], jobs: int) -> Iterator[Item]:
+    def _read(self, pages: Iterable[Page], jobs: int, max_bytes: int) -> Iterator[Item]:
         self._session.check()
         collection = self._collection
         records = extract_many(
-            map(as_source, pages), jobs, collection.scheme, markdown=collection.keep_markdown
+            map(as_source, pages),
+            jobs,
+            collection.scheme,
+            markdown=collection.keep_markdown,
+            max_bytes=max_bytes,
         )
         return map(with_checked_time, records)
 

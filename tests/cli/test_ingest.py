@@ -42,6 +42,15 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert len(copy["simhash"]) == 16
 
 
+def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
+    wells = max(folder.iterdir(), key=lambda path: path.stat().st_size)
+    size = wells.stat().st_size
+    assert run("ingest", wells, "--max-bytes", size).lines[0]["verdict"] == "new"
+    (line,) = run("ingest", wells, "--max-bytes", size - 1).lines
+    assert line["reason"] == "too_large"
+    assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
+
+
 def test_a_second_run_adds_nothing_and_says_so(run: Run, folder: Path, dsn: str) -> None:
     def rows() -> object:
         with psycopg.connect(dsn) as connection:

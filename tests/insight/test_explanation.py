@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import pytest
 
 from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
+from pgsimhash.html import read_article
+from pgsimhash.html.plain import plain_text
 from pgsimhash.insight.explanation import explain
 from pgsimhash.insight.probes import block_bits, permutation_views
 from pgsimhash.insight.sides import Side, read_side, weighted_features
 from pgsimhash.layout import LAYOUTS, Layout, get_layout
-from pgsimhash.page import read_article
-from pgsimhash.page.plain import plain_text
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from tests.conftest import ROOT

@@ -138,7 +138,10 @@ def test_a_page_over_the_limit_is_not_opened(
         file.truncate(10**12)
     (tmp_path / "b.html").write_bytes(b"x" * 100)
     large, fits = read_pages([tmp_path], max_bytes=100)
-    assert failed(large)[1:] == ("too_large", "the file is larger than 100 bytes")
+    assert failed(large)[1:] == (
+        "too_large",
+        "the file is larger than 100 bytes (max_bytes)",
+    )
     assert isinstance(fits, SourcePage)
 
 

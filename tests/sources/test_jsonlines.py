@@ -123,7 +123,9 @@ def test_a_line_over_the_limit_is_never_held_whole() -> None:
     stdin = LongLine(GOOD + b"\n")
     page, long = read_pages(["-"], stdin=stdin, max_bytes=1000)
     assert page == PAGE
-    assert long == SourceFailure("stdin#2", "too_large", "the line is longer than 1000 bytes")
+    assert long == SourceFailure(
+        "stdin#2", "too_large", "the line is larger than 1,000 bytes (max_bytes)"
+    )
     assert stdin.largest <= 2**20
 
 

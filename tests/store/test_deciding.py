@@ -72,6 +72,22 @@ def test_should_store_raises_where_nothing_can_be_decided(store: Store) -> None:
         store.should_store("https://a.example/1", "x" * 10_000_001)
 
 
+def test_how_large_a_page_may_be_is_one_option_of_all_that_read_one(store: Store) -> None:
+    url, pages = "https://a.example/1", [("https://a.example/1", HTML)]
+    size = len(HTML.encode())
+    assert store.decide(url, HTML, max_bytes=size).verdict == "new"
+    for verdict in (
+        store.decide(url, HTML, max_bytes=size - 1),
+        *store.decide_many(pages, jobs=2, max_bytes=size - 1),
+        store.ingest(url, HTML, max_bytes=size - 1),
+        *store.ingest_many(pages, max_bytes=size - 1),
+    ):
+        assert (verdict.reason, verdict.detail) == (
+            "too_large",
+            f"the page is larger than {size - 1:,} bytes (max_bytes)",
+        )
+
+
 def test_what_is_of_another_type_fails_as_a_page_does(store: Store) -> None:
     pages = [(None, HTML), ("https://a.example/1", None), ("https://a.example/2", HTML)]
     verdicts = list(store.ingest_many(pages))  # type: ignore[arg-type]

@@ -16,8 +16,8 @@ import pytest
 import pgsimhash
 from pgsimhash import Settings, Store, connect
 from pgsimhash.hashes import murmur3_32_32
-from pgsimhash.page import SiteHints
-from pgsimhash.page.plain import plain_text
+from pgsimhash.html import SiteHints
+from pgsimhash.html.plain import plain_text
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,

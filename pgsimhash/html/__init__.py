@@ -1,0 +1,78 @@
+"""From the bytes of a page to its main content."""
+
+from __future__ import annotations
+
+from lxml.html import HtmlElement
+
+from pgsimhash.html.article import Article, WeightedWords
+from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.content import Content
+from pgsimhash.html.head import canonical_url, page_language, page_title
+from pgsimhash.html.hints import SiteHints
+from pgsimhash.html.links import base_url
+from pgsimhash.html.parse import ELEMENTS_MAX, parse
+from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
+from pgsimhash.html.structure import structure_simhash
+from pgsimhash.octets import Octets
+
+__all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
+
+
+def read_article(
+    html: Octets | str,
+    url: str | None = None,
+    charset: str | None = None,
+    hints: SiteHints | None = None,
+    max_elements: int = ELEMENTS_MAX,
+) -> Article:
+    """Return the main content of a page: all its words with weights, and what weighs most to read.
+
+    Args:
+        html: the page, as bytes or decoded.
+        url: where it was found; relative URLs in it are resolved against this.
+        charset: the label in the HTTP header, if there was one.
+        hints: where on the pages of some hosts the content is; ``url`` says which host it is.
+        max_elements: a page of more elements is refused.
+
+    Raises:
+        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+        TooLargeError: the page has more than ``max_elements`` elements.
+        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
+    """
+    text = clean_text(html) if isinstance(html, str) else decode(html, charset)
+    root = parse(text, max_elements)
+    if root is None:
+        return Article("", "")
+    base = base_url(root, url)
+    title = page_title(root)
+    body = root.find("body")
+    content = Content(root if body is None else body, base)
+    structure = structure_simhash(content.outline)
+    hinted = hints.select(root, url) if hints is not None else []
+    if hinted:
+        content = Content(_around(hinted), base, chosen=True)
+    elif len(content.words.words) <= PAGE_WORDS_MAX:
+        check_stand_in(title, content.text(), _empty_ids(root))
+    return Article(
+        content.markdown,
+        content.text,
+        title,
+        canonical_url(root, base),
+        page_language(root),
+        structure,
+        content.words,
+    )
+
+
+def _around(elements: list[HtmlElement]) -> HtmlElement:
+    """Take ``elements`` out of their places and return what is around them now."""
+    body: HtmlElement = elements[0].makeelement("body")
+    for element in elements:
+        element.tail = None
+        body.append(element)
+    return body
+
+
+def _empty_ids(root: HtmlElement) -> list[str]:
+    """Return the ids of the elements without text."""
+    return [str(found) for found in root.xpath("//*[@id][not(normalize-space())]/@id")]

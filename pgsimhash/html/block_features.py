@@ -1,0 +1,148 @@
+"""What is known of the blocks of a page: numbers, of which each has a reason.
+
+What each adds to a block's weight is for :mod:`pgsimhash.html.weights` to say.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from pgsimhash.html.page_words import Page
+from pgsimhash.html.tree import Floats
+
+_SPAN: Final = 600.0
+"""How far an exponential reaches before it is too large for a double, with room to spare."""
+
+
+def features(page: Page) -> dict[str, Floats]:
+    """Return what is known of each block (shape (m,) each)."""
+    tree = page.tree
+    counts, linked, owners = page.counts, page.linked, tree.owners
+    total = counts.sum()
+    middle = np.cumsum(counts) - counts / 2.0
+    prose = 1.0 - linked / counts
+    (near, near_linked), (around, around_linked) = (
+        nearby(middle, np.array((counts, linked)), window) for window in (40.0, 150.0)
+    )
+    parent = tree.parents[owners]
+    above = tree.parents[parent]
+    words = tree.words
+    unlinked, unlinked_near, unlinked_around, unlinked_parent, unlinked_above = logs = np.log(
+        1.1
+        - np.array(
+            (
+                linked / counts,
+                near_linked / near,
+                around_linked / around,
+                tree.linked[owners] / np.maximum(words[owners], 1.0),
+                tree.linked[above] / np.maximum(words[above], 1.0),
+            )
+        )
+    )
+    lateness = np.exp((middle - total) / 60.0)
+    element_words = np.log(tree.own[owners] / (tree.own[owners] + 15.0))
+    signs = _copyrights_near(page, middle)
+    beside, beside_tags, header, content, footer, footer_tag, in_list, alike, small_print = (
+        tree.inherited()[:, owners]
+    )
+    # How far the page has no prose outside its frame: 1 for an index, near 0 for an article.
+    frame = np.max((beside, beside_tags, footer, footer_tag), 0)
+    outside = counts * prose * (1 - frame) * (1 - np.maximum(signs, small_print))
+    listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
+    before_h1, under_h1, after_headings = tree.headings()
+    dominated, depth = tree.dominance()
+    return {
+        "beside_names": beside,
+        "beside_tags": beside_tags,
+        "header": header,
+        "content_names": content,
+        "footer_names": footer,
+        "footer_tag": footer_tag,
+        "unlinked": unlinked,
+        "unlinked_near": unlinked_near,
+        "unlinked_around": unlinked_around,
+        "unlinked_parent": unlinked_parent,
+        "unlinked_grandparent": unlinked_above,
+        "words_near": np.log(1.0 - np.exp((near_linked - 1.1 * near - counts) / 20.0)),
+        "element_words": element_words,
+        "parent_share": np.log(words[parent] / total + 0.01),
+        "lateness": lateness,
+        "before_h1": before_h1,
+        "under_h1": under_h1,
+        "after_headings": after_headings,
+        "depth": np.log1p(depth) - 2.0,
+        "in_list": in_list,
+        "repeated_words": _repeated(page) - 0.5,
+        "like_siblings": alike,
+        "not_dominated": dominated,
+        "copyright_near": signs,
+        "copyright_element": small_print,
+        "legal_words": np.minimum(page.legal, 2.0) / 2.0 * np.exp(-counts / 60.0),
+        "listing_links": logs.mean(0) * listing,
+        "listing_words": element_words * listing,
+        "listing_lateness": lateness * listing,
+    }
+
+
+def _copyrights_near(page: Page, middle: Floats) -> Floats:
+    if not page.copyrights.any():
+        return page.copyrights
+    # A long text may have a copyright sign too.
+    signs = page.copyrights * np.exp(-page.counts / 60.0)
+    near = nearby(middle, signs[np.newaxis], 15.0)[0]
+    both: Floats = np.maximum(signs, near / (1.0 + near))
+    return both
+
+
+def _repeated(page: Page) -> Floats:
+    """Return the share of each block's words that stand in another block too."""
+    first = np.empty(len(page.vocabulary), np.int64)
+    last = np.empty(len(page.vocabulary), np.int64)
+    first[page.words[::-1]] = page.blocks[::-1]
+    last[page.words] = page.blocks
+    elsewhere = (first != last)[page.words]
+    return np.bincount(page.blocks, elsewhere, len(page.counts)) / page.counts
+
+
+def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
+    """Return, for each place, the sum of ``amounts`` around it, less and less with the distance.
+
+    Args:
+        middle: the places, ascending (shape (m,)).
+        amounts: what stands there (shape (r, m)).
+        window: at this distance an amount counts 1/e.
+    """
+    scaled = middle / window
+    if scaled[-1] < _SPAN:
+        rising = np.exp(scaled)
+        falling = 1.0 / rising
+        before = falling * np.cumsum(amounts * rising, 1)
+        behind = rising * np.cumsum((amounts * falling)[:, ::-1], 1)[:, ::-1]
+        sums: Floats = before + behind - amounts
+        return sums
+    # On a long page, in spans that the exponential bears, each with what came before.
+    return (
+        _from_left(scaled, amounts) + _from_left(-scaled[::-1], amounts[:, ::-1])[:, ::-1] - amounts
+    )
+
+
+def _from_left(scaled: Floats, amounts: Floats) -> Floats:
+    sums = np.empty_like(amounts)
+    carried = np.zeros(len(amounts))
+    at = scaled[0]
+    start = 0
+    while start < len(scaled):
+        origin = scaled[start]
+        end = int(np.searchsorted(scaled, origin + _SPAN, "left"))
+        end = max(end, start + 1)
+        span = scaled[start:end] - origin
+        carried = carried * np.exp(at - origin)
+        rising = np.exp(span)
+        sums[:, start:end] = (
+            carried[:, np.newaxis] + np.cumsum(amounts[:, start:end] * rising, 1)
+        ) / rising
+        carried, at = sums[:, end - 1], scaled[end - 1]
+        start = end
+    return sums

@@ -1,0 +1,177 @@
+"""From a tree to its blocks of text: what stands where, and what the elements around it say.
+
+A block is a run of text between two tags of blocks. No block is left out for what it looks like:
+how much each counts is for :mod:`pgsimhash.html.weights` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+from pgsimhash.html.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
+from pgsimhash.tokens import SIGNS, tokenize_signed
+
+BLOCK: Final = words(
+    "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
+    " figure footer form h1 h2 h3 h4 h5 h6 header hr html li main menu nav ol option p pre section"
+    " summary table tbody td tfoot th thead tr ul"
+)
+"""The tags whose start and end are the borders of blocks."""
+
+_PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
+_EMPTY: Final = words("br img input link meta")
+
+_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS)
+
+
+class Piece(NamedTuple):
+    """Where a piece of a block's text stands: the text or the tail of an element."""
+
+    block: int
+    element: HtmlElement
+    is_tail: bool
+
+    def around(self) -> HtmlElement:
+        """Return the element that the text is directly in."""
+        return self.element.getparent() if self.is_tail else self.element
+
+    def blank(self) -> None:
+        """Take the text out of the tree."""
+        if self.is_tail:
+            self.element.tail = None
+        else:
+            self.element.text = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The elements that make blocks, in document order, and the blocks in them.
+
+    Element 0 stands for the page; the others follow their parents. Lists are parallel.
+
+    Attributes:
+        parents: the index of each element's parent, -1 for element 0.
+        tags: its tag.
+        said_to_be: what its class, id and role say.
+        ends: the index behind its last descendant.
+        owners: for each block, the element whose own text it is.
+        text: the texts of all blocks, with the signs of :mod:`pgsimhash.tokens`: each block begins
+            with the first, links stand between the second and the third, and the fourth is a
+            copyright sign.
+    """
+
+    parents: list[int]
+    tags: list[str]
+    said_to_be: list[Names]
+    ends: list[int]
+    owners: list[int]
+    text: str
+
+    def texts(self) -> list[str]:
+        """Return the text of each block, on one line."""
+        plain = self.text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
+        return [" ".join(text.split()) for text in plain.split(_BEGIN)[1:]]
+
+    def tokens(self) -> list[str]:
+        """Return the tokens of all blocks, and the signs among them."""
+        return tokenize_signed(self.text)
+
+
+def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
+    """Return the outline of a page.
+
+    Hidden elements, scripts, controls and pictures are left out with all that is in them. Within
+    ``pre``, only what is around it makes blocks.
+
+    Args:
+        body: the tree, from :func:`pgsimhash.html.parse.parse`.
+        pieces: takes note of where the text of each block stands, for whoever needs that.
+    """
+    parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]
+    owners: list[int] = []
+    said: list[str] = []
+    # What stands around the children that come next: the element, a link, a pre; and whether the
+    # last block goes on with them.
+    element, in_link, in_pre, goes_on = 0, False, False, False
+
+    def say(text: str, linked: bool, where: HtmlElement, is_tail: bool) -> None:
+        nonlocal goes_on
+        if not goes_on:
+            goes_on = True
+            owners.append(element)
+            said.append(_BEGIN)
+        said.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if linked else text)
+        if pieces is not None:
+            pieces.append(Piece(len(owners) - 1, where, is_tail))
+
+    # The elements around, on a stack of our own: pages may be deep.
+    around: list[tuple[Iterator[HtmlElement], HtmlElement, int, bool, bool, bool]] = []
+    children: Iterator[HtmlElement] = iter((body,))
+    while True:
+        for child in children:
+            tag = child.tag
+            is_block = tag in BLOCK
+            if goes_on and (tag in _EMPTY or (in_pre and is_block)):
+                said.append(" ")
+            is_block = is_block and not in_pre
+            if tag not in NEVER_TEXT and tag not in _EMPTY:
+                if is_block and pieces is None:
+                    attributes = child.items()
+                    says = names(attributes) if attributes else UNNAMED
+                elif tag in _PLAIN or not is_hidden(child):
+                    says = UNNAMED
+                else:
+                    says = None
+                if says is not None:
+                    outer, linked = element, in_link or tag == "a"
+                    if is_block:
+                        parents.append(outer)
+                        element = len(tags)
+                        tags.append(tag)
+                        said_to_be.append(says)
+                        ends.append(len(tags))
+                        goes_on = False
+                    text = child.text
+                    if text:
+                        if not text.isspace():
+                            say(text, linked, child, False)
+                        elif goes_on:
+                            said.append(" ")
+                    if len(child):
+                        around.append((children, child, outer, in_link, in_pre, is_block))
+                        in_link, in_pre = linked, in_pre or tag == "pre"
+                        children = iter(child)
+                        break
+                    element = outer
+            if is_block:
+                goes_on = False
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
+        else:
+            if not around:
+                break
+            inner = element
+            children, child, element, in_link, in_pre, is_block = around.pop()
+            if is_block:
+                ends[inner] = len(parents)
+                goes_on = False
+            elif in_pre and goes_on:
+                # Lines of code may be elements of their own.
+                said.append(" " if child.tag in BLOCK else "")
+            text = child.tail
+            if text and around:
+                if not text.isspace():
+                    say(text, in_link, child, True)
+                elif goes_on:
+                    said.append(" ")
+    ends[0] = len(parents)
+    text = "".join(said).replace("\xa9", _SIGN)
+    return Outline(parents, tags, said_to_be, ends, owners, text)

@@ -1,0 +1,211 @@
+"""From the bytes of a page to its text.
+
+Labels mean what they mean in browsers (WHATWG Encoding Standard, section 4.2), where
+``iso-8859-1`` is windows-1252 and ``gb2312`` is gb18030. The order is theirs too, except that
+bytes which are valid UTF-8 are UTF-8 whatever the label says: labels are wrong more often.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+import webencodings
+
+from pgsimhash.errors import NotHtmlError
+from pgsimhash.html.names import words
+from pgsimhash.octets import Octets
+
+_MAGIC: Final = {
+    b"%PDF-": "a PDF",
+    b"\x89PNG\r\n\x1a\n": "a PNG image",
+    b"GIF87a": "a GIF image",
+    b"GIF89a": "a GIF image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"PK\x03\x04": "a zip archive or an office document",
+    b"\x1f\x8b": "gzip data; decompress it first",
+    b"\x28\xb5\x2f\xfd": "zstd data; decompress it first",
+    b"\xfd7zXZ\x00": "xz data; decompress it first",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\xd0\xcf\x11\xe0": "an office document",
+    b"\x7fELF": "a program",
+    b"wOFF": "a font",
+    b"wOF2": "a font",
+    b"OggS\x00": "audio or video",
+    b"\x1a\x45\xdf\xa3": "video",
+}
+
+_CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
+"""Where browsers decode otherwise than the codec of the same name."""
+
+_PYTHON_NAMES: Final = words(
+    "cp874 cp932 cp949 big5hkscs euc_jp iso2022_jp iso8859-16 mac-roman mac-cyrillic"
+    " utf-16-le utf-16-be"
+)
+"""Codecs that browsers know by other labels; some pages have these."""
+
+_UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
+_LABEL_MAX: Final = 40
+
+_HEAD: Final = 8192
+"""How far into the page its own label and its nature are looked for, in bytes."""
+
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    # That of UTF-32 begins as that of UTF-16 does.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARATIONS: Final = re.compile(
+    rb"\A\s*<\?[^\n>]{0,300}>|<\s*meta(?=[^>]{1,500}charset)[^>]{1,500}>?", re.IGNORECASE
+)
+_LABEL: Final = re.compile(
+    rb"""(?:encoding\s{0,9}=\s{0,9}["']|charset\s{0,9}=\s{0,9}["']?)\s{0,9}([^\s"'/;>]{1,40})""",
+    re.IGNORECASE,
+)
+
+_PRINTABLE_SHARE: Final = 0.97
+_CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
+_DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_DROPPED_ASCII: Final = bytes(byte for byte in range(128) if _DROPPED.match(chr(byte)))
+_DROPPED_UTF8: Final = [
+    re.compile(pattern)
+    for pattern in (rb"\xc2[\x80-\x9f]", rb"\xed[\xa0-\xbf]", rb"\xef\xbf[\xbe\xbf]")
+]
+_CP1252_ERRORS: Final = "pgsimhash.windows-1252"
+
+
+def decode(html: Octets, charset: str | None = None) -> str:
+    """Return the text of a page, without NUL and other control characters.
+
+    The first of these that holds decides: a byte-order mark; valid UTF-8 with at least one
+    character outside ASCII; ``charset``, then the page's own label, if the bytes are valid in
+    it; UTF-8 with some windows-1252 mixed in; a label in which nearly all bytes are valid, with
+    replacement characters; windows-1252. No guess depends on what else is installed.
+
+    Args:
+        html: the bytes as they came, decompressed.
+        charset: the label in the HTTP header, if there was one; an unknown one is ignored.
+
+    Raises:
+        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+    """
+    body, marked = _without_mark(bytes(html))
+    codec = marked or _unmarked_utf16(body, charset)
+    if codec is not None:
+        return clean_text(body.decode(codec, "replace"))
+    refuse_binary(body)
+    return clean_text(_decode_unmarked(body, charset))
+
+
+def refuse_binary(body: bytes) -> None:
+    """Raise if the bytes, of no byte-order mark, are another format than HTML.
+
+    Raises:
+        NotHtmlError: they are an image, an archive, a PDF or another binary format.
+    """
+    start = body[:64].lstrip(b" \t\r\n\0")
+    for magic, what in _MAGIC.items():
+        if start.startswith(magic):
+            raise NotHtmlError(f"this is not HTML but {what}")
+    head = body[:_HEAD]
+    printable = len(head.translate(None, _CONTROLS))
+    if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
+        raise NotHtmlError("this is not HTML but binary data")
+
+
+def clean_text(text: str) -> str:
+    """Return ``text`` without NUL, control characters and lone surrogates."""
+    # In UTF-8, a table and three rare beginnings find what one pattern takes long to look for.
+    encoded = text.encode("utf-8", "surrogatepass")
+    found = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
+    if not found and not text.isascii():
+        found = any(pattern.search(encoded) for pattern in _DROPPED_UTF8)
+    return _DROPPED.sub("", text) if found else text
+
+
+def codec_for(label: str | None) -> str | None:
+    """Return Python's name of the codec that browsers use for ``label``, None if there is none."""
+    if not label or len(label) > _LABEL_MAX or not label.isascii():
+        return None
+    name = label.strip(" \t\r\n\f\"'").lower()
+    found = webencodings.lookup(name)
+    if found is None:
+        try:
+            name = codecs.lookup(name).name
+        except (LookupError, ValueError):
+            return None
+        if name in _PYTHON_NAMES:
+            return name
+        found = webencodings.lookup(name.replace("_", "-"))
+    if found is None:
+        return None
+    codec = str(found.codec_info.name)
+    return _CODECS.get(codec, codec)
+
+
+def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
+    # Its NUL bytes decide: the label alone has often been wrong.
+    start = body[:64]
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) <= len(start) // 4 or min(even, odd) > len(start) // 8:
+        return None
+    if b"<" in start or codec_for(charset) in _UTF16:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return None
+
+
+def _decode_unmarked(body: bytes, charset: str | None) -> str:
+    labels = [codec_for(label) for label in (charset, _declared(body[:_HEAD]))]
+    names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
+    for name in names if body.isascii() else ["utf-8", *names]:
+        try:
+            return body.decode(name)
+        except UnicodeDecodeError as error:
+            # A size limit of the crawler may have cut the last character in two.
+            if name == "utf-8" and error.reason == "unexpected end of data":
+                return body[: error.start].decode()
+    return _decode_broken(body, names)
+
+
+def _without_mark(html: bytes) -> tuple[bytes, str | None]:
+    """Return a page without its byte-order mark, and the codec that this stands for."""
+    for mark, codec in _BYTE_ORDER_MARKS:
+        if html.startswith(mark):
+            return html[len(mark) :], codec
+    return html, None
+
+
+def _declared(head: bytes) -> str | None:
+    """Return the label that an XML declaration or a ``meta`` names, the first of them."""
+    for tag in _DECLARATIONS.finditer(head):
+        label = _LABEL.search(tag[0])
+        if label is not None:
+            return label[1].decode("ascii", "replace")
+    return None
+
+
+def _decode_broken(body: bytes, names: list[str]) -> str:
+    """Decode what is valid in none of the encodings it may be in."""
+    foreign = len(body) - len(body.decode("ascii", "ignore"))
+    # A multi-byte character counts once when broken and several times in ``foreign``.
+    if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
+        return body.decode("utf-8", _CP1252_ERRORS)
+    for name in names:
+        text = body.decode(name, "replace")
+        if text.count("\ufffd") * 20 <= foreign:
+            return text
+    return body.decode("cp1252", "replace")
+
+
+def _as_cp1252(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_CP1252_ERRORS, _as_cp1252)

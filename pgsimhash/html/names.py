@@ -1,0 +1,123 @@
+"""What elements say they are: their class, id, role and style, in the web's common words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of ``text``."""
+    return frozenset(text.split())
+
+
+NEVER_TEXT: Final = words(
+    "script style template svg iframe object embed applet canvas audio video input button select"
+    " textarea datalist head noscript map frameset"
+)
+"""The tags of what a reader does not read."""
+
+HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
+LIST_TAGS: Final = words("ul ol dl")
+
+BESIDE_TAGS: Final = words("nav aside dialog menu form")
+"""The tags of what stands beside a text."""
+
+_BESIDE: Final = words(
+    # navigation
+    "nav navbar navigation menu menus topnav breadcrumb breadcrumbs pager pagination tabs"
+    " role=navigation role=menu role=menubar"
+    # columns
+    " sidebar sidenav aside widget widgets rail toc right left role=complementary"
+    # other pages
+    " related recommended recommendations recommendation teaser teasers trending popular more"
+    " latest also mostread most promo promotion promos similar"
+    # other people
+    " comment comments disqus reply respond replies share sharing social follow shares sharebar"
+    # what lies over the page
+    " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
+    " toolbar role=dialog role=alertdialog role=search search"
+    # advertisements
+    " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
+)
+_FOOTER: Final = words(
+    "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
+    " impressum trademark trademarks siteinfo license"
+)
+_HEADER: Final = words("header masthead topbar head banner role=banner")
+_CONTENT: Final = words(
+    "article main content post body entry text story page blog markdown prose document role=main"
+    " role=article"
+)
+_NAMES_MAX: Final = 500
+_HIDDEN: Final = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
+)
+_CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT = 1, 2, 4, 8
+_SAYINGS: Final = {
+    word: says
+    for says, listed in (
+        (SAYS_BESIDE, _BESIDE),
+        (SAYS_FOOTER, _FOOTER),
+        (SAYS_HEADER, _HEADER),
+        (SAYS_CONTENT, _CONTENT),
+    )
+    for word in listed
+}
+
+
+class Names(NamedTuple):
+    """What the class, id and role of an element say: whole words, cut at camelCase too.
+
+    ``says`` is the sum of ``SAYS_BESIDE`` and the others that hold; ``first`` the first word, by
+    which siblings that look alike are known.
+    """
+
+    says: int
+    first: str
+
+
+UNNAMED: Final = Names(0, "")
+
+
+def is_hidden(element: HtmlElement) -> bool:
+    """Return whether an element's attributes hide it."""
+    style = element.get("style")
+    if style is not None and _HIDDEN.search(style):
+        return True
+    return element.get("hidden") is not None
+
+
+def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
+    """Return what an element's attributes say it is, None where they hide it."""
+    classes = identity = role = ""
+    for name, value in attributes:
+        if name == "class":
+            classes = value
+        elif name == "id":
+            identity = value
+        elif name == "role":
+            role = value
+        elif name == "hidden" or (name == "style" and _HIDDEN.search(value)):
+            return None
+    if classes or identity or role:
+        return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
+    return UNNAMED
+
+
+@lru_cache(maxsize=8192)
+def _names(classes: str, identity: str, role: str) -> Names:
+    found = [word.lower() for word in _CAMEL.findall(f"{classes} {identity}"[:_NAMES_MAX])]
+    if role:
+        found.append(f"role={role.lower()}")
+    says = 0
+    for word in found:
+        says |= _SAYINGS.get(word, 0)
+    return Names(says, found[0] if found else "")

@@ -1,0 +1,169 @@
+"""What of a page is its article."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+
+from pgsimhash import fingerprint, hamming_distance
+from pgsimhash.html import read_article
+from pgsimhash.html.parse import parse
+
+URL = "https://bay.example/news/7"
+STORY = "".join(
+    f"<p>{sentence}</p>"
+    for sentence in (
+        "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
+        "He carries letters, bread and two goats, and in March a piano for the school on the hill.",
+        "Visitors ask about the goats first; the answer, he says, is longer than the crossing.",
+        "When fog comes in, the baker rings a bell on the pier, three strokes and then a pause.",
+    )
+)
+LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in ("a", "b", "c"))
+
+
+def text_of(body: str) -> str:
+    return " ".join(read_article(f"<html><body>{body}</body></html>", URL).text.split())
+
+
+ALONE = text_of(STORY)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        f"<nav><ul>{LINKS}</ul></nav>",
+        "<aside><p>Weather: fog, then sun.</p></aside>",
+        '<div style="display: none"><p>You should not be reading this at all.</p></div>',
+        "<div hidden><p>You should not be reading this at all.</p></div>",
+        "<script>document.write('goats, goats, goats')</script><style>p { color: red }</style>",
+        "<form><select><option>Ferry</option></select><button>Go</button></form>",
+        "<footer><p>Printed on the island, since 1874.</p></footer>",
+    ],
+)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_stands_beside_the_story_is_left_out(beside: str, order: str) -> None:
+    story = f"<div>{STORY}</div>"
+    body = beside + story if order == "before" else story + beside
+    assert text_of(body) == ALONE
+
+
+@pytest.mark.parametrize(
+    "name", ["nav", "shared", "header-article", "comment", "sidebar", "navigation ad", "download"]
+)
+def test_a_name_does_not_remove_most_of_the_page(name: str) -> None:
+    assert text_of(f'<div class="{name}" id="{name}">{STORY}</div>') == ALONE
+
+
+@pytest.mark.parametrize("name", ["shared-files", "adherence", "navigable", "commentary", "badge"])
+def test_names_are_compared_as_whole_words(name: str) -> None:
+    # As substrings these hold share, ad, nav and comment.
+    extra = f'<p class="{name}">The goats, for what it is worth, have never once been seasick.</p>'
+    assert "seasick" in text_of(f"<div>{STORY}{extra}</div>")
+
+
+@pytest.mark.parametrize("tag", ["article", "main", "section", "div", "td"])
+def test_the_story_is_found_without_help_from_names(tag: str) -> None:
+    opening, closing = f"<{tag}>", f"</{tag}>"
+    if tag == "td":
+        opening, closing = "<table><tr><td>", "</td></tr></table>"
+    frame = "<div><ul>{}</ul></div>{}<div><ol>{}</ol></div>"
+    body = frame.format(LINKS * 5, f"{opening}{STORY * 3}{closing}", LINKS * 5)
+    assert text_of(body) == text_of(STORY * 3)
+
+
+def test_renaming_every_class_hardly_moves_the_simhash() -> None:
+    page = (
+        f'<div class="wrap"><ul class="links">{LINKS}</ul><div class="post-body">{STORY}</div>'
+        f'<ul class="more">{LINKS}</ul></div>'
+    )
+    renamed = page
+    for number, name in enumerate(("wrap", "links", "post-body", "more")):
+        renamed = renamed.replace(f'"{name}"', f'"x{number}"')
+    assert hamming_distance(fingerprint(renamed).simhash, fingerprint(page).simhash) <= 3
+
+
+def test_links_in_the_story_stay() -> None:
+    linked = STORY.replace("two goats", '<a href="/goats">two goats</a>')
+    assert text_of(f"<div>{linked}</div>") == ALONE
+
+
+def test_a_list_inside_the_story_stays() -> None:
+    kettle, boots = "Bring a kettle, for the pier is cold.", "Bring boots, for the slip is wet."
+    listed = f"<article><h1>Ferry</h1>{STORY}<ul><li>{kettle}</li><li>{boots}</li></ul></article>"
+    assert text_of(listed) == f"Ferry {ALONE} {kettle} {boots}"
+
+
+def test_a_page_of_nothing_but_a_list_is_read_by_its_list() -> None:
+    items = [f"Item {name} of the ferryman's freight" for name in "abcdefghijkl"]
+    listed = "".join(f"<li>{item}</li>" for item in items)
+    body = f"<div><span>Bay Weekly</span></div><div><section><ul>{listed}</ul></section></div>"
+    assert " ".join(items) in text_of(body)
+
+
+def test_plain_text_is_a_page_too() -> None:
+    assert text_of("") == ""
+    assert read_article("The ferry crosses every day.").markdown == "The ferry crosses every day."
+
+
+@pytest.mark.parametrize("block", ["article", "main", "section", "custom-block"])
+@pytest.mark.parametrize(
+    "head", ["<title>Ferry</title>", "<head><meta name=a><title>Ferry</title>"]
+)
+def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
+    article = read_article(f"<!doctype html>{head}<{block}>{STORY}</{block}><footer>1874</footer>")
+    assert (article.title, " ".join(article.text.split())) == ("Ferry", ALONE)
+
+
+def test_what_no_head_may_hold_comes_before_the_text_of_the_body() -> None:
+    root = parse("<head><title>Ferry</title><main>one</main> two <body>three<p>four</body>")
+    assert root is not None
+    assert etree.tostring(root) == (
+        b"<html><head><title>Ferry</title></head>"
+        b"<body><main>one</main> two three<p>four</p></body></html>"
+    )
+
+
+def test_title_canonical_url_and_language() -> None:
+    article = read_article(
+        "<html lang=' de '><head><base href='https://other.example/x/'>"
+        "<title>\n Die Fähre\n</title><link rel='alternate canonical' href='faehre'></head>"
+        f"<body>{STORY}",
+        URL,
+    )
+    assert article.title == "Die Fähre"
+    assert article.canonical_url == "https://other.example/x/faehre"
+    assert article.language == "de"
+
+
+@pytest.mark.parametrize("href", ["", "javascript:0", "http://[", "data:text/html,x", "/relative"])
+def test_a_canonical_url_that_is_none_is_none(href: str) -> None:
+    assert read_article(f"<link rel=canonical href='{href}'>{STORY}").canonical_url is None
+
+
+def test_the_title_of_a_drawing_is_not_the_page_s() -> None:
+    page = f"<body><svg><title>Arrow</title></svg>{STORY}"
+    assert read_article(page).title is None
+
+
+def test_a_lazy_image_takes_its_source_from_noscript() -> None:
+    image = "<p><img alt=boat><noscript><img src='/boat.jpg'></noscript></p>"
+    markdown = read_article(f"<article>{STORY}{image}</article>", URL).markdown
+    assert "![boat](https://bay.example/boat.jpg)" in markdown
+
+
+def test_the_first_canonical_links_are_tried() -> None:
+    broken, good = "<link rel=canonical href='http://['>", f"<link rel=canonical href={URL}>"
+    assert read_article(f"{broken * 9}{good}{STORY}").canonical_url == URL
+    assert read_article(f"{broken * 10}{good}{STORY}").canonical_url is None
+
+
+def test_the_markdown_of_a_page_of_very_many_elements_is_paragraphs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = f"<h1>The ferry</h1><p>* No *gulls* may sit on the rail, nor any dogs.</p>{STORY}"
+    assert "# The ferry" in read_article(page).markdown
+    monkeypatch.setattr("pgsimhash.html.content.MARKED_UP_MAX", 2)
+    article = read_article(page)
+    assert article.markdown.startswith("The ferry\n\n\\* No \\*gulls\\* may sit")
+    assert article.markdown.replace("\n\n", "\n").replace("\\", "") == article.text

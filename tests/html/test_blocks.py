@@ -1,0 +1,115 @@
+"""What the blocks of text of a page are, and what is said of the elements around them."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+
+from pgsimhash.html.blocks import Outline, Piece, outline
+from pgsimhash.html.parse import parse
+from pgsimhash.tokens import SIGNS
+
+
+def outline_of(body: str, pieces: list[Piece] | None = None) -> Outline:
+    root = parse(f"<body>{body}")
+    assert root is not None
+    return outline(root.find("body"), pieces)
+
+
+def texts(body: str) -> list[str]:
+    return outline_of(body).texts()
+
+
+def test_a_block_is_a_run_of_text_between_two_tags_of_blocks() -> None:
+    assert texts("<div>before<p>one</p>between<ul><li>two<li>three</ul>after</div>") == [
+        "before",
+        "one",
+        "between",
+        "two",
+        "three",
+        "after",
+    ]
+
+
+@pytest.mark.parametrize("tag", ["b", "span", "font", "a", "custom-mark", "code"])
+def test_what_stands_within_a_line_divides_no_word(tag: str) -> None:
+    assert texts(f"<p>ferry<{tag}>man</{tag}>'s oar") == ["ferryman's oar"]
+
+
+@pytest.mark.parametrize("space", ["<span> </span>", "<b> <i></i></b>", "<b></b> "])
+def test_white_space_in_an_element_of_its_own_divides_words(space: str) -> None:
+    assert texts(f"<pre>let{space}ferry</pre>") == ["let ferry"]
+
+
+def test_a_line_break_divides_words_and_no_block() -> None:
+    assert texts("<p>one<br>two<br/><b>three</b><wbr>four") == ["one two threefour"]
+
+
+def test_within_pre_blocks_divide_words_and_nothing_divides_blocks() -> None:
+    assert texts("<pre>one<div>two</div><p>th<b>ree</b></pre>four") == ["one two three", "four"]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>",
+        "<div style='color: red; display : none'>",
+        "<span style='visibility:hidden'>",
+        "<span hidden=''>",
+        "<script>",
+        "<noscript>",
+        "<template>",
+        "<textarea>",
+        "<button>",
+        "<svg>",
+    ],
+)
+def test_what_nobody_sees_is_no_text(hidden: str) -> None:
+    name = hidden.strip("<>").split()[0]
+    assert texts(f"<p>seen {hidden}not seen</{name}> as well") == ["seen as well"] or texts(
+        f"<p>seen</p>{hidden}not seen</{name}><p>as well"
+    ) == ["seen", "as well"]
+
+
+def test_a_style_that_only_names_a_hidden_overflow_hides_nothing() -> None:
+    assert texts("<div style='overflow:hidden'>seen</div>") == ["seen"]
+
+
+def test_words_in_links_stand_between_marks() -> None:
+    block, link, link_end, sign = SIGNS
+    assert outline_of("<p>see <a href=/x>the bay</a> © 1874").tokens() == [
+        *(block, "see", link, "the", "bay", link_end, sign, "1874")
+    ]
+
+
+def test_a_page_cannot_write_the_marks_itself() -> None:
+    tokens = outline_of("<p>one &#1; two \x02 three &#x3; four").tokens()
+    assert tokens == [SIGNS[0], "one", "two", "three", "four"]
+
+
+def test_elements_follow_their_parents_and_know_where_they_end() -> None:
+    found = outline_of("<div><p>one</p><ul><li>two</ul></div><p>three")
+    assert found.tags == ["", "body", "div", "p", "ul", "li", "p"]
+    assert found.parents == [-1, 0, 1, 2, 2, 4, 1]
+    assert found.ends == [7, 7, 6, 4, 6, 6, 7]
+    assert found.owners == [3, 5, 6]
+
+
+def test_a_piece_tells_where_its_text_stands() -> None:
+    pieces: list[Piece] = []
+    outline_of("<div>one <b>two</b> three<p>four</div>", pieces)
+    assert [(piece.block, piece.around().tag) for piece in pieces] == [
+        (0, "div"),
+        (0, "b"),
+        (0, "div"),
+        (1, "p"),
+    ]
+
+
+def test_a_page_may_be_deeper_than_pythons_stack() -> None:
+    root = etree.Element("body")
+    deepest = root
+    for _ in range(20_000):
+        deepest = etree.SubElement(deepest, "div")
+    deepest.text = "at the bottom"
+    assert outline(root).texts() == ["at the bottom"]

@@ -1,0 +1,188 @@
+"""Which encoding a page is in, decided as browsers do, except that valid UTF-8 is UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Callable
+
+import pytest
+
+from pgsimhash.errors import NotHtmlError
+from pgsimhash.html.charset import clean_text, codec_for, decode
+
+GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"
+JAPANESE = "<p>川べりの朝市、三十年目の春</p>"
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+    ],
+)
+def test_a_byte_order_mark_comes_first(mark: bytes, codec: str) -> None:
+    assert decode(mark + GERMAN.encode(codec), "windows-1251") == GERMAN
+
+
+@pytest.mark.parametrize("label", ["windows-1252", "shift_jis", "koi8-r", "iso-8859-1", "utf-16"])
+def test_valid_utf8_is_utf8_whatever_the_label_says(label: str) -> None:
+    assert decode(GERMAN.encode(), label) == GERMAN
+
+
+def test_utf8_cut_off_in_a_character_is_still_utf8() -> None:
+    whole = JAPANESE.removesuffix("</p>")
+    assert decode(whole.encode()[:-1], "shift_jis") == whole[:-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (GERMAN, "cp1252"),
+        (JAPANESE, "cp932"),
+        (JAPANESE, "euc_jp"),
+        (JAPANESE, "iso2022_jp"),
+        ("<p>Паром ходит каждый день</p>", "koi8-r"),
+        ("<p>Паром ходит каждый день</p>", "windows-1251"),
+        ("<p>渡輪每天開往對岸</p>", "big5"),
+        ("<p>渡轮每天开往对岸</p>", "gb18030"),
+        ("<p>나룻배는 매일 다닌다</p>", "euc-kr"),
+        ("<p>เรือข้ามฟากทุกวัน</p>", "tis-620"),
+    ],
+)
+def test_the_header_and_the_page_itself_may_name_the_encoding(text: str, codec: str) -> None:
+    assert decode(text.encode(codec), codec) == text
+    page = f'<meta http-equiv="Content-Type" content="text/html; charset={codec}">{text}'
+    assert decode(page.encode(codec)) == page
+
+
+def test_the_header_is_believed_before_the_page() -> None:
+    page = f"<meta charset=iso-8859-7>{GERMAN}"
+    assert decode(page.encode("cp1252"), "windows-1252") == page
+
+
+@pytest.mark.parametrize("label", [None, "utf-8", "shift_jis", "no-such-charset", "base64"])
+def test_a_wrong_label_gives_way_to_windows_1252(label: str | None) -> None:
+    assert decode(GERMAN.encode("cp1252"), label) == GERMAN
+
+
+def test_a_page_that_says_utf8_and_is_windows_1252() -> None:
+    page = f"<meta charset=utf-8>{GERMAN}"
+    assert decode(page.encode("cp1252")) == page
+
+
+def test_windows_1252_pasted_into_utf8_is_read_as_both() -> None:
+    mixed = f"{GERMAN} {JAPANESE} ".encode() + "“Fähre”".encode("cp1252")
+    assert decode(mixed) == f"{GERMAN} {JAPANESE} “Fähre”"
+
+
+def test_a_few_broken_characters_do_not_unmake_the_label() -> None:
+    broken = (JAPANESE * 5).encode("euc_jp") + b"\xff"
+    assert decode(broken, "euc-jp") == JAPANESE * 5 + "\ufffd"
+
+
+def test_utf16_without_a_mark_shows_in_its_nul_bytes() -> None:
+    page = "<html><body><p>The ferry crosses every day</p>"
+    assert decode(page.encode("utf-16-le")) == page
+    assert decode(page.encode("utf-16-be"), "utf-16") == page
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [
+        ("ISO-8859-1", "cp1252"),
+        ("latin1", "cp1252"),
+        ("us-ascii", "cp1252"),
+        ("iso-8859-9", "cp1254"),
+        ("gb2312", "gb18030"),
+        ("Shift_JIS", "cp932"),
+        ("x-sjis", "cp932"),
+        ("ks_c_5601-1987", "cp949"),
+        ("big5", "big5hkscs"),
+        ("windows-31j", "cp932"),
+        ("gbk", "gb18030"),
+        ("x-mac-ukrainian", "mac-cyrillic"),
+        ("latin_1", "cp1252"),
+        ("cp949", "cp949"),
+        ("iso-2022-kr", None),
+        (' "UTF8" ', "utf-8"),
+        ("utf-7", None),
+        ("unicode_escape", None),
+        ("idna", None),
+        ("hex", None),
+        ("x" * 1000, None),
+        ("utf\0008", None),
+        ("é", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_labels_mean_what_they_mean_in_browsers(label: str | None, codec: str | None) -> None:
+    assert codec_for(label) == codec
+
+
+def test_characters_that_no_page_means_are_dropped() -> None:
+    assert clean_text("a\0b\x01c\x85d\ud800e\ufffef\tg\r\nh") == "abcdef\tg\r\nh"
+    assert decode(b"<p>The \0ferry\0 crosses</p>") == "<p>The ferry crosses</p>"
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (b"%PDF-1.7\n", "PDF"),
+        (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"GIF89a", "GIF"),
+        (b"\xff\xd8\xff\xe0", "JPEG"),
+        (b"PK\x03\x04", "zip"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\n\n%PDF-1.4", "PDF"),
+        (bytes(range(1, 9)) * 100, "binary"),
+        (b"\0" * 1000, "binary"),
+    ],
+)
+def test_what_is_no_page_is_refused(start: bytes, what: str) -> None:
+    with pytest.raises(NotHtmlError, match=what):
+        decode(start + b" The ferry crosses every day")
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_bytes_of_any_type_are_bytes(kind: Callable[[bytes], bytearray | memoryview]) -> None:
+    for page in (GERMAN.encode(), codecs.BOM_UTF16_LE + GERMAN.encode("utf-16-le")):
+        assert decode(kind(page)) == GERMAN
+    with pytest.raises(NotHtmlError):
+        decode(kind(b"%PDF-1.7"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"<metacharset=" * 1000,
+        b"<?" + b"encoding='" * 1000,
+        b"<meta charset" * 1000,
+        b"<meta " * 2000,
+        b"<" * 9000,
+    ],
+)
+def test_broken_labels_take_no_time(head: bytes) -> None:
+    before = time.process_time()
+    assert decode(head + GERMAN.encode("cp1252")).endswith(GERMAN)
+    assert time.process_time() - before < 1
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "<?xml version='1.0' encoding='koi8-r'?>",
+        '\n<?xml version="1.0" encoding="koi8-r" standalone="yes"?>',
+        "<meta name=a content=b><meta charset=koi8-r>",
+        '< META http-equiv=Content-Type content="text/html; charset = koi8-r" />',
+        "<meta <meta charset='koi8-r'>",
+        f"<meta name=description content='{'charset ' * 20}'><meta charset=koi8-r />",
+    ],
+)
+def test_a_page_names_its_encoding_in_many_ways(label: str) -> None:
+    page = f"{label}<p>Паром ходит каждый день</p>"
+    assert decode(page.encode("koi8-r")) == page

@@ -1,0 +1,73 @@
+"""A caller who knows a site says where its content is; every mistake in that has a clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash import InvalidHintError
+from pgsimhash.html import SiteHints, read_article
+from tests.html.test_article import STORY
+
+TABLE = "<table class='freight'><tr><td>Goats</td><td>two</td></tr></table>"
+PAGE = (
+    f"<body><article>{STORY}</article><div class='log ad'><p>Fog at six.<script>x()</script></p>"
+    f"<div class=log><p>Sun at nine.</p></div></div>{TABLE}</body>"
+)
+
+
+def text_of(
+    selector: str, url: str | None = "https://bay.example/log", host: str = "bay.example"
+) -> str:
+    return " ".join(read_article(PAGE, url, hints=SiteHints({host: selector})).text.split())
+
+
+@pytest.mark.parametrize(
+    "selector", ["div.log", "body > div", "//div[@class='log ad']", "(//div)[1]"]
+)
+def test_a_hint_is_css_or_xpath_and_is_believed(selector: str) -> None:
+    """Though the block is called an advertisement, and is a small part of the page."""
+    assert text_of(selector) == "Fog at six. Sun at nine."
+
+
+def test_several_elements_are_one_text_in_order() -> None:
+    assert text_of("table, .log .log") == "Sun at nine. Goats two"
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "hinted"),
+    [
+        ("bay.example", "http://BAY.example:8080/x", True),
+        ("bay.example", "https://news.bay.example/", True),
+        ("Bay.Example", "https://bay.example/", True),
+        ("news.bay.example", "https://bay.example/", False),
+        ("bay.example", "https://notbay.example/", False),
+        ("bay.example", "http://[", False),
+        ("bay.example", None, False),
+    ],
+)
+def test_a_hint_is_for_a_host_and_those_below_it(host: str, url: str | None, hinted: bool) -> None:
+    assert (text_of(".freight", url, host) == "Goats two") is hinted
+
+
+@pytest.mark.parametrize(
+    "selector", ["div.gone", "//nothing", "//script", "/html/@lang", "//p/text()"]
+)
+def test_a_hint_that_selects_no_text_is_as_none(selector: str) -> None:
+    assert text_of(selector) == " ".join(read_article(PAGE).text.split())
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["", " ", "div[", "p::before", "//div[", "(//div", "div:unknown", "x" * 501],
+)
+def test_a_selector_that_is_none_is_refused(selector: str) -> None:
+    with pytest.raises(InvalidHintError, match=r"bay\.example"):
+        SiteHints({"bay.example": selector})
+
+
+@pytest.mark.parametrize(
+    "host", ["", "https://bay.example", "bay.example/news", "bay.example:80", "["]
+)
+def test_a_host_that_is_none_is_refused(host: str) -> None:
+    with pytest.raises(InvalidHintError, match="without scheme"):
+        SiteHints({host: "p"})

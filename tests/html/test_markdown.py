@@ -1,0 +1,142 @@
+"""Markdown for people and plain text for the simhash, from one walk."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash.html.markdown import Rendered, render
+from pgsimhash.html.parse import parse
+
+BASE = "https://bay.example/news/"
+
+
+def rendered(html: str) -> Rendered:
+    root = parse(f"<body>{html}</body>")
+    assert root is not None
+    return render([root], BASE)
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<h1>The tide</h1><p>comes in</p>", "# The tide\n\ncomes in"),
+        ("<h3>At <b>noon</b></h3>", "### At noon"),
+        ("<p>one\n  two</p><p> three </p>", "one two\n\nthree"),
+        ("<div>loose<p>tied</p>adrift</div>", "loose\n\ntied\n\nadrift"),
+        ("<p>low<br>high</p>", "low  \nhigh"),
+        ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
+        ("<p><em>slack</em> and <strong> spring </strong>tide</p>", "*slack* and **spring** tide"),
+        ("<p><b></b>empty <i> </i>marks</p>", "empty marks"),
+        ("<p>see <code><a href=/x>mod_<b>x</b></a></code></p>", "see `mod_x`"),
+        ("<p>run <code>a`b</code> now</p>", "run ``a`b`` now"),
+        ("<p><del>three</del> two</p>", "~~three~~ two"),
+        ("<p>2 * 3 [sic] a_b &lt;x&gt;</p>", "2 \\* 3 \\[sic\\] a\\_b \\<x>"),
+        ("<p># no heading</p><p>1. no list</p><p>- nor this</p>",
+         "\\# no heading\n\n1\\. no list\n\n\\- nor this"),
+    ],
+)  # fmt: skip
+def test_blocks_and_marks(html: str, markdown: str) -> None:
+    assert rendered(html).markdown == markdown
+
+
+def test_lists_nest() -> None:
+    html = "<ul><li>boats<ol start=3><li>ferry</li><li>dinghy</li></ol></li><li>oars</li></ul>"
+    assert rendered(html).markdown.split("\n\n") == [
+        "- boats",
+        "  3. ferry",
+        "  4. dinghy",
+        "- oars",
+    ]
+
+
+def test_an_item_keeps_its_paragraphs_together() -> None:
+    html = "<ol><li><p>Moor.</p><p>Wait.</p></li><li><p>Row.</p></li></ol>"
+    assert rendered(html).markdown == "1. Moor.\n\n   Wait.\n\n2. Row."
+
+
+def test_quotes_nest() -> None:
+    html = "<blockquote><p>She said:</p><blockquote><p>Row!</p></blockquote></blockquote>"
+    assert rendered(html).markdown == "> She said:\n\n> > Row!"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<pre><code class="language-python">if low:\n    wait()</code></pre>',
+        '<pre class="lang-python">if low:\n    wait()</pre>',
+        '<div class="highlight highlight-source-python"><pre>if low:\n    wait()\n</pre></div>',
+        '<pre><code class="hljs-python">if low:\n    wait()</code></pre>',
+        '<pre lang="python">if low:\n    wait()</pre>',
+        '<pre class="language-python"><span>if low:<br></span><span>    wait()<br></span></pre>',
+    ],
+)
+def test_code_keeps_its_lines_and_its_language(html: str) -> None:
+    assert rendered(html).markdown == "```python\nif low:\n    wait()\n```"
+
+
+def test_a_fence_is_longer_than_the_backticks_inside() -> None:
+    assert rendered("<pre>a\n```\nb</pre>").markdown == "````\na\n```\nb\n````"
+
+
+def test_a_table_of_data() -> None:
+    html = (
+        "<table><tr><th>Tide<th>Time</tr><tr><td>low | ebb<td>6:40<br>am</tr>"
+        "<tr><td colspan=2>none</tr></table>"
+    )
+    assert rendered(html).markdown == (
+        "| Tide | Time |\n| --- | --- |\n| low \\| ebb | 6:40 am |\n| none |  |"
+    )
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<table><tr><td><p>left</p></td><td><p>right</p></td></tr><tr><td>x</td></tr></table>",
+        '<table role="presentation"><tr><td>left<td>right<tr><td>x</table>',
+        "<table><tr><td>left</td><td><table><tr><td>right<tr><td>x</table></td></tr></table>",
+    ],
+)
+def test_a_table_for_layout_is_only_its_cells(html: str) -> None:
+    assert "|" not in rendered(html.replace("<td>x", "<td><div>x</div>")).markdown
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ('<p>see <a href="tides.html">the tides</a>.</p>',
+         "see [the tides](https://bay.example/news/tides.html)."),
+        ('<p><a href="/a b(c)">x</a></p>', "[x](https://bay.example/a%20b%28c%29)"),
+        ('<p><a href="javascript:void(0)">menu</a></p>', "menu"),
+        ('<p><a href="http://[broken">x</a></p>', "x"),
+        ("<p><a>nowhere</a></p>", "nowhere"),
+        ('<a href="/x"><h2>The ferry</h2></a>', "## The ferry"),
+        ('<p><img src="/f.jpg" alt="The ferry"></p>', "![The ferry](https://bay.example/f.jpg)"),
+        ('<p><img src="data:image/gif;base64,R0" data-src="f.jpg"></p>',
+         "![](https://bay.example/news/f.jpg)"),
+        ('<p>x<img src="data:image/gif;base64,R0"></p>', "x"),
+        ('<p><img srcset="s.jpg 1x, l.jpg 2x"></p>', "![](https://bay.example/news/s.jpg)"),
+    ],
+)  # fmt: skip
+def test_links_and_images_are_absolute(html: str, markdown: str) -> None:
+    assert rendered(html).markdown == markdown
+
+
+def test_the_plain_text_has_the_words_and_nothing_else() -> None:
+    html = (
+        '<h2>Low *tide*</h2><p>See <a href="/x">our <b>times</b></a><img src=a.jpg alt=boat></p>'
+        "<ul><li>one</li></ul><pre>row()</pre><table><tr><th>a<th>b<tr><td>c<td>d</table>"
+    )
+    plain = rendered(html).plain
+    lines = [line.strip() for line in plain.split("\n") if line.strip()]
+    assert lines == ["Low *tide*", "See our times", "one", "row()", "a", "b", "c", "d"]
+
+
+def test_inline_elements_do_not_split_words() -> None:
+    assert "foobar" in rendered("<p>foo<b>bar</b></p>").plain
+
+
+def test_the_first_links_and_images_keep_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsimhash.html.markdown.URLS_MAX", 2)
+    made = rendered("<p><a href=a>tide</a> <img src=b> <a href=c>ebb</a> <img src=d alt=flood>")
+    assert made.markdown == f"[tide]({BASE}a) ![]({BASE}b) ebb"
+    assert made.plain.split() == ["tide", "ebb"]

@@ -1,0 +1,40 @@
+"""Pages that would take quadratic time are known before they are parsed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash.html.parse import may_crowd_attributes
+from tests.test_hostile_html import TEXT
+
+ATTRIBUTES = " ".join(f"a{number}" for number in range(30_000))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<p {ATTRIBUTES}>",
+        f"<script a='>' {ATTRIBUTES}>",
+        f'<p " a=">" {ATTRIBUTES}>',
+        f"<p a='<' {ATTRIBUTES}>",
+        f"<p {ATTRIBUTES}",
+        f"<i {ATTRIBUTES[:40_000]}>" * 3,
+    ],
+)
+def test_a_tag_with_thousands_of_attributes_is_known_before(page: str) -> None:
+    assert may_crowd_attributes(page.encode())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        TEXT,
+        f"<p>{TEXT * 1000}",
+        f'<script type="module">{"let a = 1;" * 20_000}</script>',
+        f'<div class="x" data-all="{"&quot;a&quot;: 1, " * 20_000}">',
+        f"<style media='print'>{'p > a { color: red }' * 9000}</style>",
+        "<p class=x>boats</p>" * 5000,
+    ],
+)
+def test_ordinary_pages_are_not_taken_for_such(page: str) -> None:
+    assert not may_crowd_attributes(page.encode())

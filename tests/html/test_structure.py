@@ -1,0 +1,108 @@
+"""The simhash of a page's shape: near within a template, far between templates."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from pgsimhash import fingerprint, hamming_distance
+from pgsimhash.html.blocks import outline
+from pgsimhash.html.parse import parse
+from pgsimhash.html.structure import structure_of, structure_simhash
+
+PAGES = Path(__file__).parent.parent.parent / "examples" / "pages"
+GOLDEN = 0x6190588D046A5179
+SAME_TEMPLATE = 12
+"""Bits within which two pages are of one template, as the documentation says."""
+
+
+def shape(html: str) -> int:
+    root = parse(html)
+    assert root is not None
+    return structure_of(root)
+
+
+def example(name: str) -> int:
+    structure = fingerprint((PAGES / f"{name}.html").read_bytes()).structure
+    assert structure is not None
+    return structure
+
+
+def page(article: str, classes: str = "main") -> str:
+    return (
+        f"<html><head><title>x</title><meta name=a></head><body class={classes}><header><nav><ul>"
+        f"<li><a href=/>Home</a></ul></nav></header><main class={classes}><div id={classes}>"
+        f"<article>{article}</article></div><aside><section><form><input></form></section></aside>"
+        "</main><footer><div><p>Imprint</div></footer></body></html>"
+    )
+
+
+def test_names_of_classes_do_not_move_it() -> None:
+    assert shape(page("<p>text", "main")) == shape(page("<p>text", "css-1x2y3z"))
+
+
+def test_the_length_of_the_article_does_not_move_it() -> None:
+    long = "<h2>more</h2><p>some <b>bold</b> text</p><ul><li>x</ul><pre><code>y</code></pre>" * 500
+    assert shape(page("<p>text")) == shape(page(long))
+
+
+def test_neither_does_a_table_or_a_picture_in_it() -> None:
+    rich = "<figure><img><figcaption>x</figcaption></figure><table><tr><td>x</table><svg><g/></svg>"
+    assert shape(page("<p>text")) == shape(page(rich))
+
+
+def test_a_promotion_moves_it_little() -> None:
+    promotion = "<div><section><button>Subscribe</button></section></div><p>text"
+    assert 0 < hamming_distance(shape(page("<p>text")), shape(page(promotion))) <= SAME_TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tide-pools", "town-swifts"),
+        ("lighthouse", "night-train"),
+        ("night-train", "night-train-other-navigation"),
+        ("tide-pools", "tide-pools-one-comment"),
+        ("tide-pools-redesign", "lighthouse-redesign"),
+    ],
+)
+def test_pages_of_one_template_are_near(one: str, other: str) -> None:
+    assert hamming_distance(example(one), example(other)) <= SAME_TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tide-pools", "tide-pools-redesign"),
+        ("lighthouse", "lighthouse-redesign"),
+        ("repair-cafe", "repair-cafe-syndicated"),
+        ("tide-pools", "seilfaehre"),
+    ],
+)
+def test_pages_of_two_templates_are_far(one: str, other: str) -> None:
+    assert hamming_distance(example(one), example(other)) > SAME_TEMPLATE
+
+
+def test_the_order_of_siblings_does_not_matter_and_the_value_never_changes() -> None:
+    parts = ["<div><form></form></div>", "<nav></nav>", "<section></section>"]
+    shapes = set()
+    for seed in range(5):
+        random.Random(seed).shuffle(parts)
+        shapes.add(shape("<body>" + "".join(parts)))
+    assert shapes == {GOLDEN}
+
+
+def test_a_page_may_be_deeper_than_pythons_stack() -> None:
+    root = etree.Element("html")
+    deepest = root
+    for _ in range(20_000):
+        deepest = etree.SubElement(deepest, "div")
+    structure_simhash(outline(root))
+
+
+def test_a_page_without_an_element_has_no_shape() -> None:
+    assert shape("<p>") == shape("text alone")
+    assert parse("") is None

@@ -1,0 +1,164 @@
+"""How much the blocks of a page count: by what they are, and by little more or less at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsimhash import TooShortError, fingerprint
+from pgsimhash.html.block_features import features, nearby
+from pgsimhash.html.blocks import outline
+from pgsimhash.html.page_words import read_words
+from pgsimhash.html.parse import parse
+from pgsimhash.html.weights import shown_blocks, weigh
+
+SENTENCES = [
+    "The ferryman, who learned the currents from his aunt, rows across the bay every morning.",
+    "He carries letters, bread and two goats, and in March a piano for the school on the hill.",
+    "Visitors ask about the goats first; the answer, he says, is longer than the crossing.",
+    "When fog comes in, the baker rings a bell on the pier, three strokes and then a pause.",
+    "In his first winter the old boat froze to the slip, and the whole street came with kettles.",
+    "The new one has a motor, which he starts for doctors, brides and the man who reads meters.",
+    "Nobody has drowned since the war, though the postmistress went in twice and blames the dog.",
+    "He will stop when his knees do, and has shown the currents to a niece who is never seasick.",
+]
+STORY = "<h1>The ferryman</h1>" + "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
+LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in "abcdefgh")
+FOOTER = "<p>© 2024 The Bay Society. All rights reserved, use of this site is subject to terms.</p>"
+
+
+def weights_of(body: str) -> dict[str, float]:
+    """Return the weight of each block by its text."""
+    root = parse(f"<body>{body}")
+    assert root is not None
+    found = outline(root.find("body"))
+    page = read_words(found)
+    texts = [found.texts()[place] for place in page.places.tolist()]
+    return dict(zip(texts, weigh(page).tolist(), strict=True))
+
+
+def shown(body: str) -> list[str]:
+    root = parse(f"<body>{body}")
+    assert root is not None
+    found = outline(root.find("body"))
+    page = read_words(found)
+    return [found.texts()[at] for at in page.places[shown_blocks(page, weigh(page))].tolist()]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        f"<nav><ul>{LINKS}</ul></nav>",
+        f"<div><ul>{LINKS}</ul></div>",
+        f'<div class="site-menu">{LINKS}</div>',
+        "<aside><p>Weather: fog, then sun.</p></aside>",
+        "<footer><p>Printed on the island, since 1874.</p></footer>",
+        f'<div class="footer">{FOOTER}</div>',
+        f"<div>{FOOTER}</div>",
+        '<div class="relatedStories"><p>The baker and the bell: a quarrel.</p></div>',
+    ],
+)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_stands_beside_a_story_counts_little(beside: str, order: str) -> None:
+    story = f"<div>{STORY}</div>"
+    found = weights_of(beside + story if order == "before" else story + beside)
+    least = np.median([found[sentence] for sentence in SENTENCES])
+    beside_it = [weight for text, weight in found.items() if text not in STORY]
+    assert beside_it
+    assert max(beside_it) < least / 4
+
+
+def test_no_block_of_a_story_is_lost_for_a_link_in_it() -> None:
+    linked = STORY.replace("two goats", '<a href="/goats">two goats</a>')
+    assert shown(linked) == ["The ferryman", *SENTENCES]
+
+
+def test_an_index_is_known_by_its_list_and_not_by_the_sites_footer() -> None:
+    entries = "".join(
+        f"<li><a href='/{number}'>{' '.join(sentence.split()[:6])}</a></li>"
+        for number, sentence in enumerate(SENTENCES)
+    )
+    notice = "The society is registered in the county and depends on the support of its members."
+    found = weights_of(
+        f"<h1>News</h1><ul>{entries}</ul><div class='footer'><p>{notice}</p>{FOOTER}</div>"
+    )
+    listed = [weight for text, weight in found.items() if text in " ".join(SENTENCES)]
+    assert min(listed) > found[notice]
+    assert len(listed) * 6 * min(listed) > 2 * len(notice.split()) * found[notice]
+
+
+@given(st.integers(0, len(SENTENCES) - 1), st.sampled_from(["goats", "bell " * 5, ""]))
+def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
+    frame = f"<nav><ul>{LINKS}</ul></nav><main>{{}}</main><footer>{FOOTER}</footer>"
+    edited = STORY.replace(SENTENCES[place], f"{SENTENCES[place]} {words}")
+    before = list(weights_of(frame.format(STORY)).values())
+    after = list(weights_of(frame.format(edited)).values())
+    assert np.abs(np.array(before) - np.array(after)).max() < 0.15
+
+
+def test_what_a_page_is_called_does_not_matter_where_it_is_most_of_the_page() -> None:
+    plain = weights_of(f"<div>{STORY}</div>")
+    called = weights_of(f'<div class="sidebar nav ad">{STORY}</div>')
+    assert np.abs(np.array([*plain.values()]) - np.array([*called.values()])).max() < 0.05
+
+
+def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
+    frame = f"<nav><ul>{LINKS}</ul></nav>{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
+    with pytest.raises(TooShortError, match="0 words"):
+        fingerprint(frame.format("<main></main>"))
+    for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
+        assert fingerprint(frame.format(own)).words > 0
+
+
+@pytest.mark.parametrize("tag", ["ul", "nav", "footer", "form", 'div class="menu"'])
+def test_what_holds_all_of_a_page_is_what_the_page_has(tag: str) -> None:
+    assert fingerprint(f"<{tag}>{LINKS}").words == 24
+
+
+def test_weights_are_between_0_and_1_whatever_the_page() -> None:
+    for body in ("x", "<p>" * 3000 + "x", f"{STORY}" * 40, "<a href=/>y</a>" * 500, "© " * 2000):
+        found = np.array([*weights_of(body).values()])
+        assert np.isfinite(found).all()
+        assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_words_of_digits_alone_are_left_out() -> None:
+    root = parse("<p>In 1874 the 12 goats of flat 3b")
+    assert root is not None
+    page = read_words(outline(root))
+    assert [page.vocabulary[word] for word in page.words] == [
+        "in",
+        "the",
+        "goats",
+        "of",
+        "flat",
+        "3b",
+    ]
+
+
+def test_a_page_without_words_has_no_weights() -> None:
+    assert weights_of("") == {}
+    assert weights_of("<p>1874</p><p>...</p>") == {}
+
+
+def test_every_feature_has_a_number_for_every_block() -> None:
+    root = parse(f"<nav>{LINKS}</nav>{STORY}<footer>{FOOTER}</footer>")
+    assert root is not None
+    page = read_words(outline(root))
+    for name, values in features(page).items():
+        assert values.shape == page.counts.shape, name
+        assert np.isfinite(values).all(), name
+
+
+@given(
+    st.lists(st.integers(1, 4000), min_size=1, max_size=60), st.sampled_from([15.0, 40.0, 150.0])
+)
+def test_what_stands_near_is_summed_over_any_length(counts: list[int], window: float) -> None:
+    amounts = np.array(counts, dtype=np.float64)
+    middle = np.cumsum(amounts) - amounts / 2
+    exactly = [
+        (amounts * np.exp(-np.abs(middle - place) / window)).sum() for place in middle.tolist()
+    ]
+    assert np.allclose(nearby(middle, amounts[np.newaxis], window)[0], exactly)

@@ -1,0 +1,408 @@
+"""The recipe of the blog schemes, beside a transcription of its steps one by one.
+
+The transcription shares BeautifulSoup and readability with the package, as it must, and its
+Markdown; parsing, cleaning, the choice of the content, words, hashes and votes are written again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import lxml.html
+import pytest
+from bs4 import BeautifulSoup, Tag
+from hypothesis import given
+from hypothesis import strategies as st
+from readability import Document
+
+from pgsimhash import Scheme, TooLargeError, TooShortError, fingerprint, format_simhash
+from pgsimhash.hashes import murmur3_32_32
+from pgsimhash.html.charset import decode
+from pgsimhash.html.markdown import render
+from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, blog
+from pgsimhash.schemes.blog import ELEMENTS_MAX, read_blog
+from tests.conftest import ROOT
+
+VECTORS = ROOT / "tests" / "vectors"
+EXAMPLES = sorted((ROOT / "examples" / "pages").glob("*.html"))
+TEXT = (
+    "The keeper of the light counts ships, and writes them down in a book with a blue cover. "
+    "When fog comes she counts horns instead, which is harder, since horns have no colours. "
+    "Once a year somebody rows out to read the book, and nobody has ever rowed back unmoved. "
+    "The ships, she says, know nothing of this, and they would not change their course for it. "
+    "Last winter the book was full, so she began again on the first page, between the lines."
+)
+U32 = 2**32 - 1
+
+
+# The steps, transcribed.
+
+
+def murmur32(data: bytes, seed: int) -> int:
+    """MurmurHash3 x86 32, from its published description."""
+
+    def turned(value: int, by: int) -> int:
+        return (value << by | value >> 32 - by) & U32
+
+    def scrambled(block: int) -> int:
+        return turned(block * 0xCC9E2D51 & U32, 15) * 0x1B873593 & U32
+
+    state = seed
+    whole = len(data) // 4 * 4
+    for start in range(0, whole, 4):
+        state ^= scrambled(int.from_bytes(data[start : start + 4], "little"))
+        state = turned(state, 13) * 5 + 0xE6546B64 & U32
+    state ^= scrambled(int.from_bytes(data[whole:], "little"))
+    state ^= len(data)
+    state = (state ^ state >> 16) * 0x85EBCA6B & U32
+    state = (state ^ state >> 13) * 0xC2B2AE35 & U32
+    return state ^ state >> 16
+
+
+def hash64(token: str) -> int:
+    first = murmur32(token.encode(), 0)
+    return first << 32 | murmur32(token.encode(), first)
+
+
+def simhash_of(tokens: list[str]) -> int:
+    sums = [0] * 64
+    for token in tokens:
+        value = hash64(token)
+        for bit in range(64):
+            sums[bit] += 1 if value >> bit & 1 else -1
+    return sum(1 << bit for bit in range(64) if sums[bit] > 0)
+
+
+def words_of(markdown: str) -> list[str]:
+    return [word for word in re.split(r"[\s\ufeff]+", markdown.lower()) if len(word) > 2]
+
+
+def shingles_of(markdown: str) -> list[str]:
+    words = [word for word in re.split(r"[\s\ufeff]+", markdown.lower()) if word]
+    return [" ".join(words[start : start + 3]) for start in range(len(words) - 2)]
+
+
+def cleaned(html: str) -> BeautifulSoup:
+    soup = BeautifulSoup(html, "lxml")
+    for found in soup.select("script, style, nav, header, footer, form, input, button"):
+        found.decompose()
+    for found in soup.select("[role=navigation], [role=complementary], .sidebar, .advertisement"):
+        found.decompose()
+    for found in soup.select(".cookie-banner"):
+        found.decompose()
+    parts = "nav menu sidebar footer header advertisement ad- social share comment-form cookie"
+    for found in soup.find_all(True):
+        if found.decomposed:
+            continue
+        attributes = [found.get("class") or "", found.get("id") or ""]
+        text = "\n".join(a if isinstance(a, str) else " ".join(a) for a in attributes).lower()
+        if any(part in text for part in [*parts.split(), "popup", "modal"]):
+            found.decompose()
+    for found in soup.find_all(["ul", "ol", "div"]):
+        if not found.decomposed and (text := found.get_text()):
+            linked = sum(len(link.get_text()) for link in found.find_all("a"))
+            if linked / len(text) > 0.8:
+                found.decompose()
+    return soup
+
+
+def content_of(soup: BeautifulSoup) -> str | None:
+    body = soup.body
+    if body is None:
+        return None
+    article = str(Document(str(soup)).summary())
+    if len(BeautifulSoup(article, "lxml").get_text()) >= 400:
+        return article
+    for selector in ("article", "main", "[role=main]", "#content"):
+        found = soup.select_one(selector)
+        if found is not None and len(found.get_text()) >= 400:
+            return str(found)
+    largest: Tag = body
+    for candidate in body.select("div, article, section, main"):
+        if len(candidate.get_text()) > len(largest.get_text()):
+            largest = candidate
+    return str(largest)
+
+
+def markdown_of(html: str) -> str:
+    content = content_of(cleaned(html))
+    return (
+        "" if content is None else render([lxml.html.document_fromstring(content)], None).markdown
+    )
+
+
+# Pages for each step.
+
+
+def page(inside: str, text: str = TEXT, head: str = "") -> str:
+    return (
+        f"<html><head>{head}<title>The book</title></head><body>{inside}<p>{text}</p></body></html>"
+    )
+
+
+LINKS = "".join(f'<li><a href="/{n}">Number {n} of the other pages</a></li>' for n in range(9))
+PAGES = {
+    "plain": page("<h1>The book</h1>"),
+    "selectors": page(
+        "<nav>Home</nav><header>Masthead</header><div role=navigation>Up</div><form>Ask "
+        "<input value=x></form><button>Push</button><p class='a sidebar'>Beside</p>"
+        "<div role=complementary>More</div><p class=advertisement>Buy</p><footer>Foot</footer>"
+        "<div class=cookie-banner>Crumbs</div><script>let a</script><style>p {}</style>"
+    ),
+    "names anywhere in a class or id": page(
+        "".join(
+            f'<p class="{name}">Gone with {name}, and all its words as well.</p>'
+            for name in ("Navigator", "x-MENU", "shared", "a ad-b c", "postheader", "antisocial")
+        )
+        + '<p id="main-modality">Gone too.</p><p class="canvas">Kept, for it is none of them.</p>'
+    ),
+    "a list of links": page(f"<ul>{LINKS}</ul><ol><li>Four of <a href=x>five words</a></ol>"),
+    "a list that is four fifths links": page("<ul><li><a href=x>12345678</a>90</ul>"),
+    "a block of links in a block of text": page(
+        f"<div><p>{TEXT}</p><div><ul>{LINKS}</ul></div><p>{TEXT[::-1]}</p></div>"
+    ),
+    "nested": page(f"<div class=share><div class=text><p>{TEXT}</p></div></div>"),
+    "an article that readability finds": page(
+        f"<div id=story><h1>Lights</h1><p>{TEXT}</p><p>{TEXT.upper()}</p></div>", "Some words."
+    ),
+    "a main that readability takes little of": (
+        "<body><main><div><p>The ships of today, and all of them.</p></div>"
+        + "".join(f"<span>Ship {n} was seen.</span><br>" for n in range(25))
+        + "</main>Nothing else was.</body>"
+    ),
+    "an article too short for the first container": (
+        "<body><article>Too short.</article><section id=content>"
+        + "".join(f"<span>Horn {n} was heard.</span><br>" for n in range(25))
+        + f"<div><div><p>{TEXT[:100]}</p><p>{TEXT[100:200]}</p></div></div></section>"
+        "<p>Nothing else was.</p></body>"
+    ),
+    "little text in the body": page("", "Fourteen ships, three horns and one boat."),
+    "code, tables and marks": page(
+        "<h2>How <em>she</em> counts</h2>"
+        "<pre><code class='language-python'>ships += 1\nfog()</code>"
+        "</pre><table><tr><th>ship</th><th>horn</th></tr><tr><td>one</td><td>two</td></tr></table>"
+        "<ul><li>fog<li><b>rain</b> and <code>snow</code></ul><hr>"
+        f"<blockquote><p>{TEXT}</p></blockquote><img src='/a.png' alt='A light'>"
+    ),
+    "a body with a name": f'<body class="has-navbar"><p>{TEXT}</p></body>',
+    "other scripts": page(
+        "", "灯台の番人は船を数える。 Маяк стоит на скале, и туман ему не помеха. " * 12
+    ),
+}
+
+
+@pytest.mark.parametrize("html", PAGES.values(), ids=list(PAGES))
+def test_a_page_is_read_as_the_steps_say(html: str) -> None:
+    article = read_blog(html)
+    assert article.markdown == markdown_of(html)
+    assert article.text == article.markdown
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_page_has_the_simhashes_of_the_steps(path: Path) -> None:
+    html = decode(path.read_bytes())
+    markdown = markdown_of(re.sub("<!--.*?-->", "", html, flags=re.DOTALL))
+    for scheme, features in (
+        (BLOG_WORDS_SCHEME, words_of(markdown)),
+        (BLOG_SHINGLES_SCHEME, shingles_of(markdown)),
+    ):
+        made = fingerprint(html, scheme=scheme)
+        assert made.markdown == markdown
+        assert made.simhash == simhash_of(features)
+
+
+@pytest.mark.parametrize("name", ["pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"])
+def test_the_vectors_are_those_of_the_steps(name: str) -> None:
+    features_of = words_of if "words" in name else shingles_of
+    for case in json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8")):
+        features = features_of(case["text"])
+        assert [(made["feature"], made["weight"]) for made in case["features"]] == [
+            (feature, features.count(feature)) for feature in dict.fromkeys(features)
+        ]
+        assert [made["hash"] for made in case["features"]] == [
+            format_simhash(hash64(feature)) for feature in dict.fromkeys(features)
+        ]
+        assert case["hex"] == format_simhash(simhash_of(features))
+
+
+@given(st.lists(st.text(max_size=20)))
+def test_the_second_hash_is_seeded_with_the_first(tokens: list[str]) -> None:
+    encodable = [token.encode("utf-8", "replace").decode() for token in tokens]
+    assert murmur3_32_32(encodable).tolist() == list(map(hash64, encodable))
+
+
+def test_what_is_left_after_each_rule() -> None:
+    """Expected by hand, so that the steps and their transcription are not wrong together."""
+    assert read_blog(PAGES["plain"]).text == f"# The book\n\n{TEXT}"
+    assert read_blog(PAGES["selectors"]).text == TEXT
+    named = read_blog(PAGES["names anywhere in a class or id"]).text
+    assert "Gone" not in named
+    assert "Kept" in named
+    assert "Number" not in read_blog(PAGES["a list of links"]).text
+    assert "four" in read_blog(PAGES["a list of links"]).text.lower()
+    assert read_blog(PAGES["nested"]).text == TEXT
+    found = read_blog(PAGES["an article that readability finds"]).text
+    assert found == f"# Lights\n\n{TEXT}\n\n{TEXT.upper()}\n\nSome words."
+    ships = read_blog(PAGES["a main that readability takes little of"]).text
+    assert ships.startswith("The ships of today, and all of them.\n\nShip 0 was seen.")
+    assert ships.endswith("Ship 24 was seen.")
+    horns = read_blog(PAGES["an article too short for the first container"]).text
+    assert horns.startswith("Horn 0 was heard.")
+    assert horns.endswith(TEXT[100:200].strip())
+    little = "Fourteen ships, three horns and one boat."
+    assert read_blog(PAGES["little text in the body"]).text == little
+    assert read_blog(PAGES["a body with a name"]).text == ""
+
+
+def test_more_than_four_fifths_of_the_text_in_links_is_navigation() -> None:
+    def kept(links: int, others: int) -> bool:
+        block = f"<div><a href=x>{'x' * links}</a>{'y' * others}</div>"
+        return "xx" in str(cleaned_by_package(page(block)))
+
+    assert kept(8, 2)
+    assert not kept(9, 2)
+    assert kept(0, 2) is False  # there is no x
+    # A link in another counts for both, as nested ones do in a table.
+    assert not kept(800, 199)
+
+
+def cleaned_by_package(html: str) -> BeautifulSoup:
+    root = lxml.html.document_fromstring(html)
+    soup = blog._soup(root)
+    blog._clean(soup)
+    return soup
+
+
+@pytest.mark.parametrize("scheme", [BLOG_WORDS_SCHEME, BLOG_SHINGLES_SCHEME])
+def test_a_page_without_content_is_too_short_and_three_words_are_not(scheme: Scheme) -> None:
+    for html in (
+        "",
+        " ",
+        PAGES["a body with a name"],
+        "<html class=modal-open><p>x",
+        "<p>I do</p>",
+    ):
+        with pytest.raises(TooShortError):
+            fingerprint(html, scheme=scheme)
+    few = fingerprint("<p>Ships and horns</p>", scheme=scheme)
+    words = ["ships", "and", "horns"]
+    assert few.simhash == simhash_of(words if few.features == 3 else [" ".join(words)])
+
+
+def test_what_the_head_says_is_read_as_ever() -> None:
+    html = page("", head='<link rel="canonical" href="/book"><meta charset="utf-8">')
+    made = fingerprint(
+        html.replace("<html", "<html lang=en"), "https://a.example/1?b", scheme=BLOG_WORDS_SCHEME
+    )
+    assert (made.title, made.language) == ("The book", "en")
+    assert made.canonical_url == "https://a.example/book"
+    assert made.structure == fingerprint(html).structure
+
+
+def test_links_and_images_are_absolute_in_the_text_that_is_hashed() -> None:
+    html = page("<p>Read <a href='/b'>the book</a> <img data-src='c.png' alt='of ships'> today</p>")
+    text = fingerprint(html, "https://a.example/1/", scheme=BLOG_WORDS_SCHEME).markdown
+    assert "[the book](https://a.example/b) ![of ships](https://a.example/1/c.png)" in text
+
+
+def test_beautifulsoup_readability_and_chardet_are_loaded_by_this_way_of_reading_only() -> None:
+    code = (
+        "import sys; from pgsimhash import fingerprint\n"
+        "page = (b'<meta charset=latin1><p>F\\xe4hre ' + b'some words of a page ' * 9)\n"
+        "others = {'bs4', 'readability', 'chardet'}\n"
+        "fingerprint(page); print(sorted(others & set(sys.modules)))\n"
+        "fingerprint(page, scheme='pgsimhash-blog-words-1'); print(len(others & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "[]"
+    assert int(done.stdout.split("\n")[1]) >= 2
+
+
+WORDS = "Some words, about the tide that comes, and goes. "
+HOSTILE = {
+    "deep": "<div>" * 25_000 + TEXT,
+    "deep, with text on the way": "<div class=entry>x" * 1_900 + f"<p>{TEXT}",
+    "every other sibling goes": "<p>a</p><form></form>" * 14_000 + TEXT,
+    "tails of what readability drops": "<article>" + f"<p class=combx></p>{WORDS}" * 3_000,
+    "hidden ones": "<article>" + f"<p hidden></p>{WORDS}" * 3_000,
+    "a heading above many lists": f"<h2>{WORDS * 3_000}</h2><ul>"
+    + f"<li><ul><li>{WORDS}</ul>" * 500,
+    "leads in a deep article": "<article>"
+    + "<div>" * 100
+    + "<p class=dek>a lead of words</p>" * 2_000,
+    "candidates": "<div class=entry>" * 90 + f"<div class=content><p>{WORDS}</p></div>" * 2_000,
+    "white space": f"<p>{TEXT}</p><p>{' ' * 5_000_000}</p>",
+    "colours": f"<p {' '.join('a' * n + '-color=1' for n in range(1, 1_500))}>{TEXT}</p>",
+    "a long class": f"<p class='{'a ' * 2_000_000}'>{TEXT}",
+    "brackets": f"<p>{TEXT}</p><a href='http://{'[' * 1_000_000}'>x</a>",
+}
+
+
+@pytest.mark.parametrize("html", HOSTILE.values(), ids=list(HOSTILE))
+def test_a_hostile_page_takes_bounded_time_and_memory(html: str) -> None:
+    code = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (120, 120))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "from pgsimhash.schemes.blog import read_blog\n"
+        "print(len(read_blog(sys.stdin.read()).text))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=html, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_page_of_too_many_elements_is_refused() -> None:
+    read_blog("<i></i>" * (ELEMENTS_MAX - 10))
+    with pytest.raises(TooLargeError, match="more than 30,000 elements"):
+        read_blog("<i></i>" * (ELEMENTS_MAX + 10))
+
+
+@pytest.mark.parametrize("limit", ["WORK_MAX", "DEPTH_MAX"])
+def test_what_readability_may_not_see_is_read_without_it(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    html = f"<main><h1>Lights</h1><div class=story><p>{TEXT}</p><p>{TEXT}</p></div></main>"
+    assert read_blog(html).text == f"{TEXT}\n\n{TEXT}"
+    monkeypatch.setattr(blog, limit, 3)
+    assert read_blog(html).text == f"# Lights\n\n{TEXT}\n\n{TEXT}"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<div>",
+                "<p>",
+                "</p>",
+                "<a href=x>",
+                "<ul><li>",
+                "<body>",
+                "</body>",
+                "<table><td>",
+                "<article>",
+                "<script>",
+                "<title>",
+                "</div>",
+                "text, and more ",
+                "&amp;",
+                "<html hidden>",
+                "<svg><title>",
+                "<template>",
+                "<p hidden>",
+                "<base href='//['>",
+                "<!-- x -->",
+                "<frameset>",
+                TEXT,
+            ]
+        )
+    )
+)
+def test_any_soup_of_tags_is_read(tags: list[str]) -> None:
+    with suppress(TooShortError):
+        fingerprint("".join(tags), scheme=BLOG_SHINGLES_SCHEME)
