@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pgsimhash import Store, TooLargeError, fingerprint
-from pgsimhash.insight.sides import read_side
+from pgsimhash.analysis.sides import read_side
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.page import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names

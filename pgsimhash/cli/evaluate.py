@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from pgsimhash.analysis.fingerprints import Fingerprints
+from pgsimhash.analysis.measures import LARGEST, Score
+from pgsimhash.analysis.near_pairs import NearSample, unlabelled_csv
 from pgsimhash.cli.evaluate_runs import load_schemes, sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import SchemeName, dsn_option
@@ -13,11 +16,7 @@ from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
-from pgsimhash.evaluation import NearSample, Score
-from pgsimhash.evaluation.fingerprints import Fingerprints
-from pgsimhash.evaluation.measures import LARGEST
-from pgsimhash.evaluation.report import labelled_report, sample_report
-from pgsimhash.evaluation.sample import unlabelled_csv
+from pgsimhash.html_reports.evaluations import labelled_report, sample_report
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 

@@ -13,13 +13,15 @@ from random import Random
 
 import numpy as np
 
+from pgsimhash.analysis.fingerprints import Extract, Fingerprints, fingerprint_pages
+from pgsimhash.analysis.labelled_pages import Named, find_pages
+from pgsimhash.analysis.labels import read_labels
+from pgsimhash.analysis.measures import Score, measure
+from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.connection import checked_connection
 from pgsimhash.errors import LabelsError
-from pgsimhash.evaluation import NearSample, Score, measure, read_labels, sample_near_pairs
-from pgsimhash.evaluation.fingerprints import Extract, Fingerprints, fingerprint_pages
-from pgsimhash.evaluation.places import Named, find_pages
 from pgsimhash.extraction import extract_many
 from pgsimhash.schemes import get_scheme, scheme_names
 from pgsimhash.sources import count_pages, read_pages

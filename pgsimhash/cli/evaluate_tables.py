@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from pgsimhash.analysis.fingerprints import Fingerprints
+from pgsimhash.analysis.measures import Score
+from pgsimhash.analysis.near_pairs import NearSample
 from pgsimhash.cli.printing import tell
-from pgsimhash.evaluation import NearSample, Score
-from pgsimhash.evaluation.fingerprints import Fingerprints
-from pgsimhash.evaluation.report import verdict
+from pgsimhash.html_reports.evaluations import verdict
 
 _SHOWN = 20
 

@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pgsimhash.analysis.differences import Difference, Piece
+from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList, explain
+from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.bits import NEAR_MAX, parse_simhash
 from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import InvalidSimhashError
-from pgsimhash.insight.differences import Difference, Piece
-from pgsimhash.insight.explanation import TOP, Explanation, FeatureList, explain
-from pgsimhash.insight.sides import Side, read_side
+from pgsimhash.html_reports import explanation_page
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pictures import explanation_page
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.store import connect
 

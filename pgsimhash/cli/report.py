@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from pgsimhash.analysis.reports import Limits, Report
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.clusters import Linkage
-from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.pictures import report_page
+from pgsimhash.html_reports import report_page
 from pgsimhash.store import connect
 
 _LIMITS = Limits()

@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 from psycopg.rows import tuple_row
 
+from pgsimhash.analysis.history import Snapshot, Version, as_versions
+from pgsimhash.analysis.sides import Side
 from pgsimhash.bits import from_bigint
 from pgsimhash.errors import UnknownPageError
-from pgsimhash.insight.drift import Snapshot, Version, as_versions
-from pgsimhash.insight.sides import Side
 from pgsimhash.rereading import kept_article
 from pgsimhash.sketch import from_halves
 from pgsimhash.statements import query

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from pgsimhash.analysis.explanation import TOP, Explanation, explain
+from pgsimhash.analysis.history import Version
+from pgsimhash.analysis.reports import Limits, Report
+from pgsimhash.analysis.sides import Side
 from pgsimhash.bits import check_distance
 from pgsimhash.boilerplate import own_text
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.errors import UnknownPageError
-from pgsimhash.insight.drift import Version
-from pgsimhash.insight.explanation import TOP, Explanation, explain
-from pgsimhash.insight.recrawl import FetchAdvice, recrawl_hint
-from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.insight.sides import Side
 from pgsimhash.layout import DISTANCE_MAX, get_layout
+from pgsimhash.recrawl import FetchAdvice, recrawl_hint
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store import histories
 from pgsimhash.store.part import Part
@@ -37,7 +37,7 @@ class Insights(Part):
 
         Args:
             a: the URL of a known page, of which the present version counts, or a page from
-                elsewhere: ``pgsimhash.insight.sides.read_side`` makes one of HTML,
+                elsewhere: ``pgsimhash.analysis.sides.read_side`` makes one of HTML,
                 ``Side(simhash)`` of a simhash.
             b: another one.
             distance: the k in question; by default the collection's.
@@ -117,7 +117,7 @@ class Insights(Part):
     ) -> Report:
         """Return the collection at a glance: savings, clusters, distances, hosts, changes.
 
-        ``pgsimhash.pictures.report_page`` makes an HTML page of it. Memory is that of
+        ``pgsimhash.html_reports.report_page`` makes an HTML page of it. Memory is that of
         :meth:`clusters` and of the biggest cluster; what the report holds is bounded by ``limits``.
 
         Args:

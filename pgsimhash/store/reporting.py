@@ -9,9 +9,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.clusters import Linkage, Score
-from pgsimhash.insight.recrawl import recrawl_hint
-from pgsimhash.insight.reports import (
+from pgsimhash.analysis.reports import (
     HostFigures,
     Limits,
     PageHistory,
@@ -20,6 +18,8 @@ from pgsimhash.insight.reports import (
     shown_texts,
     with_differences,
 )
+from pgsimhash.clusters import Linkage, Score
+from pgsimhash.recrawl import recrawl_hint
 from pgsimhash.statements import query
 from pgsimhash.store import groups
 from pgsimhash.store.collection import Collection, present_rows

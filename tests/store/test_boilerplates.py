@@ -20,8 +20,8 @@ from pgsimhash import (
     Store,
     fingerprint,
 )
+from pgsimhash.analysis.sides import read_side
 from pgsimhash.boilerplate import Boilerplate, learn, without_boilerplate
-from pgsimhash.insight.sides import read_side
 from pgsimhash.schemes import TEXT_SCHEME, get_scheme, registry
 from pgsimhash.schemes.shipped import SHIPPED
 from tests.conftest import wait_for_a_lock
