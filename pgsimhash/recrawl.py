@@ -8,7 +8,7 @@ times of changes, is left out: it takes the time of modification, which nobody k
 
 Nutch counts every fetch, also the ones that find the page unchanged. A collection has no record of
 every visit: a page that comes again unchanged adds no version, and only the last time at which the
-version was met is kept (``Version.seen_at``). So the rule is played back against the times of the
+version was met is kept (its ``seen_at``). So the rule is played back against the times of the
 versions, until the last of them was last met: a visitor begins at the first version with the
 interval to the first change, comes again whenever the rule says, and finds the page changed where
 a version came between. What came later nobody saw, and nothing is counted.
@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, Protocol
 
-from pgsimhash.analysis.history import Version
+from pgsimhash.bits import band, hamming_distance
+from pgsimhash.times import check_zone
 
 GROWTH: Final = 0.4
 SHRINKAGE: Final = 0.2
@@ -29,6 +31,30 @@ SHORTEST: Final = timedelta(minutes=1)
 LONGEST: Final = timedelta(days=365)
 FIRST: Final = timedelta(days=30)
 """The interval of a page of which no change is known."""
+
+
+class Visited(Protocol):
+    """A version of a page: when it came and when it was last met, as the rule sees it."""
+
+    @property
+    def simhash(self) -> int:
+        """The simhash of its content."""
+
+    @property
+    def fetched_at(self) -> datetime:
+        """When it first came."""
+
+    @property
+    def seen_at(self) -> datetime:
+        """When it was last met."""
+
+
+class Visit(NamedTuple):
+    """A version of a page, with nothing but what the rule needs."""
+
+    simhash: int
+    fetched_at: datetime
+    seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +105,28 @@ class FetchAdvice:
         return {"url": self.url, "fetch": self.fetch, **hint}
 
 
+def fetch_advice(
+    url: str, versions: Sequence[Visited], *, now: datetime | None = None
+) -> FetchAdvice:
+    """Return whether to fetch a page.
+
+    Args:
+        url: the page.
+        versions: its versions, none if it is not known.
+        now: the time to decide for, with a time zone; by default the present.
+
+    Raises:
+        InvalidTimeError: ``now`` names no zone.
+    """
+    moment = datetime.now(UTC) if now is None else check_zone(now)
+    if not versions:
+        return FetchAdvice(url, True, None)
+    hint = recrawl_hint(versions)
+    return FetchAdvice(url, hint.due_at <= moment, hint)
+
+
 def recrawl_hint(
-    versions: Sequence[Version],
+    versions: Sequence[Visited],
     seen_at: datetime | None = None,
     *,
     first: timedelta = FIRST,
@@ -93,7 +139,8 @@ def recrawl_hint(
     the same content does not.
 
     Args:
-        versions: the versions of one page, as ``Store.versions`` returns them.
+        versions: the versions of one page in the order in which they came, as
+            ``pgsimhash.analysis.versions`` returns them.
         seen_at: a later time than theirs at which it was fetched and found unchanged, if there
             was one; without a time zone, in UTC.
         first: the interval where no change is known.
@@ -104,14 +151,19 @@ def recrawl_hint(
         ValueError: there is no version, or ``shortest`` is above ``longest`` or not above 0.
     """
     if not versions:
-        raise ValueError("a hint takes one version or more; Store.versions() has them")
+        raise ValueError("a hint takes one version or more; pgsimhash.analysis.versions() has them")
     if not timedelta(0) < shortest <= longest:
         raise ValueError("the shortest interval is above 0 and not above the longest")
     begin = min(version.fetched_at for version in versions)
     until = max(version.seen_at for version in versions)
     if seen_at is not None:
         until = max(until, seen_at if seen_at.tzinfo else seen_at.replace(tzinfo=UTC))
-    changes = sorted({version.fetched_at for version in versions if version.moved} - {begin})
+    moved = {
+        after.fetched_at
+        for before, after in pairwise(versions)
+        if band(hamming_distance(before.simhash, after.simhash)) != "identical"
+    }
+    changes = sorted(moved - {begin})
     interval = changes[0] - begin if changes else first
     interval = min(max(interval, shortest), longest)
     visited, seen = begin, 0

@@ -8,11 +8,13 @@ from typing import Any, Final, Literal
 
 from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
-from pgsimhash.analysis.sides import Origin, Side, weighted_features
+from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
 from pgsimhash.bits import BITS, NEAR_MAX, check_distance, format_simhash, hamming_distance
-from pgsimhash.layout import DEFAULT_LAYOUT, Layout
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
+from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.sketch import SAME_BITS_MAX, SKETCH_BITS, TRUSTED_DISTANCE, verified
+from pgsimhash.store import Store
+from pgsimhash.store.collection import checked_distance
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "sketches_differ"]
 
@@ -93,6 +95,40 @@ class Explanation:
 
 
 def explain(
+    store: Store, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
+) -> Explanation:
+    """Explain why two pages match or do not, at which k, and what differs between them.
+
+    Features and the difference of the texts need both texts. A known page has one where the
+    collection keeps Markdown; its features are then computed of that, and the explanation
+    says in how many bits their simhash differs from the page's.
+
+    Args:
+        store: whose scheme and layout count.
+        a: the URL of a known page, of which the present version counts, or a page from
+            elsewhere: :func:`~pgsimhash.analysis.sides.read_side` makes one of HTML,
+            ``Side(simhash)`` of a simhash.
+        b: another one.
+        distance: the k in question; by default the collection's.
+        top: how many features of each page to list.
+
+    Raises:
+        UnknownPageError: the collection does not have the URL.
+        InvalidDistanceError: the layout does not answer ``distance``.
+        SchemeError: the collection's scheme is not registered in this process.
+        StoreError: the database does not answer.
+    """
+    sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
+    return explain_sides(
+        *sides,
+        scheme=get_scheme(store.scheme),
+        layout=get_layout(store.layout),
+        distance=checked_distance(store.opened, distance),
+        top=top,
+    )
+
+
+def explain_sides(
     a: Side,
     b: Side,
     *,

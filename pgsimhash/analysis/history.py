@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, hamming_distance
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, from_bigint, hamming_distance
+from pgsimhash.errors import UnknownPageError
 from pgsimhash.page.structure import SAME_TEMPLATE_MAX
+from pgsimhash.recrawl import FetchAdvice, fetch_advice
+from pgsimhash.statements import query
+from pgsimhash.store import Store
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.reader import visits
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -64,11 +73,6 @@ class Version:
     structure_distance: int | None
     change: Change | None
 
-    @property
-    def moved(self) -> bool:
-        """Whether the content is another than the previous version's, beyond small noise."""
-        return self.distance is not None and band(self.distance) != "identical"
-
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values but for the Markdown, simhashes as 16 hex digits."""
         return {
@@ -86,6 +90,64 @@ class Version:
         }
 
 
+def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
+    """Return all versions of a page in the order in which they came, the oldest first.
+
+    Each has its distance to the previous and to the first, and what became of the page:
+    ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
+    same simhash added no version; ``seen_at`` of its version says when it last was.
+    :func:`pgsimhash.recrawl_hint` makes of them when to come again.
+
+    Args:
+        store: where the page is.
+        url: the page.
+        markdown: whether to fetch the Markdown too, where the collection keeps it.
+
+    Raises:
+        UnknownPageError: the collection does not have the URL.
+        StoreError: the database does not answer.
+    """
+    collection = store.opened
+    parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
+    with (
+        store.session.read() as connection,
+        connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+    ):
+        rows = cursor.execute(query("versions"), parameters).fetchall()
+    if not rows:
+        raise unknown_page(collection, url)
+    return _from_rows(rows)
+
+
+def newest_versions(
+    connection: psycopg.Connection[Any], collection: Collection, url: str, limit: int
+) -> list[Version]:
+    """Return the newest versions of a page, without Markdown; none where it is not known."""
+    parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        return _from_rows(cursor.execute(query("newest_versions"), parameters).fetchall())
+
+
+def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:
+    """Return whether to fetch a page, with the hint that says so where it is known.
+
+    The hint is that of :func:`pgsimhash.recrawl_hint`, by when the page changed and when it
+    was last met unchanged. ``Store.should_fetch`` gives the answer alone.
+
+    Args:
+        store: where the page is, if it is known.
+        url: the page.
+        now: the time to decide for, with a time zone; by default the present.
+
+    Raises:
+        InvalidTimeError: ``now`` names no zone.
+        StoreError: the database does not answer.
+    """
+    with store.session.read() as connection:
+        seen = visits(connection, store.opened, url)
+    return fetch_advice(url, seen, now=now)
+
+
 def judge(distance: int, structure_distance: int | None = None) -> Change:
     """Return what became of a page.
 
@@ -100,17 +162,17 @@ def judge(distance: int, structure_distance: int | None = None) -> Change:
 
 def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
     """Return the versions of one page with what changed between them; the oldest comes first."""
-    versions: list[Version] = []
+    found: list[Version] = []
     for number, made in enumerate(snapshots, start=1):
-        first = versions[0].simhash if versions else made.simhash
+        first = found[0].simhash if found else made.simhash
         distance = structure_distance = change = None
-        if versions:
-            before = versions[-1]
+        if found:
+            before = found[-1]
             distance = hamming_distance(before.simhash, made.simhash)
             if before.structure is not None and made.structure is not None:
                 structure_distance = hamming_distance(before.structure, made.structure)
             change = judge(distance, structure_distance)
-        versions.append(
+        found.append(
             Version(
                 number,
                 made.url,
@@ -127,4 +189,28 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
                 change,
             )
         )
-    return versions
+    return found
+
+
+def unknown_page(collection: Collection, url: str) -> UnknownPageError:
+    """Return what to raise where a collection does not have a page."""
+    return UnknownPageError(
+        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
+        "given; correct it, name another --collection, or ingest the page first"
+    )
+
+
+def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
+    return as_versions(
+        Snapshot(
+            url,
+            from_bigint(simhash),
+            fetched_at,
+            seen_at,
+            title,
+            None if structure is None else from_bigint(structure),
+            html_bytes,
+            markdown,
+        )
+        for url, simhash, fetched_at, seen_at, title, structure, html_bytes, markdown in rows
+    )

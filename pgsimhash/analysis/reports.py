@@ -1,20 +1,38 @@
-"""What a report on a collection holds: figures, and a bounded number of examples."""
+"""A collection at a glance: figures, and a bounded number of examples.
+
+A bounded number of statements, each with a bounded answer.
+"""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
-from pgsimhash.analysis.differences import Difference, side_by_side
-from pgsimhash.analysis.history import Version
-from pgsimhash.bits import hamming_distance
-from pgsimhash.clusters import Cluster, ClusterPage, Linkage
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgsimhash.analysis.cluster_views import (
+    ClusterView,
+    biggest,
+    shown_texts,
+    with_differences,
+)
+from pgsimhash.analysis.history import Version, newest_versions
+from pgsimhash.bits import check_distance
+from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.errors import UnknownRuleError
+from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.records import CollectionStatus
-from pgsimhash.recrawl import RecrawlHint
+from pgsimhash.recrawl import RecrawlHint, recrawl_hint
+from pgsimhash.statements import query
+from pgsimhash.store import Store, groups
+from pgsimhash.store.collection import Collection, present_rows
+from pgsimhash.store.status import read_status
+
+_CHARS: Final = 20_000
+"""How much of a text is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +74,6 @@ class HostFigures(NamedTuple):
     pages: int
     duplicates: int
     duplicate_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A page of a cluster, and how it differs from the canonical one."""
-
-    page: ClusterPage
-    distance: int
-    difference: Difference | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterView:
-    """A cluster of ``size`` pages: the canonical one, and those farthest from it."""
-
-    size: int
-    canonical: ClusterPage
-    members: tuple[Member, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,71 +145,92 @@ class Report:
         }
 
 
-class Biggest(NamedTuple):
-    """The biggest clusters of all, and how many there were of how many pages."""
+def report(
+    store: Store,
+    distance: int | None = None,
+    *,
+    linkage: Linkage = "single",
+    canonical: str | Score | Sequence[str] = "earliest",
+    limits: Limits | None = None,
+) -> Report:
+    """Return the collection at a glance: savings, clusters, distances, hosts, changes.
 
-    views: list[ClusterView]
-    clusters: int
-    pages: int
-
-
-def biggest(clusters: Iterable[Cluster], limits: Limits) -> Biggest:
-    """Return the biggest clusters, the biggest first; one cluster at a time is in memory."""
-    heap: list[tuple[int, int, ClusterView]] = []
-    count = pages = 0
-    for cluster in clusters:
-        count += 1
-        pages += len(cluster.pages)
-        rank = (len(cluster.pages), -cluster.cluster_id)
-        if len(heap) < limits.clusters:
-            heapq.heappush(heap, (*rank, _view(cluster, limits)))
-        elif heap and rank > heap[0][:2]:
-            heapq.heapreplace(heap, (*rank, _view(cluster, limits)))
-    return Biggest([view for *_, view in sorted(heap, reverse=True)], count, pages)
-
-
-def shown_texts(views: Iterable[ClusterView], limits: Limits) -> list[int]:
-    """Return the ids of the pages whose texts :func:`with_differences` compares."""
-    if not limits.texts:
-        return []
-    return [
-        page_id
-        for view in views
-        for page_id in (
-            view.canonical.page_id,
-            *(member.page.page_id for member in view.members[: limits.texts]),
-        )
-    ]
-
-
-def with_differences(view: ClusterView, texts: Mapping[int, str], *, rows: int = 60) -> ClusterView:
-    """Return the cluster with the differences of the members whose text is in ``texts``.
+    :func:`pgsimhash.html_reports.report_page` makes an HTML page of it. Memory is that of
+    ``Store.clusters`` and of the biggest cluster; what the report holds is bounded by ``limits``.
+    What is written meanwhile may be in some figures and not in others.
 
     Args:
-        view: the cluster.
-        texts: page id to Markdown.
-        rows: how many rows each difference has at most.
+        store: whose collection it is.
+        distance: the largest distance of pairs in a cluster; by default the collection's.
+        linkage: as for ``Store.clusters``.
+        canonical: as for ``Store.clusters``.
+        limits: how many clusters, pages, texts, hosts, URLs and versions to show.
+
+    Raises:
+        InvalidDistanceError: ``distance`` is not in 0..12.
+        UnknownRuleError: there is no such rule or linkage.
+        StoreError: the database does not answer.
     """
-    original = texts.get(view.canonical.page_id)
-    if original is None:
-        return view
-    members = [
-        member
-        if (text := texts.get(member.page.page_id)) is None
-        else Member(member.page, member.distance, side_by_side(original, text, rows=rows))
-        for member in view.members
-    ]
-    return ClusterView(view.size, view.canonical, tuple(members))
+    check_linkage(linkage)
+    wanted = store.opened.default_distance if distance is None else distance
+    with store.session.transaction() as connection:
+        return _read(
+            connection,
+            store.opened,
+            check_distance(wanted, DISTANCE_MAX),
+            linkage,
+            scorer(canonical),
+            limits or Limits(),
+        )
 
 
-def _view(cluster: Cluster, limits: Limits) -> ClusterView:
-    canonical = cluster.canonical
-    others = (
-        Member(page, hamming_distance(page.simhash, canonical.simhash))
-        for page in cluster.pages
-        if page is not canonical
+def _read(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    distance: int,
+    linkage: Linkage,
+    score: Score,
+    limits: Limits,
+) -> Report:
+    (present,) = present_rows(connection, [collection])
+    (status,) = read_status(connection, present.name)
+    scope = {"collection_id": collection.collection_id}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        distances = cursor.execute(query("report_distances"), scope).fetchall()
+        hosts = cursor.execute(
+            query("report_hosts"), {**scope, "limit": max(limits.hosts, 1)}
+        ).fetchall()
+        changed = cursor.execute(
+            query("report_changed"), {**scope, "limit": max(limits.urls, 1)}
+        ).fetchall()
+        clusters = groups.clusters(connection, collection, distance, linkage, score)
+        found = biggest(clusters, limits.clusters, limits.members)
+        wanted = {**scope, "page_ids": shown_texts(found.views, limits.texts), "chars": _CHARS}
+        texts: dict[int, str] = dict(cursor.execute(query("report_texts"), wanted).fetchall())
+    return Report(
+        status=status,
+        made_at=datetime.now(UTC),
+        distance=distance,
+        linkage=linkage,
+        distances=dict(distances),
+        hosts=[HostFigures(*row[:-1]) for row in hosts[: limits.hosts]],
+        all_hosts=hosts[0][-1] if hosts else 0,
+        clusters=[with_differences(view, texts) for view in found.views],
+        all_clusters=found.clusters,
+        clustered_pages=found.pages,
+        histories=list(_histories(connection, collection, changed[: limits.urls], limits)),
+        all_changed=changed[0][-1] if changed else 0,
+        limits=limits,
     )
-    members = heapq.nlargest(
-        limits.members, others, key=lambda member: (member.distance, -member.page.page_id)
-    )
-    return ClusterView(len(cluster.pages), canonical, tuple(members))
+
+
+def _histories(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    changed: list[tuple[str, int, int, int]],
+    limits: Limits,
+) -> Iterator[PageHistory]:
+    for url, moved, count, _ in changed:
+        versions = newest_versions(connection, collection, url, max(limits.versions, 1))
+        if versions:
+            yield PageHistory(url, count, moved, tuple(versions), recrawl_hint(versions))

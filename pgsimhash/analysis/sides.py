@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from pgsimhash.bits import hamming_distance
+from psycopg.rows import tuple_row
+
+from pgsimhash.analysis.history import unknown_page
+from pgsimhash.bits import from_bigint, hamming_distance
+from pgsimhash.boilerplate import own_text
 from pgsimhash.errors import TooShortError
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.page import Article
-from pgsimhash.schemes import Scheme
+from pgsimhash.rereading import kept_article
+from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.schemes.fingerprints import checked_size
+from pgsimhash.sketch import from_halves
+from pgsimhash.statements import query
+from pgsimhash.store import Store
 from pgsimhash.urls import check_url
 
 Origin = Literal["page", "markdown"]
@@ -76,6 +84,41 @@ def read_side(
         structure=article.structure,
         article=article,
         origin="page",
+    )
+
+
+def known_side(store: Store, url: str) -> Side:
+    """Return the present version of a page that a store knows.
+
+    Raises:
+        UnknownPageError: the collection does not have it.
+        SchemeError: the collection's scheme is not registered in this process.
+        StoreError: the database does not answer.
+    """
+    collection = store.opened
+    parameters = {"collection_id": collection.collection_id, "url": url}
+    with (
+        store.session.read() as connection,
+        connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+    ):
+        row = cursor.execute(query("explained_page"), parameters).fetchone()
+    if row is None:
+        raise unknown_page(collection, url)
+    found, simhash, fetched_at, title, structure, high, low, markdown = row
+    article = kept_article(markdown, title, collection.scheme)
+    if article is not None:
+        # The Markdown has the boilerplate that was not hashed.
+        text = own_text(get_scheme(collection.scheme), article.text, found)
+        article = article.keep_lines(text)
+    return Side(
+        from_bigint(simhash),
+        found,
+        title,
+        fetched_at,
+        from_halves(high, low),
+        None if structure is None else from_bigint(structure),
+        article,
+        None if article is None else "markdown",
     )
 
 

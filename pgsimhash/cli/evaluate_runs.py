@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 
+from pgsimhash import analysis
 from pgsimhash.analysis.fingerprints import Extract, Fingerprints, fingerprint_pages
 from pgsimhash.analysis.labelled_pages import Named, find_pages
 from pgsimhash.analysis.labels import read_labels
@@ -123,7 +124,7 @@ def sample_collection(
 ) -> tuple[str, NearSample]:
     """Return the scheme of a collection, and the near pairs in a sample of its pages."""
     with connect(dsn, collection=collection, create=False) as store:
-        urls, simhashes = store.sample(size, seed)
+        urls, simhashes = analysis.sample(store, size, seed)
         return store.scheme, sample_near_pairs(urls, simhashes, distance, borderline, seed)
 
 

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pgsimhash import analysis
 from pgsimhash.analysis.differences import Difference, Piece
-from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList, explain
+from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList
 from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.bits import NEAR_MAX, parse_simhash
 from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
@@ -73,11 +74,13 @@ def explain_pages(
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
             recipe = get_scheme(store.scheme)
             sides = [word if word in known else _side(word, recipe) for word in (a, b)]
-            found = store.explain(*sides, distance=distance, top=top)
+            found = analysis.explain(store, *sides, distance=distance, top=top)
     else:
         recipe = get_scheme(scheme or DEFAULT_SCHEME)
         k = NEAR_MAX if distance is None else distance
-        found = explain(_side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top)
+        found = analysis.explain_sides(
+            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top
+        )
     print_json(found.as_json())
     console = people()
     if console.is_terminal if summary is None else summary:

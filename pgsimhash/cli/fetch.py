@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from pgsimhash import analysis
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
 from pgsimhash.store import connect
@@ -29,7 +30,7 @@ def should_fetch(
     wanted = 0
     with connect(dsn, collection=collection, create=False) as store:
         for url in _lines(urls):
-            advice = store.advise_fetch(url)
+            advice = analysis.advise_fetch(store, url)
             wanted += advice.fetch
             print_json(advice.as_json())
     context.exit(0 if wanted else 1)

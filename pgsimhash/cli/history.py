@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from pgsimhash import analysis
 from pgsimhash.analysis.history import Version
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
@@ -69,7 +70,7 @@ def history(
     when a version last came, and the interval grows with that.
     """
     with connect(dsn, collection=collection, create=False) as store:
-        versions = store.versions(url, markdown=output is not None)
+        versions = analysis.versions(store, url, markdown=output is not None)
     hint = recrawl_hint(versions, seen_at)
     for version in versions:
         print_json(version.as_json())

@@ -11,9 +11,8 @@ from pgsimhash.connection import check_schema
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import Scheme
 from pgsimhash.store.boilerplates import find_scheme, register_saved
-from pgsimhash.store.collection import check_names, open_collection
+from pgsimhash.store.collection import Collection, check_names, open_collection
 from pgsimhash.store.grouping import Groups
-from pgsimhash.store.insights import Insights
 from pgsimhash.store.learning import Learning
 from pgsimhash.store.lookups import Lookups
 from pgsimhash.store.marking import Marking
@@ -25,7 +24,7 @@ from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learning):
+class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Learning):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at
@@ -101,6 +100,16 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
             SharedStoreError: another thread is in a call.
         """
         self._session.close()
+
+    @property
+    def session(self) -> Session:
+        """The connection and its transactions, for functions that take a store."""
+        return self._session
+
+    @property
+    def opened(self) -> Collection:
+        """The row of the collection as it was when it was opened, for the same functions."""
+        return self._collection
 
     @property
     def collection(self) -> str:

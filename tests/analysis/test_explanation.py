@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pgsimhash.analysis.explanation import explain
+from pgsimhash.analysis.explanation import explain_sides
 from pgsimhash.analysis.probes import block_bits, permutation_views
 from pgsimhash.analysis.sides import Side, read_side, weighted_features
 from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
@@ -77,7 +77,7 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
         bits: int, k: int, sketches: tuple[int, int] | None = None
     ) -> tuple[str, int | None]:
         one, other = sketches or (None, None)
-        found = explain(Side(0, sketch=one), Side(2**bits - 1, sketch=other), distance=k)
+        found = explain_sides(Side(0, sketch=one), Side(2**bits - 1, sketch=other), distance=k)
         assert found.matches == (found.matches_from is not None and found.matches_from <= k)
         assert str(bits) in found.sentence or bits == 0
         return found.reason, found.matches_from
@@ -95,7 +95,7 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
 
 def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:
     with pytest.raises(InvalidDistanceError):
-        explain(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
+        explain_sides(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
@@ -106,7 +106,7 @@ def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
 
 
 def test_features_only_one_page_has_come_heaviest_first() -> None:
-    found = explain(side("tide-pools"), side("tide-pools-print"), top=3)
+    found = explain_sides(side("tide-pools"), side("tide-pools-print"), top=3)
     assert found.features is not None
     only = found.features.only_b
     weights = [weight for _, weight in only.top]
@@ -120,7 +120,7 @@ def test_features_only_one_page_has_come_heaviest_first() -> None:
 
 
 def test_a_simhash_has_neither_features_nor_text() -> None:
-    found = explain(side("tide-pools"), Side(0))
+    found = explain_sides(side("tide-pools"), Side(0))
     assert found.features is None
     assert found.difference is None
     assert json.loads(json.dumps(found.as_json()))["b"]["text"] is None

@@ -12,6 +12,7 @@ from pgsimhash import (
     InvalidTimeError,
     Store,
     UnknownPageError,
+    analysis,
     connect,
     recrawl_hint,
 )
@@ -42,7 +43,7 @@ def keeping(dsn: str) -> Iterator[Store]:
 
 
 def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None:
-    found = keeping.explain(url("tide-pools"), url("tide-pools-print"))
+    found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
     stored = keeping.get(url("tide-pools-print"))
     assert stored is not None
     assert (found.matches, found.distance) == (True, stored.distance)
@@ -58,7 +59,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
 
 
 def test_pages_that_are_different_are_explained_too(keeping: Store) -> None:
-    found = keeping.explain(url("tide-pools"), url("night-train"), distance=12, top=2)
+    found = analysis.explain(keeping, url("tide-pools"), url("night-train"), distance=12, top=2)
     assert not found.matches
     assert found.reason == "beyond_distance"
     assert found.features is not None
@@ -68,7 +69,7 @@ def test_pages_that_are_different_are_explained_too(keeping: Store) -> None:
 def test_without_markdown_the_bits_are_explained_alone(store: Store) -> None:
     for name in NAMES[:2]:
         store.ingest(url(name), page(name))
-    found = store.explain(url("tide-pools"), url("tide-pools-print"))
+    found = analysis.explain(store, url("tide-pools"), url("tide-pools-print"))
     assert found.matches
     assert found.features is None
     assert found.difference is None
@@ -76,49 +77,51 @@ def test_without_markdown_the_bits_are_explained_alone(store: Store) -> None:
 
 def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store) -> None:
     fetched = read_side(page("tide-pools-redesign"), DEFAULT_SCHEME)
-    found = keeping.explain(url("tide-pools"), fetched)
+    found = analysis.explain(keeping, url("tide-pools"), fetched)
     assert found.features is not None
     assert (found.features.only_a.origin, found.features.only_b.origin) == ("markdown", "page")
-    assert keeping.explain(url("tide-pools"), Side(0)).features is None
+    assert analysis.explain(keeping, url("tide-pools"), Side(0)).features is None
 
 
 def test_the_present_version_counts(store: Store) -> None:
     store.add(url("x"), 0)
     store.add(url("x"), 7)
-    assert store.explain(url("x"), Side(7)).distance == 0
+    assert analysis.explain(store, url("x"), Side(7)).distance == 0
 
 
 def test_an_unknown_url_is_an_error_that_says_what_to_do(store: Store) -> None:
     with pytest.raises(UnknownPageError, match=r"does not know https://a\.example/none: .*ingest"):
-        store.explain(url("none"), Side(0))
+        analysis.explain(store, url("none"), Side(0))
 
 
 def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
     with connect(dsn, collection="two", layout="32+32") as store:
-        assert store.explain(Side(0), Side(1)).k == 7
+        assert analysis.explain(store, Side(0), Side(1)).k == 7
         with pytest.raises(InvalidDistanceError):
-            store.explain(Side(0), Side(1), distance=8)
+            analysis.explain(store, Side(0), Side(1), distance=8)
 
 
 def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
     keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))
     keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))  # unchanged: no version
     keeping.ingest(url("tide-pools"), page("night-train"))
-    found = keeping.versions(url("tide-pools"))
+    found = analysis.versions(keeping, url("tide-pools"))
     assert [version.change for version in found] == [None, "redesign", "rewritten"]
     assert [version.number for version in found] == [1, 2, 3]
     assert found[2].distance_to_first == (found[0].simhash ^ found[2].simhash).bit_count()
     assert all(version.markdown for version in found)
-    assert not any(v.markdown for v in keeping.versions(url("tide-pools"), markdown=False))
+    assert not any(
+        v.markdown for v in analysis.versions(keeping, url("tide-pools"), markdown=False)
+    )
     with pytest.raises(UnknownPageError):
-        keeping.versions(url("none"))
+        analysis.versions(keeping, url("none"))
 
 
 def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
     newer, older = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
     store.add(url("x"), 0, fetched_at=newer)
     store.add(url("x"), 255, fetched_at=older)
-    assert [version.fetched_at for version in store.versions(url("x"))] == [newer, older]
+    assert [version.fetched_at for version in analysis.versions(store, url("x"))] == [newer, older]
 
 
 def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
@@ -130,12 +133,12 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
         html = page("tide-pools" if address == once else "night-train")
         (verdict,) = keeping.ingest_many([SourcePage(address, html, fetched_at=time)])
         assert verdict.verdict == "identical"
-    (never_again,), (met,) = keeping.versions(once), keeping.versions(again)
+    (never_again,), (met,) = analysis.versions(keeping, once), analysis.versions(keeping, again)
     assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
     assert recrawl_hint([never_again]).interval == 30 * day
     assert recrawl_hint([met]).interval / day == pytest.approx(42)
     keeping.ingest(again, page("tide-pools"))
-    (history,) = keeping.report().histories
+    (history,) = analysis.report(keeping).histories
     assert history.versions[0].seen_at == begin + 60 * day
 
 
@@ -147,7 +150,7 @@ def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None
     assert store.should_fetch(url("x"), now=begin + 30 * day)
     store.add(url("x"), 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
     assert not store.should_fetch(url("x"), now=begin + 70 * day)
-    advice = store.advise_fetch(url("x"))
+    advice = analysis.advise_fetch(store, url("x"))
     assert advice.hint is not None
     assert advice.hint.due_at == begin + 72 * day
     with pytest.raises(InvalidTimeError, match="names no zone"):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, connect
+from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, analysis, connect
 from pgsimhash.analysis.reports import Limits
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT
@@ -37,7 +37,7 @@ def fill(store: Store, clusters: int, pages: int) -> None:
 
 
 def test_the_figures_are_those_of_status(sampled: Store) -> None:
-    report = sampled.report()
+    report = analysis.report(sampled)
     (status,) = [row for row in sampled.status() if row.collection == "sample"]
     assert report.status == status
     assert sum(report.distances.values()) == status.duplicates > 0
@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_status(sampled: Store) -> None:
 
 
 def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
-    report = sampled.report(canonical="shortest-url")
+    report = analysis.report(sampled, canonical="shortest-url")
     found = list(sampled.clusters(report.distance))
     assert report.all_clusters == len(found)
     assert report.clustered_pages == sum(len(cluster.pages) for cluster in found)
@@ -72,7 +72,7 @@ def test_pages_that_changed_come_with_their_versions(store: Store) -> None:
     for simhash in (0, 2**20 - 1):
         store.add("https://a.example/much", simhash)
     store.add("https://a.example/never", 2**63)
-    report = store.report()
+    report = analysis.report(store)
     assert [(page.url[18:], page.count, page.moved) for page in report.histories] == [
         ("much", 2, 20),
         ("little", 3, 2),
@@ -87,7 +87,7 @@ def test_what_is_shown_is_bounded_and_what_is_counted_is_not(store: Store) -> No
         store.add("https://a.example/1", simhash << 30)
         store.add("https://a.example/2", simhash << 31)
     limits = Limits(clusters=3, members=2, hosts=2, urls=1, versions=2)
-    report = store.report(3, limits=limits)
+    report = analysis.report(store, 3, limits=limits)
     assert [cluster.size for cluster in report.clusters] == [6, 6, 6]
     assert [len(cluster.members) for cluster in report.clusters] == [2, 2, 2]
     assert report.all_clusters >= 20
@@ -98,7 +98,7 @@ def test_what_is_shown_is_bounded_and_what_is_counted_is_not(store: Store) -> No
     assert "Shown are 2 of 5 hosts" in page
     assert f"Shown are 3 of {report.all_clusters} clusters" in page
     assert "and 3 more" in page
-    nothing = store.report(limits=Limits(clusters=0, members=0, texts=0, hosts=0, urls=0))
+    nothing = analysis.report(store, limits=Limits(clusters=0, members=0, texts=0, hosts=0, urls=0))
     assert (nothing.clusters, nothing.hosts, nothing.histories) == ([], [], [])
     assert nothing.all_hosts == 5
     assert report_page(nothing)
@@ -108,7 +108,10 @@ def test_figures_alone_are_those_of_the_whole_report(sampled: Store) -> None:
     for name in ("tide-pools", "night-train"):
         html = (ROOT / "examples" / "pages" / f"{name}.html").read_bytes()
         sampled.ingest("https://a.example/changing", html)
-    whole, alone = sampled.report(), sampled.report(limits=Limits().figures_only())
+    whole, alone = (
+        analysis.report(sampled),
+        analysis.report(sampled, limits=Limits().figures_only()),
+    )
     assert [page["versions"] for page in alone.as_json()["report"]["changed"]] == [2]
     assert replace(alone, made_at=whole.made_at).as_json() == whole.as_json()
     assert [member for cluster in alone.clusters for member in cluster.members] == []
@@ -118,23 +121,26 @@ def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> N
     fill(store, clusters=5, pages=8)
     with connect(dsn, collection="larger") as larger:
         fill(larger, clusters=50, pages=8)
-        sizes = [len(report_page(one.report(limits=Limits(clusters=5)))) for one in (store, larger)]
+        sizes = [
+            len(report_page(analysis.report(one, limits=Limits(clusters=5))))
+            for one in (store, larger)
+        ]
     assert sizes[1] < 2 * sizes[0]
 
 
 def test_an_empty_collection_has_a_report(store: Store) -> None:
-    report = store.report()
+    report = analysis.report(store)
     assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)
     assert "There are no duplicates." in report_page(report)
 
 
 def test_what_no_report_can_be_is_refused(store: Store) -> None:
     with pytest.raises(InvalidDistanceError):
-        store.report(13)
+        analysis.report(store, 13)
     with pytest.raises(UnknownRuleError):
-        store.report(canonical="best")
+        analysis.report(store, canonical="best")
     with pytest.raises(UnknownRuleError):
-        store.report(linkage="chain")  # type: ignore[arg-type]
+        analysis.report(store, linkage="chain")  # type: ignore[arg-type]
     with pytest.raises(UnknownRuleError, match="'hosts' is 0 or more"):
         Limits(hosts=-1)
 
@@ -143,7 +149,7 @@ def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection=connection)
         store.add("https://a.example/1", 0)
-        before = store.report()
+        before = analysis.report(store)
         store.add("https://a.example/2", 1)
-        assert (before.all_clusters, store.report().all_clusters) == (0, 1)
+        assert (before.all_clusters, analysis.report(store).all_clusters) == (0, 1)
         connection.rollback()

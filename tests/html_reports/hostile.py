@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pgsimhash import Store
-from pgsimhash.analysis.explanation import Explanation, explain
+from pgsimhash.analysis.explanation import Explanation, explain_sides
 from pgsimhash.analysis.history import Version
 from pgsimhash.analysis.sides import Side
 from pgsimhash.bits import format_simhash, to_bigint
@@ -54,7 +54,7 @@ def explanation() -> Explanation:
         told = TEXTS[number % len(TEXTS)]
         article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
         sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown"))
-    return explain(sides[0], sides[1], top=50)
+    return explain_sides(sides[0], sides[1], top=50)
 
 
 def versions(found: list[Version]) -> list[Version]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import Store, connect, recrawl_hint
+from pgsimhash import Store, analysis, connect, recrawl_hint
 from pgsimhash.html_reports import explanation_page, history_page, report_page
 from tests.conftest import ROOT
 from tests.html_reports import hostile
@@ -36,9 +36,9 @@ def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
     """Each kind of page, of hostile content."""
     with connect(dsn, collection="hostile", keep_markdown=True) as store:
         hostile.fill(store)
-        found = hostile.versions(store.versions(hostile.URLS[0]))
+        found = hostile.versions(analysis.versions(store, hostile.URLS[0]))
         texts = {
-            "report": report_page(store.report()),
+            "report": report_page(analysis.report(store)),
             "history": history_page(found, recrawl_hint(found)),
             "explanation": explanation_page(hostile.explanation()),
         }
@@ -112,7 +112,7 @@ def test_the_report_on_the_sample_pages(driver: object, store: Store, tmp_path: 
     for page in sorted((ROOT / "examples" / "pages").glob("*.html")):
         store.ingest(f"https://a.example/{page.stem}", page.read_bytes())
     target = tmp_path / "report.html"
-    target.write_text(report_page(store.report()), encoding="utf-8")
+    target.write_text(report_page(analysis.report(store)), encoding="utf-8")
     seen = browser.look(driver, target, SIZES["phone"], "light", True)
     assert seen.title == "Near-duplicates in default"
     assert seen.width <= seen.window

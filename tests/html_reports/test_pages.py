@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from lxml import etree, html
 
-from pgsimhash import Store, connect, recrawl_hint
-from pgsimhash.analysis.explanation import explain
+from pgsimhash import Store, analysis, connect, recrawl_hint
+from pgsimhash.analysis.explanation import explain_sides
 from pgsimhash.analysis.history import Snapshot, as_versions
 from pgsimhash.analysis.sides import Side
 from pgsimhash.html_reports import explanation_page, history_page, report_page
@@ -34,9 +34,9 @@ def hostile_store(dsn: str) -> Iterator[Store]:
 
 @pytest.fixture
 def pages(hostile_store: Store) -> dict[str, str]:
-    found = hostile.versions(hostile_store.versions(hostile.URLS[0]))
+    found = hostile.versions(analysis.versions(hostile_store, hostile.URLS[0]))
     return {
-        "report": report_page(hostile_store.report()),
+        "report": report_page(analysis.report(hostile_store)),
         "history": history_page(found, recrawl_hint(found)),
         "explanation": explanation_page(hostile.explanation()),
     }
@@ -108,7 +108,7 @@ def test_only_web_addresses_are_links(url: str) -> None:
 
 
 def test_an_explanation_without_texts_says_so() -> None:
-    page = explanation_page(explain(Side(0), Side(5)))
+    page = explanation_page(explain_sides(Side(0), Side(5)))
     assert "a simhash without a page" in page
     assert "Not known: the texts are not both at hand." in page
     assert page.count("<b>1</b>") == 2

@@ -18,6 +18,7 @@ from pgsimhash import (
     SchemeError,
     Settings,
     Store,
+    analysis,
     fingerprint,
 )
 from pgsimhash.analysis.sides import read_side
@@ -313,7 +314,7 @@ def test_an_explanation_leaves_it_out_of_kept_markdown_too(dsn: str) -> None:
     with pgsimhash.connect(dsn, collection="clean", scheme=name, keep_markdown=True) as store:
         store.ingest(url(1), html(1))
         page = read_side(html(1, ""), get_scheme(name), url(1))
-        why = store.explain(url(1), page)
+        why = analysis.explain(store, url(1), page)
     assert why.distance == 0
     assert why.features is not None
     assert why.features.only_a.count == why.features.only_b.count == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
 import pgsimhash
-from pgsimhash import Store, connect, hamming_distance
+from pgsimhash import Store, analysis, connect, hamming_distance
 
 FAR = 2**64 - 1
 
@@ -205,19 +205,6 @@ def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) ->
         assert store.exists(centre, distance) == bool(store.find(centre, distance))
 
 
-def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
-    known = {f"https://a.example/{n}": n << 50 for n in range(200)}
-    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
-    first, again, other = (store.sample(20, seed) for seed in (1, 1, 2))
-    assert first[0] == again[0]
-    assert first[1].tolist() == again[1].tolist()
-    assert set(first[0]) != set(other[0])
-    for size, (urls, simhashes) in ((20, first), (20, other), (200, store.sample(1000))):
-        assert simhashes.dtype == np.uint64
-        assert len(set(urls)) == len(urls) == size
-        assert simhashes.tolist() == [known[url] for url in urls]
-
-
 def test_find_can_be_limited_to_the_nearest(store: Store) -> None:
     list(store.add_many((f"https://a.example/{n}", (1 << n) - 1) for n in range(6)))
     assert [match.distance for match in store.find(0, 8, limit=3)] == [0, 1, 2]
@@ -277,9 +264,9 @@ def test_all_simhashes_of_a_collection(dsn: str) -> None:
     known = {rng.getrandbits(64) for _ in range(500)} | {0, 1, FAR, FAR - 1, 2**63}
     with connect(dsn, collection="other") as other, connect(dsn) as store:
         list(other.add_many([("https://a.example/x", 3)]))
-        assert len(store.simhashes()) == 0
+        assert len(analysis.simhashes(store)) == 0
         list(store.add_many((f"https://a.example/{n}", value) for n, value in enumerate(known)))
-        found = store.simhashes()
+        found = analysis.simhashes(store)
     assert found.dtype == np.uint64
     assert sorted(found.tolist()) == sorted(known)
 
