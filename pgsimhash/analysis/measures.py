@@ -42,6 +42,11 @@ class Measured:
     graded: int
     left_out: int
 
+    @property
+    def unmatchable(self) -> int:
+        """How many pairs have a page without a fingerprint."""
+        return int(self.copies[NO_MATCH] + self.distinct[NO_MATCH])
+
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
@@ -123,6 +128,24 @@ def recommend(curve: Sequence[AtDistance], precision: float) -> AtDistance | Non
     """
     precise = [at for at in curve if at.found and at.precision >= precision]
     return max(precise, key=lambda at: (at.found, -at.k), default=None)
+
+
+def recommendation(score: Score, precision: float) -> str:
+    """Return the recommended distance in a sentence, or that there is none."""
+    best = score.best
+    if best is None:
+        return f"At no k is the precision {precision:g} or better."
+    matches = best.found + best.false_matches
+    told = (
+        f"k = {best.k}: recall {best.recall:.4f}, precision {best.precision:.4f} "
+        f"({best.false_matches:,} false of {matches:,} matches)."
+    )
+    if matches * (1 - precision) < 1:
+        told += (
+            f" That is too few matches to tell a precision of {precision:g}: "
+            f"label {1 / max(1 - precision, 1e-6):,.0f} or more."
+        )
+    return told
 
 
 def _histogram() -> Histogram:

@@ -16,7 +16,7 @@ from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
-from pgsimhash.html_reports.evaluations import labelled_report, sample_report
+from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 
@@ -143,7 +143,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    labelled_report(
+                    evaluation_page(
                         source.name, scores, precision, missed.too_short, missed.failures
                     ),
                 )
@@ -167,7 +167,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    sample_report(
+                    near_pairs_page(
                         collection or ", ".join(what),
                         samples,
                         distance,

@@ -1,4 +1,4 @@
-"""The picture of an explanation: two pages, their bits, their features, their texts."""
+"""An explanation as one HTML page: two pages, their bits, their features, their texts."""
 
 from __future__ import annotations
 

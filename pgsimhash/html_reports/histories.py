@@ -1,4 +1,4 @@
-"""The picture of a page's versions."""
+"""The versions of a page as one HTML page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def history_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
     """Return the versions of one page as one HTML page.
 
     Args:
-        versions: as ``Store.versions`` returns them, one or more; of many the newest are shown.
+        versions: as :func:`pgsimhash.analysis.versions` returns them, one or more; of many the
+            newest are shown.
         hint: as :func:`pgsimhash.recrawl_hint` makes of them.
     """
     return render_page(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgsimhash.analysis.labels import Label, LabelledPair
-from pgsimhash.analysis.measures import NO_MATCH, Score, measure
+from pgsimhash.analysis.measures import NO_MATCH, Score, measure, recommendation
 
 
 def bits(count: int) -> int:
@@ -70,3 +70,11 @@ def test_recall_is_told_for_each_kind_of_copies() -> None:
     score = measure("scheme", pairs, {"1": 0, "2": bits(1), "3": bits(6)})
     assert score.curve[3].kinds == {"edited": (0, 1), "print": (1, 1)}
     assert score.curve[6].kinds == {"edited": (1, 1), "print": (1, 1)}
+
+
+def test_too_few_matches_for_the_precision_are_told() -> None:
+    score = scored([("copy", 1), ("copy", 6), ("distinct", 40)])
+    assert "too few matches to tell a precision of 0.999" in recommendation(score, 0.999)
+    assert "too few" not in recommendation(score, 0.5)
+    nothing = scored([("distinct", 0)])
+    assert recommendation(nothing, 0.999) == "At no k is the precision 0.999 or better."

@@ -1,4 +1,4 @@
-"""The picture: one file, nothing loaded, nothing run, nothing unescaped."""
+"""Evaluations as pages: one file, nothing loaded, nothing run, nothing unescaped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lxml import etree, html
 from pgsimhash.analysis.labels import LabelledPair
 from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample
+from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.html_reports.charts import curve_chart, curve_floor, histogram_chart
-from pgsimhash.html_reports.evaluations import labelled_report, sample_report, verdict
 from pgsimhash.records import PageFailure
 
 HOSTILE = "<script>alert('x')</script>&\"onload=x"
@@ -41,8 +41,8 @@ def reports(name: str = HOSTILE) -> list[str]:
     failures = [PageFailure(name, "unreadable", name)]
     near = NearSample(9, np.arange(17), [])
     return [
-        labelled_report(name, [score(name, name)], 0.999, [name], failures),
-        sample_report(name, [(name, near)], 8, [name], failures),
+        evaluation_page(name, [score(name, name)], 0.999, [name], failures),
+        near_pairs_page(name, [(name, near)], 8, [name], failures),
     ]
 
 
@@ -85,7 +85,7 @@ def test_its_pictures_are_well_formed(report: str) -> None:
 
 def test_schemes_stand_side_by_side() -> None:
     tree = html.document_fromstring(
-        labelled_report("pairs", [score("first"), score("second")], 0.999, [], [])
+        evaluation_page("pairs", [score("first"), score("second")], 0.999, [], [])
     )
     assert xpath(tree, "//section/h2/text()") == ["first", "second"]
     assert len(xpath(tree, "//section//svg")) == 4
@@ -93,7 +93,7 @@ def test_schemes_stand_side_by_side() -> None:
 
 
 def test_the_recommended_row_stands_out_and_each_kind_has_its_recall() -> None:
-    tree = html.document_fromstring(labelled_report("pairs", [score(kind="print")], 0.999, [], []))
+    tree = html.document_fromstring(evaluation_page("pairs", [score(kind="print")], 0.999, [], []))
     assert xpath(tree, "//tr[@class='best']/td[1]/text()") == ["6"]
     assert xpath(tree, "//tr[td='print']/td/text()") == ["print", "1.0000", "1 of 1"]
 
@@ -119,10 +119,3 @@ def test_the_axis_of_a_curve_begins_below_its_lowest_point() -> None:
     heights = [float(y) for y in xpath(tree, "//circle/@cy")]
     assert min(heights) >= 0
     assert max(heights) <= float(tree.attrib["viewBox"].split()[3])
-
-
-def test_too_few_matches_for_the_precision_are_told() -> None:
-    assert "too few matches to tell a precision of 0.999" in verdict(score(), 0.999)
-    assert "too few" not in verdict(score(), 0.5)
-    nothing = measure("scheme", [LabelledPair("1", "2", "distinct")], {"1": 0, "2": 0})
-    assert verdict(nothing, 0.999) == "At no k is the precision 0.999 or better."
