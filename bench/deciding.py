@@ -67,7 +67,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         pages = [page for page in read_pages([folder]) if isinstance(page, SourcePage)]
         for _ in store.ingest_many(pages):
             pass
-        store._session.connection.execute("VACUUM (ANALYZE)")
+        store.session.connection.execute("VACUUM (ANALYZE)")
         whole: list[tuple[float, float]] = []
         alone: list[tuple[float, float]] = []
 
@@ -81,8 +81,8 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         rules = Rules(Policies, {}, DISTANCE)
 
         def judge(record: PageRecord) -> None:
-            with store._session.read() as connection:
-                judge_batch(connection, store._collection, [record], rules)
+            with store.session.read() as connection:
+                judge_batch(connection, store.opened, [record], rules)
 
         records = [extract(page) for page in pages]
 

@@ -114,7 +114,7 @@ def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
         )
         for how in ("vacuum", "rebuild"):
             started = time.perf_counter()
-            reclaim(store._session.connection, [store._collection], rebuild=how == "rebuild")
+            reclaim(store.session.connection, [store.opened], rebuild=how == "rebuild")
             sizes(f"{how}, {time.perf_counter() - started:.1f} s")
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from pgsimhash import (
     InvalidDistanceError,
-    InvalidTimeError,
     Store,
     UnknownPageError,
     analysis,
@@ -142,16 +141,11 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
     assert history.versions[0].seen_at == begin + 60 * day
 
 
-def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None:
+def test_the_advice_to_fetch_a_page_comes_with_its_hint(store: Store) -> None:
     begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
-    store.add(url("x"), 0, fetched_at=begin)
-    assert store.should_fetch(url("unknown"))
-    assert not store.should_fetch(url("x"), now=begin + 29 * day)
-    assert store.should_fetch(url("x"), now=begin + 30 * day)
-    store.add(url("x"), 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
-    assert not store.should_fetch(url("x"), now=begin + 70 * day)
-    advice = analysis.advise_fetch(store, url("x"))
-    assert advice.hint is not None
-    assert advice.hint.due_at == begin + 72 * day
-    with pytest.raises(InvalidTimeError, match="names no zone"):
-        store.should_fetch(url("x"), now=datetime(2026, 1, 1))
+    assert analysis.advise_fetch(store, url("x")).hint is None
+    for seen in (begin, begin + 30 * day):
+        store.add(url("x"), 0, fetched_at=seen)
+    advice = analysis.advise_fetch(store, url("x"), now=begin + 72 * day)
+    assert advice.hint == recrawl_hint(analysis.versions(store, url("x")))
+    assert (advice.fetch, advice.hint.due_at) == (True, begin + 72 * day)

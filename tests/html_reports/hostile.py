@@ -70,7 +70,7 @@ def fill(store: Store) -> None:
 
     By SQL, as others may write these tables: what `ingest` would refuse is there as well.
     """
-    connection = store._session.connection
+    connection = store.session.connection
     known = connection.execute(
         "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [store.collection]
     ).fetchone()

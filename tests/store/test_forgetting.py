@@ -147,7 +147,7 @@ class TestExpiry:
     def fill(self, store: Store, count: int = 2500) -> None:
         old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
         list(store.add_many((f"https://old.example/{n}", n << 16) for n in range(count)))
-        store._session.connection.execute(old)
+        store.session.connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
 
     def test_what_was_not_seen_for_so_long_is_forgotten(self, store: Store) -> None:

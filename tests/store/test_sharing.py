@@ -318,7 +318,7 @@ def open_another():
 connection = psycopg.connect(dsn, autocommit=True)
 store = pgsimhash.connect(connection=connection) if given else pgsimhash.connect(dsn)
 if not given:
-    connection = store._session.connection
+    connection = store.session.connection
 list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))
 loop = store.clusters(8) if looping else iter([])
 next(loop, None)

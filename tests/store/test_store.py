@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import psycopg
@@ -203,6 +203,19 @@ def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) ->
     assert sorted(found) == sorted(one_by_one)
     for centre in centres:
         assert store.exists(centre, distance) == bool(store.find(centre, distance))
+
+
+def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None:
+    url = "https://a.example/x"
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    store.add(url, 0, fetched_at=begin)
+    assert store.should_fetch("https://a.example/unknown")
+    assert not store.should_fetch(url, now=begin + 29 * day)
+    assert store.should_fetch(url, now=begin + 30 * day)
+    store.add(url, 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
+    assert not store.should_fetch(url, now=begin + 70 * day)
+    with pytest.raises(pgsimhash.InvalidTimeError, match="names no zone"):
+        store.should_fetch(url, now=datetime(2026, 1, 1))
 
 
 def test_find_can_be_limited_to_the_nearest(store: Store) -> None:
