@@ -67,7 +67,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         pages = [page for page in read_pages([folder]) if isinstance(page, SourcePage)]
         for _ in store.ingest_many(pages):
             pass
-        store._session.connection.execute("VACUUM (ANALYZE)")
+        store.session.connection.execute("VACUUM (ANALYZE)")
         whole: list[tuple[float, float]] = []
         alone: list[tuple[float, float]] = []
 
@@ -79,8 +79,8 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
             store.find(made.simhash, DISTANCE, sketch=made.sketch)
 
         def judge(record: PageRecord) -> None:
-            with store._session.read() as connection:
-                judge_batch(connection, store._collection, [record], [Terms(DISTANCE)], 0)
+            with store.session.read() as connection:
+                judge_batch(connection, store.opened, [record], [Terms(DISTANCE)], 0)
 
         records = [extract(page) for page in pages]
 

@@ -113,10 +113,10 @@ def load(dsn: str, name: str, pages: int) -> None:
     """Store the records, decided as `ingest` would, in batches of a thousand."""
     found = records(pages, random.Random(11))
     with connect(dsn, collection=name, keep_markdown=True) as store:
-        run = draw_run(store._session.connection, "bench")
+        run = draw_run(store.session.connection, "bench")
         while batch := list(islice(found, 1000)):
-            with store._session.transaction() as connection:
-                write_batch(connection, store._collection, batch, [Terms(8)] * len(batch), 0, run)
+            with store.session.transaction() as connection:
+                write_batch(connection, store.opened, batch, [Terms(8)] * len(batch), 0, run)
 
 
 if __name__ == "__main__":

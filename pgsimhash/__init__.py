@@ -46,10 +46,10 @@ from pgsimhash.errors import (
     UnreadableError,
 )
 from pgsimhash.features import shingle
-from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pairs import Pairs, find_pairs
 from pgsimhash.policies import Policy, Settings
 from pgsimhash.records import CollectionStatus, Match, Matches, RunRecord, StoredPage, Verdict
+from pgsimhash.recrawl import recrawl_hint
 from pgsimhash.schemes import (
     Fingerprint,
     Scheme,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pgsimhash import Store, TooLargeError, fingerprint
+from pgsimhash.analysis.sides import read_side
 from pgsimhash.html import read_article
-from pgsimhash.insight.sides import read_side
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
 from pgsimhash.sources import SourcePage

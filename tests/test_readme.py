@@ -142,7 +142,7 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
     shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
     shown += commands("pgsimhash relayout", "pgsimhash evaluate")
-    shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
+    shown += commands("pgsimhash explain", "pgsimhash history", "pgsimhash report")
     shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
     shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
     shown += commands("pgsimhash rejudge")

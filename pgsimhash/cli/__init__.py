@@ -14,12 +14,12 @@ import psycopg
 
 from pgsimhash.cli.admin import migrate, status
 from pgsimhash.cli.decide import decide
-from pgsimhash.cli.drift import drift
 from pgsimhash.cli.evaluate import evaluate
 from pgsimhash.cli.explain import explain_pages
 from pgsimhash.cli.fetch import should_fetch
 from pgsimhash.cli.forget import delete, expire, runs, undo
 from pgsimhash.cli.groups import clusters, pairs
+from pgsimhash.cli.history import history
 from pgsimhash.cli.ingest import ingest
 from pgsimhash.cli.layouts import create, plan, relayout
 from pgsimhash.cli.lookup import compare, find, find_many, fingerprint
@@ -119,7 +119,7 @@ for command in (
     fingerprint,
     compare,
     explain_pages,
-    drift,
+    history,
     report,
     evaluate,
     status,

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pgsimhash import analysis
+from pgsimhash.analysis.reports import Limits, Report
 from pgsimhash.cli.options import LayoutName, distance_option, dsn_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.connection import (
@@ -25,7 +27,6 @@ from pgsimhash.connection import (
     schema_revision,
     translated_errors,
 )
-from pgsimhash.insight.reports import Limits, Report
 from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
 from pgsimhash.store import Store
@@ -124,7 +125,7 @@ def _reports(
         store = Store(connection, name, create=False)
         told = f"collection {number:,} of {len(names):,}: {printable(name)}"
         with console.status(Text(told)):
-            report = store.report(distance, limits=limits)
+            report = analysis.report(store, distance, limits=limits)
         yield report
 
 

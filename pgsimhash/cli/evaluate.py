@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from pgsimhash.analysis.fingerprints import Fingerprints
+from pgsimhash.analysis.measures import LARGEST, Score
+from pgsimhash.analysis.near_pairs import NearSample, unlabelled_csv
 from pgsimhash.cli.evaluate_runs import sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import dsn_option
@@ -13,11 +16,7 @@ from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
-from pgsimhash.evaluation import NearSample, Score
-from pgsimhash.evaluation.fingerprints import Fingerprints
-from pgsimhash.evaluation.measures import LARGEST
-from pgsimhash.evaluation.report import labelled_report, sample_report
-from pgsimhash.evaluation.sample import unlabelled_csv
+from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 
@@ -142,7 +141,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    labelled_report(
+                    evaluation_page(
                         source.name, scores, precision, missed.too_short, missed.failures
                     ),
                 )
@@ -166,7 +165,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    sample_report(
+                    near_pairs_page(
                         collection or ", ".join(what),
                         samples,
                         distance,

@@ -13,12 +13,15 @@ from random import Random
 
 import numpy as np
 
+from pgsimhash import analysis
+from pgsimhash.analysis.fingerprints import Extract, Fingerprints, fingerprint_pages
+from pgsimhash.analysis.labelled_pages import Named, find_pages
+from pgsimhash.analysis.labels import read_labels
+from pgsimhash.analysis.measures import Score, measure
+from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.errors import LabelsError
-from pgsimhash.evaluation import NearSample, Score, measure, read_labels, sample_near_pairs
-from pgsimhash.evaluation.fingerprints import Extract, Fingerprints, fingerprint_pages
-from pgsimhash.evaluation.places import Named, find_pages
 from pgsimhash.extraction import extract_many
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
@@ -107,7 +110,7 @@ def sample_collection(
 ) -> tuple[str, NearSample]:
     """Return the scheme of a collection, and the near pairs in a sample of its pages."""
     with connect(dsn, collection=collection, create=False) as store:
-        urls, simhashes = store.sample(size, seed)
+        urls, simhashes = analysis.sample(store, size, seed)
         return store.scheme, sample_near_pairs(urls, simhashes, distance, borderline, seed)
 
 

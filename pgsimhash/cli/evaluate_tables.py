@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from pgsimhash.analysis.fingerprints import Fingerprints
+from pgsimhash.analysis.measures import Score, recommendation
+from pgsimhash.analysis.near_pairs import NearSample
 from pgsimhash.cli.printing import tell
-from pgsimhash.evaluation import NearSample, Score
-from pgsimhash.evaluation.fingerprints import Fingerprints
-from pgsimhash.evaluation.report import verdict
 
 _SHOWN = 20
 
@@ -27,7 +27,7 @@ def print_scores(console: Console, scores: Sequence[Score], precision: float) ->
             style = "bold" if at is score.best else None
             table.add_row(str(at.k), recall, f"{at.precision:.4f}", *figures, style=style)
         console.print(table)
-        console.print(verdict(score, precision))
+        console.print(recommendation(score, precision))
 
 
 def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) -> None:

@@ -9,17 +9,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pgsimhash import analysis
+from pgsimhash.analysis.differences import Difference, Piece
+from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList
+from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.bits import NEAR_MAX, parse_simhash
 from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import InvalidSimhashError
-from pgsimhash.insight.differences import Difference, Piece
-from pgsimhash.insight.explanation import TOP, Explanation, FeatureList, explain
-from pgsimhash.insight.sides import Side, read_side
+from pgsimhash.html_reports import explanation_page
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pictures import explanation_page
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.store import connect
 
@@ -73,11 +74,13 @@ def explain_pages(
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
             recipe = get_scheme(store.scheme)
             sides = [word if word in known else _side(word, recipe) for word in (a, b)]
-            found = store.explain(*sides, distance=distance, top=top)
+            found = analysis.explain(store, *sides, distance=distance, top=top)
     else:
         recipe = get_scheme(scheme or DEFAULT_SCHEME)
         k = NEAR_MAX if distance is None else distance
-        found = explain(_side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top)
+        found = analysis.explain_sides(
+            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top
+        )
     print_json(found.as_json())
     console = people()
     if console.is_terminal if summary is None else summary:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from pgsimhash import analysis
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
 from pgsimhash.store import connect
@@ -23,13 +24,13 @@ def should_fetch(
     """Say which pages to fetch: those not known, and those due again.
 
     URL - reads URLs from stdin, one on each line. Prints a JSON line for each, in their order, with
-    "fetch" and, where the page is known, "recrawl": what drift says of it. Exits with 1 if none is
-    to be fetched.
+    "fetch" and, where the page is known, "recrawl": what history says of it. Exits with 1 if none
+    is to be fetched.
     """
     wanted = 0
     with connect(dsn, collection=collection, create=False) as store:
         for url in _lines(urls):
-            advice = store.advise_fetch(url)
+            advice = analysis.advise_fetch(store, url)
             wanted += advice.fetch
             print_json(advice.as_json())
     context.exit(0 if wanted else 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pgsimhash import analysis
 from pgsimhash.bits import format_simhash
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
@@ -24,7 +25,7 @@ def pairs(distance: int, table: str | None, collection: str, dsn: str | None) ->
     """Find all pairs of near-copies in a collection, a JSON line each, in no order."""
     with connect(dsn, collection=collection, create=False) as store:
         if table is not None:
-            people().print(f"{store.save_pairs(table, distance):,} pairs in {table}")
+            people().print(f"{analysis.save_pairs(store, table, distance):,} pairs in {table}")
             return
         for block in store.pairs(distance):
             for low, high, bits in zip(
@@ -50,7 +51,9 @@ def clusters(
     """Group all pages of a collection that are near-copies, a JSON line for each cluster."""
     with connect(dsn, collection=collection, create=False) as store:
         if table is not None:
-            count = store.save_clusters(table, distance, linkage=linkage, canonical=canonical)
+            count = analysis.save_clusters(
+                store, table, distance, linkage=linkage, canonical=canonical
+            )
             people().print(f"{count:,} clusters in {table}")
             return
         for cluster in store.clusters(distance, linkage=linkage, canonical=canonical):

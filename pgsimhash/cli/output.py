@@ -27,7 +27,7 @@ def output_option(command: Command) -> Command:
         "--output",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         callback=check_folder,
-        help="Write an HTML page with pictures here.",
+        help="Write an HTML page with charts here.",
     )(command)
 
 

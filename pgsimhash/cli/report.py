@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from pgsimhash import analysis
+from pgsimhash.analysis.reports import Limits, Report
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.clusters import Linkage
-from pgsimhash.insight.reports import Limits, Report
-from pgsimhash.pictures import report_page
+from pgsimhash.html_reports import report_page
 from pgsimhash.store import connect
 
 _LIMITS = Limits()
@@ -72,7 +73,9 @@ def report(
         connect(dsn, collection=collection, create=False) as store,
         console.status("reading the collection"),
     ):
-        found = store.report(distance, linkage=linkage, canonical=canonical, limits=limits)
+        found = analysis.report(
+            store, distance, linkage=linkage, canonical=canonical, limits=limits
+        )
     print_json(found.as_json())
     if console.is_terminal if summary is None else summary:
         _print(console, found)

@@ -124,6 +124,16 @@ def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> lis
         return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
 
 
+def checked_distance(collection: Collection, distance: int | None) -> int:
+    """Return ``distance``, the collection's own for None.
+
+    Raises:
+        InvalidDistanceError: the layout does not answer it.
+    """
+    largest = get_layout(collection.layout).distances[-1]
+    return check_distance(collection.default_distance if distance is None else distance, largest)
+
+
 def lock_collections(
     connection: psycopg.Connection[Any], collections: Sequence[Collection]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg import sql
 from psycopg.rows import tuple_row
 
-from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.bits import from_bigint
 from pgsimhash.clusters import (
     Cluster,
     ClusterPage,
@@ -23,9 +22,8 @@ from pgsimhash.clusters import (
     make_cluster,
 )
 from pgsimhash.copying import copy_binary
-from pgsimhash.errors import StoreError
 from pgsimhash.marks import Mark, join_marked, split_marked
-from pgsimhash.pairs import Pairs, stream_pairs
+from pgsimhash.pairs import stream_pairs
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
@@ -104,61 +102,3 @@ def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> N
     heads[np.searchsorted(simhashes, roots[joined])] = True
     heads |= joined
     return heads
-
-
-def save_pairs(connection: psycopg.Connection[Any], table: str, blocks: Iterable[Pairs]) -> int:
-    """Create ``table`` and fill it with pairs; return how many there are."""
-    name = _create(connection, "create_pair_table", table)
-    written = 0
-    with connection.cursor() as cursor:
-        for block in blocks:
-            copy_binary(
-                cursor,
-                name,
-                {
-                    "low": block.low.view(np.int64),
-                    "high": block.high.view(np.int64),
-                    "distance": block.distances.astype(np.int16),
-                },
-            )
-            written += len(block.low)
-    return written
-
-
-def save_clusters(connection: psycopg.Connection[Any], table: str, found: Iterable[Cluster]) -> int:
-    """Create ``table`` and fill it with a row for each page; return how many clusters there are."""
-    name = _create(connection, "create_cluster_table", table)
-    written = 0
-    insert = sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, %s)").format(sql.Identifier(*name))
-    with connection.cursor() as cursor:
-        for cluster in found:
-            cursor.executemany(
-                insert,
-                [
-                    (
-                        cluster.cluster_id,
-                        page.page_id,
-                        page.url,
-                        to_bigint(page.simhash),
-                        page is cluster.canonical,
-                    )
-                    for page in cluster.pages
-                ],
-            )
-            written += 1
-    return written
-
-
-def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> tuple[str, ...]:
-    name = tuple(table.split("."))
-    if len(name) > 2 or not all(name):
-        raise StoreError(f"{table!r} is no table's name; write name or schema.name")
-    try:
-        connection.execute(sql.SQL(query(statement)).format(table=sql.Identifier(*name)))
-    except psycopg.errors.DuplicateTable as error:
-        raise StoreError(
-            f"the table {table} is there already; drop it, or choose another name"
-        ) from error
-    except psycopg.errors.InvalidSchemaName as error:
-        raise StoreError(f"the schema of {table} is not there; create it first") from error
-    return name

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.records import CollectionStatus, Match, Matches, StoredPage
+from pgsimhash.recrawl import fetch_advice
 from pgsimhash.store import reader
 from pgsimhash.store.part import Part
 from pgsimhash.store.status import read_status
@@ -88,26 +89,6 @@ class Lookups(Part):
         with self._session.read() as connection:
             return reader.exists(connection, self._collection, simhash, wanted)
 
-    def simhashes(self) -> NDArray[np.uint64]:
-        """Return all distinct simhashes of the collection: shape (n,), dtype uint64.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
-        with self._session.read() as connection:
-            return np.concatenate(list(reader.simhash_slices(connection, self._collection)))
-
-    def sample(self, size: int, seed: int = 0) -> tuple[list[str], NDArray[np.uint64]]:
-        """Return URLs and simhashes of ``size`` pages chosen by chance, or of all there are.
-
-        The present versions count. The same ``seed`` chooses the same pages.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
-        with self._session.read() as connection:
-            return reader.sample(connection, self._collection, size, seed)
-
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
 
@@ -116,6 +97,24 @@ class Lookups(Part):
         """
         with self._session.read() as connection:
             return reader.get(connection, self._collection, url)
+
+    def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
+        """Return whether to fetch a page: it is not known, or due again.
+
+        Due is what :func:`pgsimhash.recrawl_hint` says by when the page changed and when it was
+        last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
+
+        Args:
+            url: the page.
+            now: the time to decide for, with a time zone; by default the present.
+
+        Raises:
+            InvalidTimeError: ``now`` names no zone.
+            StoreError: the database does not answer.
+        """
+        with self._session.read() as connection:
+            visits = reader.visits(connection, self._collection, url)
+        return fetch_advice(url, visits, now=now).fetch
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.

@@ -8,10 +8,8 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.bits import check_distance
-from pgsimhash.layout import get_layout
 from pgsimhash.policies import Policies, Rules
-from pgsimhash.store.collection import Collection, check_names
+from pgsimhash.store.collection import Collection, check_names, checked_distance
 from pgsimhash.store.session import Session
 from pgsimhash.terms import Options
 
@@ -35,7 +33,7 @@ class Part:
             yield connection
 
     def _distance(self, distance: int | None) -> int:
-        return _checked(self._collection, distance)
+        return checked_distance(self._collection, distance)
 
     def _rules(self, options: Options) -> Rules:
         return rules_of(self._collection, self._policies, options)
@@ -50,10 +48,5 @@ def rules_of(collection: Collection, policies: Policies, options: Options) -> Ru
         InvalidTimeError: the age is none.
     """
     rules = Rules(policies, options, collection.default_distance)
-    _checked(collection, options.get("distance"))
+    checked_distance(collection, options.get("distance"))
     return rules
-
-
-def _checked(collection: Collection, distance: int | None) -> int:
-    largest = get_layout(collection.layout).distances[-1]
-    return check_distance(collection.default_distance if distance is None else distance, largest)

@@ -14,6 +14,7 @@ from psycopg.rows import dict_row, scalar_row, tuple_row
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
 from pgsimhash.errors import StoreError
 from pgsimhash.records import Match, Matches, StoredPage
+from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, present_rows
@@ -121,15 +122,12 @@ def simhash_slices(
         )
 
 
-def sample(
-    connection: psycopg.Connection[Any], collection: Collection, size: int, seed: int
-) -> tuple[list[str], NDArray[np.uint64]]:
-    """Return URLs and simhashes of some pages, in an order of chance."""
-    parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("sample"), parameters).fetchall()
-    simhashes = np.array([simhash for _, simhash in rows], dtype=np.int64).view(np.uint64)
-    return [url for url, _ in rows], simhashes
+def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
+    """Return when the versions of a page came, the oldest first; none where it is not known."""
+    parameters = {"collection_id": collection.collection_id, "url": url}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query("visits"), parameters).fetchall()
+    return [Visit(from_bigint(simhash), *times) for simhash, *times in rows]
 
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:

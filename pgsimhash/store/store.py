@@ -10,9 +10,8 @@ import psycopg
 from pgsimhash.connection import check_schema
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.store.collection import check_names, open_collection
+from pgsimhash.store.collection import Collection, check_names, open_collection
 from pgsimhash.store.grouping import Groups
-from pgsimhash.store.insights import Insights
 from pgsimhash.store.lookups import Lookups
 from pgsimhash.store.marking import Marking
 from pgsimhash.store.policing import read_policies
@@ -23,7 +22,7 @@ from pgsimhash.store.session import Session
 from pgsimhash.store.writes import Writes
 
 
-class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights):
+class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     A store that opened its own connection commits batch by batch and closes the connection at
@@ -96,6 +95,16 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights):
             SharedStoreError: another thread is in a call.
         """
         self._session.close()
+
+    @property
+    def session(self) -> Session:
+        """The connection and its transactions, for functions that take a store."""
+        return self._session
+
+    @property
+    def opened(self) -> Collection:
+        """The row of the collection as it was when it was opened, for the same functions."""
+        return self._collection
 
     @property
     def collection(self) -> str:

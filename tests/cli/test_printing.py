@@ -112,10 +112,10 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["explain", f"{URL}unknown", URL, "--collection", EVIL],
         ["explain", EVIL, "0", "-o", f"{EVIL}/{EVIL}"],
     ],
-    "drift": [
-        ["drift", URL, "--collection", EVIL, "--summary"],
-        ["drift", f"{URL}unknown", "--collection", EVIL],
-        ["drift", URL, "--collection", EVIL, "--seen-at", EVIL],
+    "history": [
+        ["history", URL, "--collection", EVIL, "--summary"],
+        ["history", f"{URL}unknown", "--collection", EVIL],
+        ["history", URL, "--collection", EVIL, "--seen-at", EVIL],
     ],
     "report": [["report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"]],
     "evaluate": [

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Store, analysis, connect
 from pgsimhash.sources import SourcePage
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import FAR
@@ -147,7 +147,7 @@ class TestExpiry:
     def fill(self, store: Store, count: int = 2500) -> None:
         old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
         list(store.add_many((f"https://old.example/{n}", n << 16) for n in range(count)))
-        store._session.connection.execute(old)
+        store.session.connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
 
     def test_what_was_not_seen_for_so_long_is_forgotten(self, store: Store) -> None:
@@ -227,7 +227,7 @@ class TestBareSimhashes:
             store.add("https://a.example/2", FAR)
             assert store.delete_host("a.example") == 2
             assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
-            assert store.simhashes().tolist() == [5]
+            assert analysis.simhashes(store).tolist() == [5]
 
     def test_by_sql_one_can_be_forgotten_once_no_page_has_it(self, store: Store, dsn: str) -> None:
         store.add(self.URL, 5)
@@ -237,13 +237,13 @@ class TestBareSimhashes:
             )
             store.add("https://a.example/2", 6)
             store.delete_host("a.example")
-            assert store.simhashes().tolist() == [6]
+            assert analysis.simhashes(store).tolist() == [6]
             store.add(self.URL, 6)
             forget = "SELECT pgsimhash.forget_simhashes('default', ARRAY[6])"
             assert connection.execute(forget).fetchall() == [(0,)]
             store.delete(self.URL)
             assert connection.execute(forget).fetchall() == [(1,)]
-        assert store.simhashes().tolist() == []
+        assert analysis.simhashes(store).tolist() == []
 
     def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:
         store.add(self.URL, 5)
@@ -256,7 +256,7 @@ class TestBareSimhashes:
                 wait_for_a_lock(dsn)
                 holder.commit()
                 assert deleting.get(timeout=60) == 1
-        assert store.simhashes().tolist() == [5]
+        assert analysis.simhashes(store).tolist() == [5]
 
     def test_one_deleted_with_its_page_while_it_is_added_comes_back(
         self, store: Store, dsn: str
@@ -271,7 +271,7 @@ class TestBareSimhashes:
                 wait_for_a_lock(dsn)
                 holder.commit()
                 assert adding.get(timeout=60) == 1
-        assert store.simhashes().tolist() == [5]
+        assert analysis.simhashes(store).tolist() == [5]
 
     def test_however_many_there_are_a_page_is_deleted_by_the_index(
         self, store: Store, dsn: str
@@ -290,7 +290,7 @@ class TestBareSimhashes:
         (plan,) = [text for text in plans if "Delete on simhashes" in text]
         assert "Index Scan using simhashes_pkey" in plan
         assert "Seq Scan on simhashes" not in plan
-        assert len(store.simhashes()) == 20_000
+        assert len(analysis.simhashes(store)) == 20_000
 
     def test_what_it_is_moves_with_it_to_another_layout(self, store: Store) -> None:
         list(store.add_many((f"https://a.example/{n}", n << 32) for n in range(1, 9)))
@@ -304,7 +304,7 @@ class TestBareSimhashes:
         store.relayout("16+16+16+16", progress=add_more)
         store.delete_host("a.example")
         kept = [5, *(n << 32 for n in (1, 2, 3, 4, 5, 11, 12))]
-        assert sorted(store.simhashes().tolist()) == kept
+        assert sorted(analysis.simhashes(store).tolist()) == kept
 
 
 def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(

@@ -6,11 +6,10 @@ import random
 from itertools import combinations
 
 import numpy as np
-import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Store, analysis, connect
 from pgsimhash.clusters import Score
 
 FAR = 0xFFFF_0000_FFFF_0000
@@ -99,38 +98,6 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
         assert cluster.cluster_id == cluster.pages[0].page_id
 
 
-def test_tables_of_pairs_and_clusters_for_sql(store: Store, dsn: str) -> None:
-    fill(store, {**CHAIN, "a.example/negative": 2**63 | 1})
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA mine")
-        assert store.save_pairs("mine.pairs", 1) == 5
-        rows = connection.execute("SELECT * FROM mine.pairs ORDER BY low, high").fetchall()
-        assert rows == [(0, 1, 1), (1, -(2**63) + 1, 1), (1, 3, 1), (3, 7, 1), (7, 15, 1)]
-        assert store.save_clusters("my clusters", 1, canonical="newest") == 1
-        canonical = connection.execute(
-            'SELECT url, simhash FROM "my clusters" WHERE canonical'
-        ).fetchall()
-        assert canonical == [("https://a.example/negative", -(2**63) + 1)]
-        pages = connection.execute(
-            'SELECT count(*) FROM "my clusters" JOIN pgsimhash.pages USING (page_id, url)'
-        ).fetchone()
-        assert pages == (6,)
-
-
-@pytest.mark.parametrize("table", ["taken", "nowhere.pairs", "", "a.b.c.d"])
-def test_a_table_that_cannot_be_is_refused_and_nothing_is_written(
-    store: Store, dsn: str, table: str
-) -> None:
-    fill(store, CHAIN)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE taken ()")
-        for save in (store.save_pairs, store.save_clusters):
-            with pytest.raises(pgsimhash.StoreError):
-                save(table, 1)
-        assert connection.execute("SELECT count(*) FROM taken").fetchone() == (0,)
-    assert len(urls(store)) == 1
-
-
 def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
     with pytest.raises(pgsimhash.InvalidDistanceError):
         store.pairs(13)
@@ -151,4 +118,4 @@ def test_a_reader_that_stops_early_leaves_the_store_usable(store: Store) -> None
     next(found)
     found.close()
     assert store.exists(7)
-    assert np.array_equal(np.sort(store.simhashes()), np.arange(200, dtype=np.uint64))
+    assert np.array_equal(np.sort(analysis.simhashes(store)), np.arange(200, dtype=np.uint64))

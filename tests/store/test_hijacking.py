@@ -20,7 +20,7 @@ from psycopg import conninfo, sql
 from sqlalchemy import text
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect, migrate, statements
+from pgsimhash import Settings, Store, analysis, connect, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
@@ -152,18 +152,18 @@ def look_up(store: Store) -> None:
     assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
     assert store.exists(5)
     assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 4
-    assert len(store.simhashes()) == 9
-    assert len(store.sample(100)[0]) == 8
+    assert len(analysis.simhashes(store)) == 9
+    assert len(analysis.sample(store, 100)[0]) == 8
     assert store.get("https://a.example/1") is not None
     assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
-    store.explain("https://a.example/1", "https://b.example/1")
-    assert len(store.versions("https://a.example/2")) == 2
-    store.advise_fetch("https://a.example/2")
-    assert store.report().all_clusters
+    analysis.explain(store, "https://a.example/1", "https://b.example/1")
+    assert len(analysis.versions(store, "https://a.example/2")) == 2
+    analysis.advise_fetch(store, "https://a.example/2")
+    assert analysis.report(store).all_clusters
     assert any(row.pages for row in store.status())
     assert sum(len(block.low) for block in store.pairs(8))
-    store.save_pairs("saved_pairs", 8)
-    store.save_clusters("saved_clusters", 8)
+    analysis.save_pairs(store, "saved_pairs", 8)
+    analysis.save_clusters(store, "saved_clusters", 8)
 
 
 def change(store: Store) -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Store, analysis, connect
 from pgsimhash.clusters import ClusterPage
 from pgsimhash.connection import open_connection, translated_errors
 from pgsimhash.copying import copy_binary
@@ -42,7 +42,7 @@ def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: s
         with pytest.raises(pgsimhash.StoreError, match=r"read-only here: .*to the primary server"):
             store.add("https://a.example/", 0)
         with pytest.raises(pgsimhash.StoreError, match="status --brief"):
-            store.report()
+            analysis.report(store)
 
 
 def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
@@ -56,7 +56,7 @@ def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
         with pytest.raises(pgsimhash.StoreError, match="the database gave up"):
             store.add_simhashes(simhashes << np.uint64(20))
         connection.execute("SET statement_timeout = 0")
-        assert len(store.simhashes()) == len(simhashes)
+        assert len(analysis.simhashes(store)) == len(simhashes)
 
 
 def test_a_connection_lost_in_the_middle_of_copy_leaves_nothing(
@@ -100,7 +100,7 @@ def test_a_connection_lost_while_clusters_are_written_leaves_no_table(
     with connect(dsn) as store:
         list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
         with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
-            store.save_clusters("groups", 3, canonical=lose)
+            analysis.save_clusters(store, "groups", 3, canonical=lose)
     assert tables(hand) == []
 
 
@@ -108,9 +108,9 @@ def test_an_error_of_the_callers_score_leaves_no_table(dsn: str, hand: psycopg.C
     with connect(dsn) as store:
         list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
         with pytest.raises(ZeroDivisionError):
-            store.save_clusters("groups", 3, canonical=lambda page: 1 // 0)
+            analysis.save_clusters(store, "groups", 3, canonical=lambda page: 1 // 0)
         assert tables(hand) == []
-        assert store.save_clusters("groups", 3) == 1
+        assert analysis.save_clusters(store, "groups", 3) == 1
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_what_is_no_array_of_simhashes_is_refused_before_anything_happens(
     for ask in (store.find_many, store.add_simhashes):
         with pytest.raises(pgsimhash.InvalidSimhashError, match="uint64"):
             ask(array)
-    assert len(store.simhashes()) == 0
+    assert len(analysis.simhashes(store)) == 0

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect
+from pgsimhash import Settings, Store, analysis, connect
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
@@ -142,7 +142,7 @@ def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> N
         assert [(m.a, m.b, m.same, m.marked_at) for m in again.marks()] == [
             (m.a, m.b, m.same, m.marked_at) for m in kept.marks()
         ]
-        assert len(again.versions("https://a.example/2")) == 2
+        assert len(analysis.versions(again, "https://a.example/2")) == 2
         (run,) = again.runs()
         assert (run.what, run.pages) == ("refingerprint of kept", 35)
         found = again.get(c)

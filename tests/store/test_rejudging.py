@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, Verdict, connect
+from pgsimhash import Settings, Store, Verdict, analysis, connect
 from pgsimhash.records import PageRecord
 from pgsimhash.store import rejudging
 from pgsimhash.store.collection import find_collection
@@ -287,11 +287,11 @@ def test_pages_that_come_meanwhile_wait_for_a_batch_and_are_judged_too(
 
 def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     ingest(dsn, "default", crawl(7), Terms(8), 20)
-    before = store.report()
+    before = analysis.report(store)
     loose = [v for v in store.rejudge(distance=1) if v.distance is not None]
-    assert store.report().distances == before.distances
+    assert analysis.report(store).distances == before.distances
     list(store.rejudge(distance=1, save=True))
-    after = store.report()
+    after = analysis.report(store)
     assert sum(after.distances.values()) == len(loose) < sum(before.distances.values())
     assert set(after.distances) == {0, 1}
     assert sum(host.duplicates for host in after.hosts) == len(loose)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect
+from pgsimhash import Settings, Store, analysis, connect
 from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
 
@@ -59,7 +59,7 @@ def test_who_has_it_open_by_the_old_name_writes_into_no_other(dsn: str, store: S
         store.add(B, 2)
     with connect(dsn, create=False) as present:
         assert not content(dsn, "default")
-        assert not len(present.simhashes())
+        assert not len(analysis.simhashes(present))
     with psycopg.connect(dsn) as connection:
         connection.execute("SELECT pgsimhash.rename_collection('better', 'old')")
         connection.commit()
@@ -91,10 +91,10 @@ def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) ->
         assert [(match.simhash, match.url) for match in other.find(1)] == [(3, B)]
     assert [(match.simhash, match.url) for match in store.find(1)] == [(1, A)]
     assert store.find_many(np.array([1], dtype=np.uint64)).simhashes.tolist() == [1]
-    assert store.simhashes().tolist() == [1]
+    assert analysis.simhashes(store).tolist() == [1]
     assert store.exists(1, distance=0)
     assert not store.exists(3, distance=0)
-    assert store.report().status.collection == ("third" if swap else "fourth")
+    assert analysis.report(store).status.collection == ("third" if swap else "fourth")
     assert [verdict.url for verdict in store.rejudge()] == [A]
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import Settings, StoreError, connect, migrate
+from pgsimhash import Settings, StoreError, analysis, connect, migrate
 from pgsimhash.cli import main
 from pgsimhash.connection import open_connection
 from tests.conftest import _drop, _fresh_name
@@ -63,11 +63,11 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             found = store.get(f"{URL}1")
             assert found is not None
             assert (found.title, found.fetched_at) == (title, WHEN + timedelta(days=1))
-            assert [one.fetched_at for one in store.versions(f"{URL}0")] == [
+            assert [one.fetched_at for one in analysis.versions(store, f"{URL}0")] == [
                 WHEN,
                 WHEN + timedelta(days=4),
             ]
-            assert store.versions(f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
+            assert analysis.versions(store, f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
             assert store.find(found.simhash, since=WHEN + timedelta(days=2)) == []
             assert len(store.find(found.simhash, since=WHEN)) == 1
             (cluster,) = store.clusters(8)
@@ -77,9 +77,11 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             }
             (run,) = store.runs()
             assert abs(run.finished_at - store.marks()[0].marked_at) < timedelta(minutes=10)
-            assert len(store.report().histories) == 1
-            assert store.advise_fetch(f"{URL}0", now=WHEN).hint is not None
-            assert store.explain(f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(days=4)
+            assert len(analysis.report(store).histories) == 1
+            assert analysis.advise_fetch(store, f"{URL}0", now=WHEN).hint is not None
+            assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
+                days=4
+            )
             assert len(list(store.rejudge(save=True, max_age=AGE))) == 3
             copied = list(store.refingerprint("copy", OTHER_SCHEME, approximate=True))
             assert [one.verdict for one in copied] == ["new", "identical", "failed"]

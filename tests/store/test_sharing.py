@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, SharedStoreError, Store, connect
+from pgsimhash import Settings, SharedStoreError, Store, analysis, connect
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -65,7 +65,6 @@ USES: dict[str, Callable[[Store], Any]] = {
     "add": lambda store: store.add(URL, 1),
     "add_many": lambda store: store.add_many([(URL, 1)]),
     "add_simhashes": lambda store: store.add_simhashes(np.arange(3, dtype=np.uint64)),
-    "advise_fetch": lambda store: store.advise_fetch(URL),
     "clusters": lambda store: store.clusters(),
     "decide": lambda store: store.decide(URL, HTML),
     "decide_many": lambda store: store.decide_many([(URL, HTML)]),
@@ -74,7 +73,6 @@ USES: dict[str, Callable[[Store], Any]] = {
     "delete_run": lambda store: store.delete_run(1),
     "exists": lambda store: store.exists(1),
     "expire": lambda store: store.expire(timedelta(days=1)),
-    "explain": lambda store: store.explain(URL, URL),
     "find": lambda store: store.find(1),
     "find_many": lambda store: store.find_many(np.arange(3, dtype=np.uint64)),
     "get": lambda store: store.get(URL),
@@ -90,21 +88,27 @@ USES: dict[str, Callable[[Store], Any]] = {
     "relayout": lambda store: store.relayout("22+21+21"),
     "remove_policy": lambda store: store.remove_policy("a.example"),
     "rename": lambda store: store.rename("renamed"),
-    "report": lambda store: store.report(),
     "runs": lambda store: store.runs(),
-    "sample": lambda store: store.sample(3),
-    "save_clusters": lambda store: store.save_clusters("groups"),
-    "save_pairs": lambda store: store.save_pairs("near"),
     "set_policy": lambda store: store.set_policy("a.example", Settings(distance=3)),
     "should_fetch": lambda store: store.should_fetch(URL),
     "should_store": lambda store: store.should_store(URL, HTML),
-    "simhashes": lambda store: store.simhashes(),
     "start_run": lambda store: store.start_run("a test"),
     "status": lambda store: store.status(),
     "undo": lambda store: store.undo(),
     "unmark": lambda store: store.unmark(URL, f"{URL}2"),
-    "versions": lambda store: store.versions(URL),
 }
+
+BESIDE: dict[str, Callable[[Store], Any]] = {
+    "advise_fetch": lambda store: analysis.advise_fetch(store, URL),
+    "explain": lambda store: analysis.explain(store, URL, URL),
+    "report": lambda store: analysis.report(store),
+    "sample": lambda store: analysis.sample(store, 3),
+    "save_clusters": lambda store: analysis.save_clusters(store, "groups"),
+    "save_pairs": lambda store: analysis.save_pairs(store, "near"),
+    "simhashes": lambda store: analysis.simhashes(store),
+    "versions": lambda store: analysis.versions(store, URL),
+}
+"""What takes a store and is none of its methods."""
 
 
 def test_the_list_of_uses_is_complete() -> None:
@@ -119,7 +123,7 @@ def test_every_method_is_refused_in_another_thread(dsn: str, owned: bool) -> Non
     with psycopg.connect(dsn, autocommit=True) as connection:
         given = None if owned else connection
         with connect(dsn if owned else None, keep_markdown=True, connection=given) as store:
-            for name, use in USES.items():
+            for name, use in (USES | BESIDE).items():
                 with pytest.raises(SharedStoreError, match="open one in each thread"):
                     in_thread(lambda use=use: use_up(use(store)))  # type: ignore[misc]
                 assert rows(dsn) == 0, name
@@ -231,8 +235,8 @@ def test_a_function_that_a_call_calls_writes_nothing(dsn: str) -> None:
             return len(store.add(f"{URL}new", FAR).url)
 
         with pytest.raises(SharedStoreError):
-            store.save_clusters("groups", 8, canonical=score)
-        assert store.save_clusters("groups", 8) == 1
+            analysis.save_clusters(store, "groups", 8, canonical=score)
+        assert analysis.save_clusters(store, "groups", 8) == 1
     assert rows(dsn) == 6
 
 
@@ -308,7 +312,7 @@ def open_another():
 connection = psycopg.connect(dsn, autocommit=True)
 store = pgsimhash.connect(connection=connection) if given else pgsimhash.connect(dsn)
 if not given:
-    connection = store._session.connection
+    connection = store.session.connection
 list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))
 loop = store.clusters(8) if looping else iter([])
 next(loop, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import psycopg
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
 import pgsimhash
-from pgsimhash import Store, connect, hamming_distance
+from pgsimhash import Store, analysis, connect, hamming_distance
 
 FAR = 2**64 - 1
 
@@ -205,17 +205,17 @@ def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) ->
         assert store.exists(centre, distance) == bool(store.find(centre, distance))
 
 
-def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
-    known = {f"https://a.example/{n}": n << 50 for n in range(200)}
-    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
-    first, again, other = (store.sample(20, seed) for seed in (1, 1, 2))
-    assert first[0] == again[0]
-    assert first[1].tolist() == again[1].tolist()
-    assert set(first[0]) != set(other[0])
-    for size, (urls, simhashes) in ((20, first), (20, other), (200, store.sample(1000))):
-        assert simhashes.dtype == np.uint64
-        assert len(set(urls)) == len(urls) == size
-        assert simhashes.tolist() == [known[url] for url in urls]
+def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None:
+    url = "https://a.example/x"
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    store.add(url, 0, fetched_at=begin)
+    assert store.should_fetch("https://a.example/unknown")
+    assert not store.should_fetch(url, now=begin + 29 * day)
+    assert store.should_fetch(url, now=begin + 30 * day)
+    store.add(url, 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
+    assert not store.should_fetch(url, now=begin + 70 * day)
+    with pytest.raises(pgsimhash.InvalidTimeError, match="names no zone"):
+        store.should_fetch(url, now=datetime(2026, 1, 1))
 
 
 def test_find_can_be_limited_to_the_nearest(store: Store) -> None:
@@ -277,9 +277,9 @@ def test_all_simhashes_of_a_collection(dsn: str) -> None:
     known = {rng.getrandbits(64) for _ in range(500)} | {0, 1, FAR, FAR - 1, 2**63}
     with connect(dsn, collection="other") as other, connect(dsn) as store:
         list(other.add_many([("https://a.example/x", 3)]))
-        assert len(store.simhashes()) == 0
+        assert len(analysis.simhashes(store)) == 0
         list(store.add_many((f"https://a.example/{n}", value) for n, value in enumerate(known)))
-        found = store.simhashes()
+        found = analysis.simhashes(store)
     assert found.dtype == np.uint64
     assert sorted(found.tolist()) == sorted(known)
 

@@ -1,0 +1,45 @@
+"""What explains, compares, reports and measures: functions that take a store, and pure ones.
+
+The store knows nothing of them. :mod:`pgsimhash.html_reports` makes pages for people of what they
+return.
+"""
+
+from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
+from pgsimhash.analysis.history import Version, advise_fetch, versions
+from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
+from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
+from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
+from pgsimhash.analysis.reports import Limits, Report, report
+from pgsimhash.analysis.sampling import sample, simhashes
+from pgsimhash.analysis.sides import Side, known_side, read_side
+from pgsimhash.analysis.tables import save_clusters, save_pairs
+
+__all__ = [
+    "AtDistance",
+    "Explanation",
+    "LabelledPair",
+    "Labels",
+    "Limits",
+    "Measured",
+    "NearSample",
+    "Report",
+    "Score",
+    "Side",
+    "Unlabelled",
+    "Version",
+    "advise_fetch",
+    "explain",
+    "explain_sides",
+    "known_side",
+    "measure",
+    "read_labels",
+    "read_side",
+    "recommend",
+    "report",
+    "sample",
+    "sample_near_pairs",
+    "save_clusters",
+    "save_pairs",
+    "simhashes",
+    "versions",
+]

@@ -1,0 +1,257 @@
+"""Why two pages match or do not: bits, blocks, probes, sketches, features, text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from pgsimhash.analysis.differences import Difference, side_by_side
+from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
+from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
+from pgsimhash.bits import BITS, NEAR_MAX, check_distance, format_simhash, hamming_distance
+from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
+from pgsimhash.sketch import SAME_BITS_MAX, SKETCH_BITS, TRUSTED_DISTANCE, verified
+from pgsimhash.store import Store
+from pgsimhash.store.collection import checked_distance
+
+Reason = Literal["same_simhash", "within_distance", "beyond_distance", "sketches_differ"]
+
+TOP: Final = 20
+"""How many features of each side are listed by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureList:
+    """The features that only one side has: the heaviest, heaviest first, and how many in all.
+
+    ``origin`` and ``bits_off`` say what they were computed of, as :class:`Side` and
+    :class:`~pgsimhash.analysis.sides.Weighted` do.
+    """
+
+    top: tuple[tuple[str, float], ...]
+    count: int
+    weight: float
+    origin: Origin
+    bits_off: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of two pages: those of one only, and how many and how much they share."""
+
+    only_a: FeatureList
+    only_b: FeatureList
+    shared: int
+    shared_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Two pages, and all that decides whether they match at ``k``.
+
+    ``matches_from`` is the smallest k at which they do, None where there is none. ``features``
+    and ``difference`` need the texts of both.
+    """
+
+    a: Side
+    b: Side
+    scheme: str
+    layout: str
+    k: int
+    distance: int
+    matches: bool
+    reason: Reason
+    matches_from: int | None
+    sentence: str
+    blocks: tuple[BlockBits, ...]
+    permutations: tuple[PermutationView, ...]
+    sketch_distance: int | None
+    structure_distance: int | None
+    features: Features | None
+    difference: Difference | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as JSON values, simhashes as 16 hex digits."""
+        return {
+            "a": _side_json(self.a),
+            "b": _side_json(self.b),
+            "scheme": self.scheme,
+            "layout": self.layout,
+            "k": self.k,
+            "distance": self.distance,
+            "matches": self.matches,
+            "reason": self.reason,
+            "matches_from": self.matches_from,
+            "sentence": self.sentence,
+            "blocks": [block._asdict() for block in self.blocks],
+            "permutations": [asdict(view) for view in self.permutations],
+            "sketch_distance": self.sketch_distance,
+            "structure_distance": self.structure_distance,
+            "features": None if self.features is None else asdict(self.features),
+            "difference": None if self.difference is None else self.difference.as_json(),
+        }
+
+
+def explain(
+    store: Store, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
+) -> Explanation:
+    """Explain why two pages match or do not, at which k, and what differs between them.
+
+    Features and the difference of the texts need both texts. A known page has one where the
+    collection keeps Markdown; its features are then computed of that, and the explanation
+    says in how many bits their simhash differs from the page's.
+
+    Args:
+        store: whose scheme and layout count.
+        a: the URL of a known page, of which the present version counts, or a page from
+            elsewhere: :func:`~pgsimhash.analysis.sides.read_side` makes one of HTML,
+            ``Side(simhash)`` of a simhash.
+        b: another one.
+        distance: the k in question; by default the collection's.
+        top: how many features of each page to list.
+
+    Raises:
+        UnknownPageError: the collection does not have the URL.
+        InvalidDistanceError: the layout does not answer ``distance``.
+        SchemeError: the collection's scheme is not registered in this process.
+        StoreError: the database does not answer.
+    """
+    sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
+    return explain_sides(
+        *sides,
+        scheme=get_scheme(store.scheme),
+        layout=get_layout(store.layout),
+        distance=checked_distance(store.opened, distance),
+        top=top,
+    )
+
+
+def explain_sides(
+    a: Side,
+    b: Side,
+    *,
+    scheme: Scheme = DEFAULT_SCHEME,
+    layout: Layout = DEFAULT_LAYOUT,
+    distance: int = NEAR_MAX,
+    top: int = TOP,
+) -> Explanation:
+    """Explain whether ``b`` is a near-copy of ``a``.
+
+    Args:
+        a: a page.
+        b: another one, whose simhash was made by the same scheme.
+        scheme: the recipe of both.
+        layout: the layout of the collection in question.
+        distance: the k in question.
+        top: how many features of each side to list.
+
+    Raises:
+        InvalidSimhashError: a simhash is not in 0..2**64-1.
+        InvalidDistanceError: the layout does not answer ``distance``.
+    """
+    k = check_distance(distance, layout.distances[-1])
+    bits = hamming_distance(a.simhash, b.simhash)
+    sketch_distance = _apart(a.sketch, b.sketch)
+    agreed = verified(bits, a.sketch, b.sketch)
+    reason = _reason(bits, k, agreed)
+    return Explanation(
+        a=a,
+        b=b,
+        scheme=scheme.name,
+        layout=layout.name,
+        k=k,
+        distance=bits,
+        matches=reason in ("same_simhash", "within_distance"),
+        reason=reason,
+        matches_from=bits if bits in layout.distances and agreed else None,
+        sentence=_sentence(bits, k, reason, sketch_distance, layout),
+        blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
+        permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
+        sketch_distance=sketch_distance,
+        structure_distance=_apart(a.structure, b.structure),
+        features=_features(a, b, scheme, top),
+        difference=_difference(a, b),
+    )
+
+
+def _apart(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else (a ^ b).bit_count()
+
+
+def _reason(bits: int, k: int, agreed: bool) -> Reason:
+    if bits > k:
+        return "beyond_distance"
+    if not agreed:
+        return "sketches_differ"
+    return "within_distance" if bits else "same_simhash"
+
+
+def _sentence(bits: int, k: int, reason: Reason, sketch: int | None, layout: Layout) -> str:
+    largest = layout.distances[-1]
+    differ = f"They differ in {bits} of {BITS} bits"
+    if reason == "same_simhash":
+        return f"They have the same simhash, so they match at every k; k is {k}."
+    if reason == "within_distance":
+        return f"{differ}, so they match at k = {bits} and above; k is {k}."
+    if reason == "sketches_differ":
+        return (
+            f"{differ}, which is within k = {k}. But beyond {TRUSTED_DISTANCE} bits their sketches "
+            f"must agree too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies "
+            f"differ in {SAME_BITS_MAX} at most: no match, unless lookups do not verify."
+        )
+    if bits > largest:
+        return (
+            f"{differ}, and k is {k}: no match, nor at any k that the layout {layout.name} "
+            f"answers (0 to {largest})."
+        )
+    if sketch is not None and bits > TRUSTED_DISTANCE and sketch > SAME_BITS_MAX:
+        return (
+            f"{differ}, and k is {k}: no match, nor at a larger k, for their sketches differ in "
+            f"{sketch} of {SKETCH_BITS} bits, where copies differ in {SAME_BITS_MAX} at most."
+        )
+    return f"{differ}, and k is {k}: no match; at k = {bits} and above they would."
+
+
+def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:
+    of_a, of_b = weighted_features(a, scheme), weighted_features(b, scheme)
+    if of_a is None or of_b is None or a.origin is None or b.origin is None:
+        return None
+    shared = of_a.weights.keys() & of_b.weights.keys()
+    return Features(
+        _only(of_a.weights, of_b.weights, top, a.origin, of_a.bits_off),
+        _only(of_b.weights, of_a.weights, top, b.origin, of_b.bits_off),
+        len(shared),
+        sum(min(of_a.weights[feature], of_b.weights[feature]) for feature in shared),
+    )
+
+
+def _only(
+    weights: Mapping[str, float],
+    others: Mapping[str, float],
+    top: int,
+    origin: Origin,
+    bits_off: int | None,
+) -> FeatureList:
+    only = [(feature, weight) for feature, weight in weights.items() if feature not in others]
+    only.sort(key=lambda item: (-item[1], item[0]))
+    return FeatureList(
+        tuple(only[:top]), len(only), sum(weight for _, weight in only), origin, bits_off
+    )
+
+
+def _difference(a: Side, b: Side) -> Difference | None:
+    if a.article is None or b.article is None:
+        return None
+    return side_by_side(a.article.markdown, b.article.markdown)
+
+
+def _side_json(side: Side) -> dict[str, Any]:
+    return {
+        "url": side.url,
+        "title": side.title,
+        "simhash": format_simhash(side.simhash),
+        "fetched_at": None if side.fetched_at is None else side.fetched_at.isoformat(),
+        "text": side.origin,
+    }

@@ -1,0 +1,59 @@
+"""The simhashes of named pages, and what became of those that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pgsimhash.analysis.labelled_pages import Named
+from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.sources import SourceFailure, SourcePage
+
+Extract = Callable[[Iterable[SourcePage | SourceFailure]], Iterator[PageRecord | PageFailure]]
+"""From pages to records, in the pages' order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """What became of pages.
+
+    Attributes:
+        simhashes: by name; None where a page was read and has no fingerprint, no entry where it
+            was not found or could not be read.
+        too_short: the names of the pages with too little text for a fingerprint.
+        failures: every other page that has none, by its name.
+    """
+
+    simhashes: dict[str, int | None] = field(default_factory=dict)
+    too_short: list[str] = field(default_factory=list)
+    failures: list[PageFailure] = field(default_factory=list)
+
+    def add_missed(self, other: Fingerprints) -> None:
+        """Take over the names of the pages that ``other`` has no simhash of, each once."""
+        self.too_short[:] = dict.fromkeys((*self.too_short, *other.too_short))
+        self.failures[:] = dict.fromkeys((*self.failures, *other.failures))
+
+
+def fingerprint_pages(
+    pages: Iterable[Named], extract: Extract, into: Fingerprints
+) -> Iterator[str]:
+    """Fingerprint pages into ``into``, and yield the name of each when that is done."""
+    begun: list[tuple[str, bool]] = []
+
+    def remembered() -> Iterator[SourcePage | SourceFailure]:
+        for name, page in pages:
+            begun.append((name, isinstance(page, SourceFailure)))
+            yield page
+
+    for number, record in enumerate(extract(remembered())):
+        name, is_unread = begun[number]
+        if isinstance(record, PageRecord):
+            into.simhashes[name] = record.simhash
+        else:
+            if not is_unread:
+                into.simhashes[name] = None
+            if record.reason == "too_short":
+                into.too_short.append(name)
+            else:
+                into.failures.append(PageFailure(name, record.reason, record.detail))
+        yield name

@@ -1,0 +1,133 @@
+"""One of two pages that are compared: what is known of it, and the features it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from psycopg.rows import tuple_row
+
+from pgsimhash.analysis.history import unknown_page
+from pgsimhash.bits import from_bigint, hamming_distance
+from pgsimhash.errors import TooShortError
+from pgsimhash.html import Article
+from pgsimhash.octets import Octets, checked_size, frozen
+from pgsimhash.rereading import kept_article
+from pgsimhash.schemes import Scheme
+from pgsimhash.sketch import from_halves
+from pgsimhash.statements import query
+from pgsimhash.store import Store
+from pgsimhash.urls import check_url
+
+Origin = Literal["page", "markdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A page to compare; of a bare simhash nothing else is known.
+
+    Attributes:
+        simhash: 0 <= simhash < 2**64.
+        url: where it was found.
+        title: its title.
+        fetched_at: when the store got this version.
+        sketch: 128 bits for a second look; see :mod:`pgsimhash.sketch`.
+        structure: the simhash of its shape.
+        article: its main content: as it was hashed, or made of the Markdown that was kept.
+        origin: which of the two; None without an article.
+    """
+
+    simhash: int
+    url: str | None = None
+    title: str | None = None
+    fetched_at: datetime | None = None
+    sketch: int | None = None
+    structure: int | None = None
+    article: Article | None = None
+    origin: Origin | None = None
+
+
+class Weighted(NamedTuple):
+    """The features of a side.
+
+    ``weights`` maps feature to weight; ``bits_off`` says in how many bits the simhash of these
+    features differs from the page's: 0 where they are what was hashed, None where they are too
+    few to have one.
+    """
+
+    weights: Mapping[str, float]
+    bits_off: int | None
+
+
+def read_side(
+    html: Octets | str, scheme: Scheme, url: str | None = None, charset: str | None = None
+) -> Side:
+    """Return a page that is at hand, read by ``scheme``.
+
+    Raises:
+        PageError: it has no fingerprint (too short, too large, no HTML, ...).
+    """
+    checked_size(html)
+    if url is not None:
+        check_url(url)
+    article = scheme.extract(frozen(html), url, charset)
+    voted = scheme.vote(article)
+    return Side(
+        voted.simhash,
+        url,
+        article.title,
+        sketch=voted.sketch,
+        structure=article.structure,
+        article=article,
+        origin="page",
+    )
+
+
+def known_side(store: Store, url: str) -> Side:
+    """Return the present version of a page that a store knows.
+
+    Raises:
+        UnknownPageError: the collection does not have it.
+        SchemeError: the collection's scheme is not registered in this process.
+        StoreError: the database does not answer.
+    """
+    collection = store.opened
+    parameters = {"collection_id": collection.collection_id, "url": url}
+    with (
+        store.session.read() as connection,
+        connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+    ):
+        row = cursor.execute(query("explained_page"), parameters).fetchone()
+    if row is None:
+        raise unknown_page(collection, url)
+    found, simhash, fetched_at, title, structure, high, low, markdown = row
+    article = kept_article(markdown, title, collection.scheme)
+    return Side(
+        from_bigint(simhash),
+        found,
+        title,
+        fetched_at,
+        from_halves(high, low),
+        None if structure is None else from_bigint(structure),
+        article,
+        None if article is None else "markdown",
+    )
+
+
+def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
+    """Return the features of a side by the scheme's own tokenizer and weights, if it has a text.
+
+    Raises:
+        InvalidWeightError: the weighting gave a weight that is negative or not finite.
+    """
+    if side.article is None:
+        return None
+    weights = scheme.weigh(scheme.tokenize(side.article.text), side.article)
+    if side.origin == "page":
+        return Weighted(weights, 0)
+    try:
+        return Weighted(weights, hamming_distance(scheme.vote(side.article).simhash, side.simhash))
+    except TooShortError:
+        return Weighted(weights, None)

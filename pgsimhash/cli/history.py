@@ -1,0 +1,101 @@
+"""The command that shows how a page changed over time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pgsimhash import analysis
+from pgsimhash.analysis.history import Version
+from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.output import output_option, write_text
+from pgsimhash.cli.printing import people, print_json
+from pgsimhash.cli.work import summary_option
+from pgsimhash.errors import InvalidTimeError
+from pgsimhash.html_reports import history_page
+from pgsimhash.recrawl import RecrawlHint, recrawl_hint
+from pgsimhash.sources.page import parse_time
+from pgsimhash.store import connect
+from pgsimhash.times import check_time
+
+_SHOWN = 50
+
+
+def _as_time(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime | None:
+    try:
+        return None if value is None else check_time(parse_time(value))
+    except InvalidTimeError as error:
+        raise click.BadParameter(str(error)) from error
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(
+            f"{value!r} is no time; write one like 2025-03-01 or 2025-03-01T12:00:00+02:00"
+        ) from error
+
+
+@click.command()
+@click.argument("url")
+@click.option(
+    "--seen-at",
+    metavar="TIME",
+    callback=_as_time,
+    help="When it was found unchanged later than the collection knows: 2025-03-01, or "
+    "2025-03-01T12:00:00+02:00; in UTC unless it names a zone.",
+)
+@output_option
+@summary_option
+@collection_option
+@dsn_option
+def history(
+    url: str,
+    seen_at: datetime | None,
+    output: Path | None,
+    summary: bool | None,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Show a page's versions, what changed between them, and when to fetch it again.
+
+    Prints a JSON line for each version, the oldest first, and a last one with "recrawl": the
+    interval that Apache Nutch's AdaptiveFetchSchedule would have come to. Exits with 1 if the
+    page is not known.
+
+    same: the content moved by 0 to 3 bits; edited: 4 to 8; rewritten: 9 or more; redesign: by 8 at
+    most, in another template. A page that is seen again unchanged adds no version; "seen_at" says
+    when a version last came, and the interval grows with that.
+    """
+    with connect(dsn, collection=collection, create=False) as store:
+        versions = analysis.versions(store, url, markdown=output is not None)
+    hint = recrawl_hint(versions, seen_at)
+    for version in versions:
+        print_json(version.as_json())
+    print_json({"url": url, "recrawl": hint.as_json()})
+    console = people()
+    if console.is_terminal if summary is None else summary:
+        _print(console, versions, hint)
+    if output is not None:
+        write_text(output, history_page(versions, hint))
+
+
+def _print(console: Console, versions: list[Version], hint: RecrawlHint) -> None:
+    table = Table("fetched", "change", "bits", "to first", "shape", "title")
+    for version in versions[-_SHOWN:]:
+        figures = (version.distance, version.distance_to_first, version.structure_distance)
+        table.add_row(
+            version.fetched_at.isoformat(sep=" ", timespec="minutes"),
+            version.change or "first",
+            *("" if figure is None else str(figure) for figure in figures),
+            version.title or "",
+        )
+    console.print(table)
+    if len(versions) > _SHOWN:
+        console.print(f"(the newest {_SHOWN} of {len(versions):,} versions)")
+    console.print(
+        f"Fetch it again after {hint.wait}, on {hint.due_at.isoformat(timespec='minutes')}. "
+        f"Known until {hint.known_until.isoformat(timespec='minutes')}."
+    )

@@ -1,0 +1,14 @@
+"""An explanation as one HTML page: two pages, their bits, their features, their texts."""
+
+from __future__ import annotations
+
+from pgsimhash.analysis.explanation import Explanation
+from pgsimhash.html_reports.render import render_page
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """Return an explanation as one HTML page."""
+    told = "near-copies" if explanation.matches else "no match"
+    return render_page(
+        "explanation", f"Two pages: {told}, {explanation.distance} bits apart", found=explanation
+    )

@@ -1,0 +1,168 @@
+"""Why two pages match, without a database."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Mapping
+
+import pytest
+
+from pgsimhash.analysis.explanation import explain_sides
+from pgsimhash.analysis.probes import block_bits, permutation_views
+from pgsimhash.analysis.sides import Side, read_side, weighted_features
+from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
+from pgsimhash.html import read_article
+from pgsimhash.html.plain import plain_text
+from pgsimhash.layout import LAYOUTS, Layout, get_layout
+from pgsimhash.rereading import kept_article
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
+from tests.conftest import ROOT
+
+PAGES = ROOT / "examples" / "pages"
+
+
+CHOSEN = dataclasses.replace(TEXT_SCHEME, name="chosen", extract=read_article)
+"""A scheme of what people are shown of a page, which is what Markdown has."""
+
+
+def side(name: str, scheme: Scheme = DEFAULT_SCHEME) -> Side:
+    return read_side((PAGES / f"{name}.html").read_bytes(), scheme)
+
+
+def features_of(name: str) -> Mapping[str, float]:
+    found = weighted_features(side(name), DEFAULT_SCHEME)
+    assert found is not None
+    return found.weights
+
+
+def from_markdown(page: Side) -> Side:
+    assert page.article is not None
+    kept = kept_article(page.article.markdown, page.title)
+    return dataclasses.replace(page, article=kept, origin="markdown")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_blocks_put_together_are_the_simhashes(layout: Layout) -> None:
+    rng = random.Random(5)
+    a, b = rng.getrandbits(64), rng.getrandbits(64)
+    found = block_bits(a, b, layout)
+    assert int("".join(block.a for block in found), 2) == a
+    assert int("".join(block.b for block in found), 2) == b
+    assert sum(block.differing for block in found) == (a ^ b).bit_count()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_some_permutation_sees_every_pair_at_its_own_distance(layout: Layout) -> None:
+    rng = random.Random(7)
+    for _ in range(50):
+        bits = rng.randint(0, layout.distances[-1])
+        a = rng.getrandbits(64)
+        b = a ^ sum(1 << bit for bit in rng.sample(range(64), bits))
+        sees = [view.sees_from for view in permutation_views(a, b, layout)]
+        assert min(at for at in sees if at is not None) == bits
+
+
+def test_a_permutation_sees_what_its_radius_covers() -> None:
+    three_in_the_last = permutation_views(0, 0b111, get_layout("22+21+21"))
+    assert [view.differing for view in three_in_the_last] == [0, 0, 3]
+    assert [view.sees_from for view in three_in_the_last] == [3, 3, 11]
+    nowhere = permutation_views(0, 2**64 - 1, get_layout("32+32"))
+    assert [view.sees_from for view in nowhere] == [None, None]
+
+
+def test_the_reason_and_the_k_at_which_it_would_match() -> None:
+    def reason(
+        bits: int, k: int, sketches: tuple[int, int] | None = None
+    ) -> tuple[str, int | None]:
+        one, other = sketches or (None, None)
+        found = explain_sides(Side(0, sketch=one), Side(2**bits - 1, sketch=other), distance=k)
+        assert found.matches == (found.matches_from is not None and found.matches_from <= k)
+        assert str(bits) in found.sentence or bits == 0
+        return found.reason, found.matches_from
+
+    assert reason(0, 3) == ("same_simhash", 0)
+    assert reason(3, 3) == ("within_distance", 3)
+    assert reason(4, 3) == ("beyond_distance", 4)
+    assert reason(13, 12) == ("beyond_distance", None)
+    assert reason(10, 12, (0, 2**21 - 1)) == ("sketches_differ", None)
+    assert reason(10, 12, (0, 2**20 - 1)) == ("within_distance", 10)
+    assert reason(10, 9, (0, 2**21 - 1)) == ("beyond_distance", None)
+    assert reason(5, 8, (0, 2**60 - 1)) == ("within_distance", 5)
+    assert reason(6, 8, (0, 2**60 - 1)) == ("sketches_differ", None)
+
+
+def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:
+    with pytest.raises(InvalidDistanceError):
+        explain_sides(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
+
+
+def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
+    with pytest.raises(TooLargeError):
+        read_side(b"x" * 10_000_001, DEFAULT_SCHEME)
+    with pytest.raises(InvalidUrlError):
+        read_side(b"<p>x", DEFAULT_SCHEME, "not a URL")
+
+
+def test_features_only_one_page_has_come_heaviest_first() -> None:
+    found = explain_sides(side("tide-pools"), side("tide-pools-print"), top=3)
+    assert found.features is not None
+    only = found.features.only_b
+    weights = [weight for _, weight in only.top]
+    assert weights == sorted(weights, reverse=True)
+    assert not {feature for feature, _ in only.top} & set(features_of("tide-pools"))
+    assert only.count > 3
+    assert found.features.shared > 500
+    assert (only.origin, only.bits_off) == ("page", 0)
+    assert found.difference is not None
+    assert "removed" in {row.kind for row in found.difference.rows}
+
+
+def test_a_simhash_has_neither_features_nor_text() -> None:
+    found = explain_sides(side("tide-pools"), Side(0))
+    assert found.features is None
+    assert found.difference is None
+    assert json.loads(json.dumps(found.as_json()))["b"]["text"] is None
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: str(path.stem))
+def test_the_features_of_kept_markdown_are_those_that_were_hashed(path: object) -> None:
+    try:
+        page = side(str(getattr(path, "stem", "")), CHOSEN)
+    except TooShortError:
+        return
+    told, known = weighted_features(from_markdown(page), CHOSEN), page.article
+    assert told is not None
+    assert known is not None
+    assert told.bits_off == 0
+    assert told.weights == weighted_features(page, CHOSEN)[0]  # type: ignore[index]
+
+
+def test_markdown_has_no_weights_and_so_is_near_what_was_hashed() -> None:
+    told = weighted_features(from_markdown(side("tide-pools")), DEFAULT_SCHEME)
+    assert told is not None
+    assert told.bits_off is not None
+    assert 0 < told.bits_off <= 12
+
+
+def test_markdown_that_is_not_what_was_hashed_is_told() -> None:
+    page = side("tide-pools", CHOSEN)
+    other = dataclasses.replace(from_markdown(page), simhash=page.simhash ^ 0b11)
+    found = weighted_features(other, CHOSEN)
+    assert found is not None
+    assert found.bits_off == 2
+    cut = dataclasses.replace(page, article=kept_article("a few words", None), origin="markdown")
+    short = weighted_features(cut, CHOSEN)
+    assert short is not None
+    assert short.bits_off is None
+
+
+def test_markdown_becomes_text_without_markup_urls_and_images() -> None:
+    markdown = (
+        "# A *title*\n\n[a link](https://a.example/x) and ![alt](https://a.example/i.png)\n\n"
+        "- one  \n  two\n\n> `code` \\<b\\>\n\n| a | b |\n| --- | --- |\n| c | d |\n\n"
+        "```\nx = 1\n```"
+    )
+    words = " ".join(plain_text(markdown).split())
+    assert words == "A title a link and one two code <b> a b c d x = 1"

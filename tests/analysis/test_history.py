@@ -1,0 +1,65 @@
+"""What became of a page from version to version."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgsimhash.analysis.history import Change, Snapshot, as_versions, judge
+from pgsimhash.recrawl import recrawl_hint
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("distance", "structure", "change"),
+    [
+        (0, None, "same"),
+        (3, 12, "same"),
+        (4, 0, "edited"),
+        (8, 12, "edited"),
+        (9, None, "rewritten"),
+        (9, 13, "rewritten"),
+        (8, 13, "redesign"),
+        (0, 13, "redesign"),
+    ],
+)
+def test_content_and_shape_say_what_became_of_a_page(
+    distance: int, structure: int | None, change: Change
+) -> None:
+    assert judge(distance, structure) == change
+
+
+def test_a_version_is_compared_with_the_one_before_and_with_the_first() -> None:
+    first, second, third = as_versions(
+        [
+            Snapshot("https://a.example/", 0b0000, BEGIN, structure=0),
+            Snapshot("https://a.example/", 0b1111, BEGIN, structure=2**13 - 1),
+            Snapshot("https://a.example/", 0b0011, BEGIN),
+        ]
+    )
+    assert (first.number, first.distance, first.distance_to_first, first.change) == (
+        1,
+        None,
+        0,
+        None,
+    )
+    assert (second.distance, second.structure_distance, second.change) == (4, 13, "redesign")
+    assert (third.distance, third.distance_to_first, third.structure_distance) == (2, 2, None)
+    assert first.as_json()["simhash"] == "0" * 16
+
+
+def test_a_version_knows_itself_when_it_was_last_met() -> None:
+    page = Snapshot("https://a.example/", 0, BEGIN)
+    (never_again,) = as_versions([page])
+    assert never_again.seen_at == BEGIN
+    (met,) = as_versions([page._replace(seen_at=BEGIN + 60 * DAY)])
+    assert met.as_json()["seen_at"] == "2026-03-02T00:00:00+00:00"
+    # A visit at 30 that found nothing new; the next would be 42 days later.
+    hint = recrawl_hint([met])
+    assert hint == recrawl_hint([never_again], BEGIN + 60 * DAY)
+    assert hint.interval / DAY == pytest.approx(42)
+    assert recrawl_hint([met], BEGIN + 9 * DAY) == hint
+    assert recrawl_hint([met], BEGIN + 90 * DAY).interval > hint.interval

@@ -1,0 +1,151 @@
+"""Explanations of pages in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgsimhash import (
+    InvalidDistanceError,
+    Store,
+    UnknownPageError,
+    analysis,
+    connect,
+    recrawl_hint,
+)
+from pgsimhash.analysis.sides import Side, read_side
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.sources import SourcePage
+from tests.conftest import ROOT
+
+PAGES = ROOT / "examples" / "pages"
+NAMES = ["tide-pools", "tide-pools-print", "night-train"]
+
+
+def page(name: str) -> bytes:
+    return (PAGES / f"{name}.html").read_bytes()
+
+
+def url(name: str) -> str:
+    return f"https://a.example/{name}"
+
+
+@pytest.fixture
+def keeping(dsn: str) -> Iterator[Store]:
+    """A collection with three pages and their Markdown."""
+    with connect(dsn, collection="keeping", keep_markdown=True) as opened:
+        for name in NAMES:
+            opened.ingest(url(name), page(name))
+        yield opened
+
+
+def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None:
+    found = analysis.explain(keeping, url("tide-pools"), url("tide-pools-print"))
+    stored = keeping.get(url("tide-pools-print"))
+    assert stored is not None
+    assert (found.matches, found.distance) == (True, stored.distance)
+    assert (found.k, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
+    assert found.sketch_distance is not None
+    assert found.structure_distance is not None
+    assert found.features is not None
+    assert found.features.only_b.origin == "markdown"
+    # Markdown has the words and not how much they weighed.
+    assert found.features.only_b.bits_off is not None
+    assert found.features.only_b.bits_off <= 12
+    assert found.difference is not None
+
+
+def test_pages_that_are_different_are_explained_too(keeping: Store) -> None:
+    found = analysis.explain(keeping, url("tide-pools"), url("night-train"), distance=12, top=2)
+    assert not found.matches
+    assert found.reason == "beyond_distance"
+    assert found.features is not None
+    assert len(found.features.only_a.top) == 2
+
+
+def test_without_markdown_the_bits_are_explained_alone(store: Store) -> None:
+    for name in NAMES[:2]:
+        store.ingest(url(name), page(name))
+    found = analysis.explain(store, url("tide-pools"), url("tide-pools-print"))
+    assert found.matches
+    assert found.features is None
+    assert found.difference is None
+
+
+def test_a_known_page_is_compared_with_one_from_elsewhere(keeping: Store) -> None:
+    fetched = read_side(page("tide-pools-redesign"), DEFAULT_SCHEME)
+    found = analysis.explain(keeping, url("tide-pools"), fetched)
+    assert found.features is not None
+    assert (found.features.only_a.origin, found.features.only_b.origin) == ("markdown", "page")
+    assert analysis.explain(keeping, url("tide-pools"), Side(0)).features is None
+
+
+def test_the_present_version_counts(store: Store) -> None:
+    store.add(url("x"), 0)
+    store.add(url("x"), 7)
+    assert analysis.explain(store, url("x"), Side(7)).distance == 0
+
+
+def test_an_unknown_url_is_an_error_that_says_what_to_do(store: Store) -> None:
+    with pytest.raises(UnknownPageError, match=r"does not know https://a\.example/none: .*ingest"):
+        analysis.explain(store, url("none"), Side(0))
+
+
+def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
+    with connect(dsn, collection="two", layout="32+32") as store:
+        assert analysis.explain(store, Side(0), Side(1)).k == 7
+        with pytest.raises(InvalidDistanceError):
+            analysis.explain(store, Side(0), Side(1), distance=8)
+
+
+def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
+    keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))
+    keeping.ingest(url("tide-pools"), page("tide-pools-redesign"))  # unchanged: no version
+    keeping.ingest(url("tide-pools"), page("night-train"))
+    found = analysis.versions(keeping, url("tide-pools"))
+    assert [version.change for version in found] == [None, "redesign", "rewritten"]
+    assert [version.number for version in found] == [1, 2, 3]
+    assert found[2].distance_to_first == (found[0].simhash ^ found[2].simhash).bit_count()
+    assert all(version.markdown for version in found)
+    assert not any(
+        v.markdown for v in analysis.versions(keeping, url("tide-pools"), markdown=False)
+    )
+    with pytest.raises(UnknownPageError):
+        analysis.versions(keeping, url("none"))
+
+
+def test_versions_keep_the_order_in_which_they_came(store: Store) -> None:
+    newer, older = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    store.add(url("x"), 0, fetched_at=newer)
+    store.add(url("x"), 255, fetched_at=older)
+    assert [version.fetched_at for version in analysis.versions(store, url("x"))] == [newer, older]
+
+
+def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
+    keeping: Store,
+) -> None:
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    once, again = "https://a.example/once", "https://a.example/again"
+    for address, time in ((once, begin), (again, begin), (again, begin + 60 * day)):
+        html = page("tide-pools" if address == once else "night-train")
+        (verdict,) = keeping.ingest_many([SourcePage(address, html, fetched_at=time)])
+        assert verdict.verdict == "identical"
+    (never_again,), (met,) = analysis.versions(keeping, once), analysis.versions(keeping, again)
+    assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
+    assert recrawl_hint([never_again]).interval == 30 * day
+    assert recrawl_hint([met]).interval / day == pytest.approx(42)
+    keeping.ingest(again, page("tide-pools"))
+    (history,) = analysis.report(keeping).histories
+    assert history.versions[0].seen_at == begin + 60 * day
+
+
+def test_the_advice_to_fetch_a_page_comes_with_its_hint(store: Store) -> None:
+    begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
+    assert analysis.advise_fetch(store, url("x")).hint is None
+    for seen in (begin, begin + 30 * day):
+        store.add(url("x"), 0, fetched_at=seen)
+    advice = analysis.advise_fetch(store, url("x"), now=begin + 72 * day)
+    assert advice.hint == recrawl_hint(analysis.versions(store, url("x")))
+    assert (advice.fetch, advice.hint.due_at) == (True, begin + 72 * day)

@@ -1,0 +1,116 @@
+"""A file of labelled pairs: what it may look like, and what is said where it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
+from pgsimhash.errors import LabelsError
+
+
+class Reader:
+    """Reads text as if it were in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "pairs.csv"
+
+    def __call__(self, text: str, encoding: str = "utf-8") -> Labels:
+        self._path.write_text(text, encoding=encoding)
+        return read_labels(self._path)
+
+    def complaint(self, text: str, encoding: str = "utf-8") -> str:
+        with pytest.raises(LabelsError) as caught:
+            self(text, encoding)
+        return str(caught.value)
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    return Reader(tmp_path)
+
+
+def test_pairs_come_in_the_order_of_the_file(reader: Reader) -> None:
+    labels = reader("a,b,label,kind,note\n1,2,near-dup,print,x\n1,3,distinct,,\n2,3,graded,,\n")
+    assert labels == Labels(
+        [
+            LabelledPair("1", "2", "copy", "print"),
+            LabelledPair("1", "3", "distinct"),
+            LabelledPair("2", "3", "graded"),
+        ],
+        unlabelled=0,
+        repeated=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "label"),
+    [
+        *[(word, "copy") for word in ("near-dup", "duplicate", " Duplicate ")],
+        *[(word, "distinct") for word in ("distinct", "different", "DIFFERENT")],
+        ("graded", "graded"),
+    ],
+)
+def test_each_label_has_its_words(reader: Reader, word: str, label: str) -> None:
+    assert [pair.label for pair in reader(f"a,b,label\n1,2,{word}\n").pairs] == [label]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_spreadsheet_may_have_saved_it(reader: Reader, delimiter: str) -> None:
+    text = "A,B,Label\r\n1,2,duplicate\r\n,,\r\n".replace(",", delimiter)
+    assert reader(text, "utf-8-sig").pairs == [LabelledPair("1", "2", "copy")]
+
+
+def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
+    labels = reader("a,b,label\n1,2,\n1,3,different\n")
+    assert len(labels.pairs) == labels.unlabelled == 1
+
+
+def test_a_pair_counts_once_whichever_way_round(reader: Reader) -> None:
+    labels = reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")
+    assert len(labels.pairs) == labels.repeated == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            "1,2,same",
+            "line 3: 'same' is no label; write one of near-dup, duplicate, distinct",
+        ),
+        ("1,2,1", "'1' is no label; write one of near-dup, duplicate, distinct, different, graded"),
+        (",2,1", "line 3: a is empty; write the URL, the path or the id of a page"),
+        ("2,2,1", "line 3: a and b are the same page; name two"),
+        ("8,9,different", "line 3: the pair is distinct here and copy in line 2; keep one of them"),
+        ("1,2,3,4", "line 3: 4 values for 3 columns; put a value that holds the delimiter in"),
+        ('1,"2,1', "line 3: unexpected end of data; close each double quote"),
+    ],
+)
+def test_a_wrong_row_is_named_with_its_line_and_the_fix(
+    reader: Reader, row: str, said: str
+) -> None:
+    assert said in reader.complaint(f"a,b,label\n8,9,duplicate\n{row}\n")
+
+
+def test_all_wrong_rows_are_told_at_once_but_not_a_thousand(reader: Reader) -> None:
+    said = reader.complaint("a,b,label\n" + "1,2,what\n" * 1000)
+    assert "line 2:" in said
+    assert "line 11:" in said
+    assert "and 990 more" in said
+    assert len(said.splitlines()) == 11
+
+
+def test_a_missing_column_is_named(reader: Reader) -> None:
+    assert "line 1: the column b is missing" in reader.complaint("a,label\n1,2\n")
+    assert "line 1: the column a is missing" in reader.complaint("")
+
+
+def test_a_file_in_another_encoding_is_told_from_which_line(reader: Reader) -> None:
+    said = reader.complaint("a,b,label\n1,2,duplicate\nä,2,different\n", "cp1252")
+    assert "line 3: not UTF-8; save the file as UTF-8" in said
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LabelsError, match="No such file"):
+        read_labels(tmp_path / "nowhere.csv")

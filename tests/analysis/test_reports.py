@@ -1,0 +1,155 @@
+"""A collection at a glance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, analysis, connect
+from pgsimhash.analysis.reports import Limits
+from pgsimhash.html_reports import report_page
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def sampled(dsn: str) -> Iterator[Store]:
+    """The sample pages, with their Markdown, on two hosts."""
+    with connect(dsn, collection="sample", keep_markdown=True) as store:
+        for number, path in enumerate(sorted((ROOT / "examples" / "pages").glob("*.html"))):
+            host = "a.example" if number % 3 else "b.example"
+            store.ingest(f"https://{host}/{path.stem}", path.read_bytes())
+        yield store
+
+
+def fill(store: Store, clusters: int, pages: int) -> None:
+    """Clusters of 2, 3, ... pages up to `pages`, `clusters` of each size, far from one another."""
+    rows = []
+    for number in range(clusters):
+        for size in range(2, pages + 1):
+            centre = (number << 40 | size << 20) * 0x9E3779B97F4A7C15 % 2**64
+            for page in range(size):
+                rows.append((f"https://h{number}.example/{size}/{page}", centre ^ 1 << page % 3))
+    list(store.add_many(rows))
+
+
+def test_the_figures_are_those_of_status(sampled: Store) -> None:
+    report = analysis.report(sampled)
+    (status,) = [row for row in sampled.status() if row.collection == "sample"]
+    assert report.status == status
+    assert sum(report.distances.values()) == status.duplicates > 0
+    assert sum(host.duplicates for host in report.hosts) == status.duplicates
+    assert sum(host.duplicate_bytes for host in report.hosts) == status.duplicate_bytes
+    assert {host.host for host in report.hosts} == {"a.example", "b.example"}
+    line = json.loads(json.dumps(report.as_json()))
+    assert (line["collection"], line["pages"]) == ("sample", status.pages)
+    assert line["report"]["spare_pages"] == report.spare_pages
+
+
+def test_clusters_come_biggest_first_with_what_differs(sampled: Store) -> None:
+    report = analysis.report(sampled, canonical="shortest-url")
+    found = list(sampled.clusters(report.distance))
+    assert report.all_clusters == len(found)
+    assert report.clustered_pages == sum(len(cluster.pages) for cluster in found)
+    sizes = [cluster.size for cluster in report.clusters]
+    assert sizes == sorted((len(cluster.pages) for cluster in found), reverse=True)
+    for cluster in report.clusters:
+        urls = [cluster.canonical.url, *(member.page.url for member in cluster.members)]
+        assert len(urls) == cluster.size
+        assert cluster.canonical.url == min(urls, key=len)
+        distances = [member.distance for member in cluster.members]
+        assert distances == sorted(distances, reverse=True)
+        assert all(member.difference is not None for member in cluster.members[:3])
+    assert "What differs" in report_page(report)
+
+
+def test_pages_that_changed_come_with_their_versions(store: Store) -> None:
+    for simhash in (0, 1, 0):
+        store.add("https://a.example/little", simhash)
+    for simhash in (0, 2**20 - 1):
+        store.add("https://a.example/much", simhash)
+    store.add("https://a.example/never", 2**63)
+    report = analysis.report(store)
+    assert [(page.url[18:], page.count, page.moved) for page in report.histories] == [
+        ("much", 2, 20),
+        ("little", 3, 2),
+    ]
+    assert report.all_changed == 2
+    assert len(report.histories[1].versions) == 3
+
+
+def test_what_is_shown_is_bounded_and_what_is_counted_is_not(store: Store) -> None:
+    fill(store, clusters=4, pages=6)
+    for simhash in (5, 50, 500):
+        store.add("https://a.example/1", simhash << 30)
+        store.add("https://a.example/2", simhash << 31)
+    limits = Limits(clusters=3, members=2, hosts=2, urls=1, versions=2)
+    report = analysis.report(store, 3, limits=limits)
+    assert [cluster.size for cluster in report.clusters] == [6, 6, 6]
+    assert [len(cluster.members) for cluster in report.clusters] == [2, 2, 2]
+    assert report.all_clusters >= 20
+    assert (len(report.hosts), report.all_hosts) == (2, 5)
+    assert (len(report.histories), report.all_changed) == (1, 2)
+    assert len(report.histories[0].versions) == 2
+    page = report_page(report)
+    assert "Shown are 2 of 5 hosts" in page
+    assert f"Shown are 3 of {report.all_clusters} clusters" in page
+    assert "and 3 more" in page
+    nothing = analysis.report(store, limits=Limits(clusters=0, members=0, texts=0, hosts=0, urls=0))
+    assert (nothing.clusters, nothing.hosts, nothing.histories) == ([], [], [])
+    assert nothing.all_hosts == 5
+    assert report_page(nothing)
+
+
+def test_figures_alone_are_those_of_the_whole_report(sampled: Store) -> None:
+    for name in ("tide-pools", "night-train"):
+        html = (ROOT / "examples" / "pages" / f"{name}.html").read_bytes()
+        sampled.ingest("https://a.example/changing", html)
+    whole, alone = (
+        analysis.report(sampled),
+        analysis.report(sampled, limits=Limits().figures_only()),
+    )
+    assert [page["versions"] for page in alone.as_json()["report"]["changed"]] == [2]
+    assert replace(alone, made_at=whole.made_at).as_json() == whole.as_json()
+    assert [member for cluster in alone.clusters for member in cluster.members] == []
+
+
+def test_a_report_does_not_grow_with_the_collection(store: Store, dsn: str) -> None:
+    fill(store, clusters=5, pages=8)
+    with connect(dsn, collection="larger") as larger:
+        fill(larger, clusters=50, pages=8)
+        sizes = [
+            len(report_page(analysis.report(one, limits=Limits(clusters=5))))
+            for one in (store, larger)
+        ]
+    assert sizes[1] < 2 * sizes[0]
+
+
+def test_an_empty_collection_has_a_report(store: Store) -> None:
+    report = analysis.report(store)
+    assert (report.all_clusters, report.all_hosts, report.all_changed) == (0, 0, 0)
+    assert "There are no duplicates." in report_page(report)
+
+
+def test_what_no_report_can_be_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidDistanceError):
+        analysis.report(store, 13)
+    with pytest.raises(UnknownRuleError):
+        analysis.report(store, canonical="best")
+    with pytest.raises(UnknownRuleError):
+        analysis.report(store, linkage="chain")  # type: ignore[arg-type]
+    with pytest.raises(UnknownRuleError, match="'hosts' is 0 or more"):
+        Limits(hosts=-1)
+
+
+def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection=connection)
+        store.add("https://a.example/1", 0)
+        before = analysis.report(store)
+        store.add("https://a.example/2", 1)
+        assert (before.all_clusters, analysis.report(store).all_clusters) == (0, 1)
+        connection.rollback()

@@ -1,0 +1,103 @@
+"""Pages that would do something in a report, if anything could."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pgsimhash import Store
+from pgsimhash.analysis.explanation import Explanation, explain_sides
+from pgsimhash.analysis.history import Version
+from pgsimhash.analysis.sides import Side
+from pgsimhash.bits import format_simhash, to_bigint
+from pgsimhash.rereading import kept_article
+
+HOST: Final = "https://tracker.invalid"
+
+TEXTS: Final = [
+    "<script>window.hacked = 1; fetch('https://tracker.invalid/1')</script>",
+    '"><script src="https://tracker.invalid/2.js"></script>',
+    "<img src=https://tracker.invalid/3.png onerror='window.hacked = 3'>",
+    "</title></style></svg><svg onload='window.hacked = 4'>",
+    "' autofocus onfocus='window.hacked = 5' x='",
+    "<iframe src='javascript:parent.hacked = 6'></iframe>",
+    "<meta http-equiv=refresh content='0;url=https://tracker.invalid/7'>",
+    "<link rel=stylesheet href=https://tracker.invalid/8.css><base href=https://tracker.invalid/>",
+    "<style>body { background: url(https://tracker.invalid/9.png) }</style>",
+    "</details></section><form action=https://tracker.invalid/10><button>",
+    "${__import__('os').system('true')} <%def name='x()'></%def> {{7*7}}\n% endif\n## x",
+    "[link](javascript:window.hacked=12) ![i](https://tracker.invalid/12.png) <!-- -->",
+    "\u202eright to left\u2066 &lt;script&gt; &amp; \u0000 \U000e0001 " + "w" * 500,
+]
+
+URLS: Final = [
+    "javascript:window.hacked=20",
+    "JaVaScRiPt:window.hacked=21",
+    "data:text/html,<script>window.hacked=22</script>",
+    'https://a.example/?q="><script>window.hacked=23</script>',
+    "https://a.example/' onmouseover='window.hacked=24",
+    "//tracker.invalid/25",
+    "vbscript:window.hacked=26",
+    " javascript:window.hacked=27",
+    "https://[",
+    "https://a.example/" + "long" * 400,
+]
+
+BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def explanation() -> Explanation:
+    """Two hostile pages, explained."""
+    sides = []
+    for number, url in ((0, URLS[0]), (7, URLS[3])):
+        told = TEXTS[number % len(TEXTS)]
+        article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
+        sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown"))
+    return explain_sides(sides[0], sides[1], top=50)
+
+
+def versions(found: list[Version]) -> list[Version]:
+    """The same versions with hostile names."""
+    return [
+        replace(version, url=URLS[version.number % len(URLS)], title=TEXTS[version.number % 5])
+        for version in found
+    ]
+
+
+def fill(store: Store) -> None:
+    """Put clusters and histories of hostile pages into a collection that keeps Markdown.
+
+    By SQL, as others may write these tables: what `ingest` would refuse is there as well.
+    """
+    connection = store.session.connection
+    known = connection.execute(
+        "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [store.collection]
+    ).fetchone()
+    assert known is not None
+    rows = []
+    for number in range(60):
+        url = URLS[number % len(URLS)]
+        if number % 3 == 1:
+            url = f"https://host{number % 7}.example/{number}"
+        told = TEXTS[number % len(TEXTS)].replace("\0", "")
+        simhash = to_bigint((number % 5) << 60 | (1 << number % 4) - 1)
+        rows.append(
+            (
+                known[0], url, simhash, BEGIN + timedelta(days=number * 3), told, number * 999,
+                to_bigint(int(format_simhash(number * 2**40), 16)),
+                "\n\n".join(f"{text} {number}" for text in TEXTS).replace("\0", ""),
+                number % 9 if number else None,
+            )
+        )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at, title,"
+            " html_bytes, structure, markdown, distance)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            rows,
+        )
+        cursor.execute(
+            "SELECT pgsimhash.add_simhashes(%s, %s::bigint[])",
+            [store.collection, list({row[2] for row in rows})],
+        )

@@ -1,0 +1,118 @@
+"""The pages in a real browser: they fit, nothing in them runs, nothing leaves.
+
+Without a browser these tests skip themselves, unless PGSIMHASH_TEST_BROWSER is "required".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import Store, analysis, connect, recrawl_hint
+from pgsimhash.html_reports import explanation_page, history_page, report_page
+from tests.conftest import ROOT
+from tests.html_reports import hostile
+from tests.html_reports.test_evaluations import reports as evaluation_pages
+
+browser = pytest.importorskip("tests.html_reports.browser", reason="selenium is not installed")
+MISSING = browser.missing()
+REQUIRED = os.environ.get("PGSIMHASH_TEST_BROWSER") == "required"
+pytestmark = pytest.mark.skipif(MISSING is not None and not REQUIRED, reason=str(MISSING))
+
+SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[object]:
+    with browser.chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
+    """Each kind of page, of hostile content."""
+    with connect(dsn, collection="hostile", keep_markdown=True) as store:
+        hostile.fill(store)
+        found = hostile.versions(analysis.versions(store, hostile.URLS[0]))
+        texts = {
+            "report": report_page(analysis.report(store)),
+            "history": history_page(found, recrawl_hint(found)),
+            "explanation": explanation_page(hostile.explanation()),
+        }
+    labelled, sampled = evaluation_pages("".join(hostile.TEXTS))
+    texts |= {"labelled": labelled, "sampled": sampled}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8", errors="backslashreplace")
+    return {name: tmp_path / f"{name}.html" for name in texts}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_hostile_pages_fit_and_nothing_in_them_runs(
+    pages: dict[str, Path], driver: object, size: str, scheme: str
+) -> None:
+    for name, page in pages.items():
+        seen = browser.look(driver, page, SIZES[size], scheme, size == "phone")
+        assert seen.width <= seen.window <= SIZES[size][0], name
+        assert seen.console == [], name
+        assert seen.hacked is None, name
+        assert seen.requests == [page.as_uri()], name
+        assert seen.smallest_text >= 10, name
+
+
+def test_dark_is_dark_and_light_is_light(pages: dict[str, Path], driver: object) -> None:
+    def brightness(colour: str) -> float:
+        return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(",")))
+
+    for page in pages.values():
+        light = browser.look(driver, page, SIZES["phone"], "light")
+        dark = browser.look(driver, page, SIZES["phone"], "dark")
+        assert brightness(light.paper) > 600 > 200 > brightness(light.ink)
+        assert brightness(dark.paper) < 200 < 600 < brightness(dark.ink)
+
+
+@pytest.mark.parametrize("kind", ["labelled", "sampled", "report", "history", "explanation"])
+def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
+    pages: dict[str, Path], driver: object, kind: str
+) -> None:
+    """What escaping keeps out, the page's policy would stop."""
+    page = pages[kind]
+    text = page.read_text(encoding="utf-8")
+    bad = (
+        "<style>body { background: rgb(1, 2, 3) !important }</style>"
+        "<script>window.hacked = 1</script><svg onload='window.hacked = 2'></svg>"
+        "<p id=injected style='position: fixed; color: rgb(4, 5, 6)'>text"
+    )
+    page.write_text(text.replace("</body>", f"{bad}</body>"), encoding="utf-8")
+    seen = browser.look(driver, page, SIZES["desktop"], "light")
+    assert seen.hacked is None
+    assert seen.paper != "rgb(1, 2, 3)"
+    assert seen.requests == [page.as_uri()]
+    assert len(seen.console) >= 4  # each of them was stopped, and told
+
+
+def test_the_test_would_notice(driver: object, tmp_path: Path) -> None:
+    """A page that runs and loads what it likes fails in every respect."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<body style='width: 3000px'><img src=https://tracker.invalid/x.png>"
+        "<script>window.hacked = 1; console.error('x')</script><p>text"
+    )
+    seen = browser.look(driver, page, SIZES["desktop"], "light")
+    assert seen.width > seen.window
+    assert seen.hacked == 1
+    assert seen.console
+    assert len(seen.requests) == 2
+
+
+def test_the_report_on_the_sample_pages(driver: object, store: Store, tmp_path: Path) -> None:
+    for page in sorted((ROOT / "examples" / "pages").glob("*.html")):
+        store.ingest(f"https://a.example/{page.stem}", page.read_bytes())
+    target = tmp_path / "report.html"
+    target.write_text(report_page(analysis.report(store)), encoding="utf-8")
+    seen = browser.look(driver, target, SIZES["phone"], "light", True)
+    assert seen.title == "Near-duplicates in default"
+    assert seen.width <= seen.window

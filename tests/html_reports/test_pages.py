@@ -1,0 +1,140 @@
+"""The pages: one file, nothing loaded, nothing run, nothing unescaped, whatever is in them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from lxml import etree, html
+
+from pgsimhash import Store, analysis, connect, recrawl_hint
+from pgsimhash.analysis.explanation import explain_sides
+from pgsimhash.analysis.history import Snapshot, as_versions
+from pgsimhash.analysis.sides import Side
+from pgsimhash.html_reports import explanation_page, history_page, report_page
+from pgsimhash.html_reports.histograms import BASE, WIDTH, bars
+from pgsimhash.html_reports.render import web_link
+from pgsimhash.html_reports.timelines import BOTTOM, LEFT, RIGHT, SHOWN, TOP, timeline
+from tests.html_reports import hostile
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def hostile_store(dsn: str) -> Iterator[Store]:
+    with connect(dsn, collection="hostile", keep_markdown=True) as store:
+        hostile.fill(store)
+        yield store
+
+
+@pytest.fixture
+def pages(hostile_store: Store) -> dict[str, str]:
+    found = hostile.versions(analysis.versions(hostile_store, hostile.URLS[0]))
+    return {
+        "report": report_page(analysis.report(hostile_store)),
+        "history": history_page(found, recrawl_hint(found)),
+        "explanation": explanation_page(hostile.explanation()),
+    }
+
+
+def xpath(tree: Any, query: str) -> list[Any]:
+    found = tree.xpath(query)
+    assert isinstance(found, list)
+    return found
+
+
+def test_no_element_and_no_attribute_comes_from_a_page(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        tree = html.document_fromstring(text)
+        assert not xpath(tree, "//script | //img | //iframe | //link | //form | //base | //object")
+        assert not xpath(tree, "//@*[starts-with(name(), 'on')] | //@style | //@src | //@autofocus")
+        assert len(xpath(tree, "//style")) == 1
+        assert len(xpath(tree, "//meta")) == 4
+
+
+def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
+        links = xpath(html.document_fromstring(text), "//@href")
+        assert links, name
+        assert all(link.startswith(("https://", "http://", "#")) for link in links)
+    assert "javascript:window.hacked=20" in pages["report"]  # as text
+
+
+def test_texts_are_there_as_they_are(pages: dict[str, str]) -> None:
+    for name in ("report", "explanation"):
+        texts = html.document_fromstring(pages[name]).itertext()
+        shown = "".join("".join(map(str, texts)).split())
+        for told in hostile.TEXTS[:10]:
+            assert "".join(told.split()) in shown, (name, told)
+
+
+def test_templates_in_texts_are_not_templates(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        assert "49" not in re.findall(r"\b49\b", text)
+    assert "7*7" in pages["explanation"]
+
+
+def test_the_policy_allows_the_pages_own_style_and_nothing_else(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        (policy,) = xpath(
+            html.document_fromstring(text),
+            "//meta[@http-equiv='Content-Security-Policy']/@content",
+        )
+        assert policy == (
+            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        )
+        assert "url(" not in style
+        assert "@import" not in style
+        assert "prefers-color-scheme: dark" in style
+
+
+def test_pictures_are_well_formed(pages: dict[str, str]) -> None:
+    assert all("<svg" in pages[name] for name in ("report", "history"))
+    for text in pages.values():
+        for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+            etree.fromstring(picture)
+
+
+@pytest.mark.parametrize("url", hostile.URLS)
+def test_only_web_addresses_are_links(url: str) -> None:
+    assert (web_link(url) is not None) == url.startswith("https://a.example/")
+
+
+def test_an_explanation_without_texts_says_so() -> None:
+    page = explanation_page(explain_sides(Side(0), Side(5)))
+    assert "a simhash without a page" in page
+    assert "Not known: the texts are not both at hand." in page
+    assert page.count("<b>1</b>") == 2
+
+
+def test_a_timeline_stays_in_its_frame_and_shows_the_newest() -> None:
+    found = as_versions(
+        Snapshot("https://a.example/", (n * 2**57 - 1) % 2**64, BEGIN + timedelta(hours=n % 97))
+        for n in range(SHOWN + 50)
+    )
+    drawn = timeline(found)
+    assert len(drawn.points) == SHOWN
+    assert all(LEFT <= at.x <= RIGHT and TOP <= at.y <= BOTTOM for at in drawn.points)
+    (lonely,) = timeline(found[:1]).points
+    assert lonely.x == (LEFT + RIGHT) / 2
+    assert "Shown are the newest 500" in history_page(found, recrawl_hint(found))
+
+
+def test_bars_are_in_proportion_and_small_ones_show() -> None:
+    drawn = bars({0: 1_250_000, 4: 625_000, 12: 1})
+    assert [(bar.bits, bar.label) for bar in drawn if bar.pages] == [
+        (0, "1.2M"),
+        (4, "625k"),
+        (12, "1"),
+    ]
+    assert drawn[4].height == drawn[0].height / 2
+    assert drawn[12].height >= 2
+    assert all(bar.x + bar.width < WIDTH and bar.y + bar.height == BASE for bar in drawn)
+    assert not any(bar.pages for bar in bars({}))
