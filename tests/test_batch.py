@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsimhash import SchemeError, TooShortError, simhash_texts
+from pgsimhash.errors import SchemeError, TooShortError
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
-from pgsimhash.schemes import INTEROP_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights
+from pgsimhash.schemes import INTEROP_SCHEME, TEXT_SCHEME, Scheme, ShingleWeights, simhash_texts
 from pgsimhash.tokens import TOKENS_MAX
 
 BRIEF = dataclasses.replace(TEXT_SCHEME, name="brief", min_tokens=1)

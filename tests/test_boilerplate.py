@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from pgsimhash import BoilerplateError, Scheme, fingerprint
+from pgsimhash import fingerprint
 from pgsimhash.boilerplate import (
     Boilerplate,
     base_name,
@@ -17,9 +17,10 @@ from pgsimhash.boilerplate import (
     split_name,
     without_boilerplate,
 )
+from pgsimhash.errors import BoilerplateError
 from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from pgsimhash.sources import SourcePage
 
 SLOGAN = "Subscribe to the Harbour Letter, and never miss a tide!"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import Store, TooLargeError, fingerprint
+from pgsimhash import Store, fingerprint
+from pgsimhash.errors import TooLargeError
 from pgsimhash.insight.sides import read_side
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.page import read_article

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import format_simhash, get_scheme, parse_simhash, scheme_names, to_base32, to_bigint
+from pgsimhash import format_simhash, parse_simhash
+from pgsimhash.bits import to_base32, to_bigint
 from pgsimhash.page import Article
 from pgsimhash.page.blocks import outline
 from pgsimhash.page.parse import parse
 from pgsimhash.page.weights import read_words
+from pgsimhash.schemes import get_scheme, scheme_names
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsimhash import TooShortError
+from pgsimhash.errors import TooShortError
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
 from pgsimhash.page import Article, read_article

@@ -23,7 +23,7 @@ def drift_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
 
     Args:
         versions: as ``Store.versions`` returns them, one or more; of many the newest are shown.
-        hint: as :func:`pgsimhash.recrawl_hint` makes of them.
+        hint: as :func:`~pgsimhash.insight.recrawl.recrawl_hint` makes of them.
     """
     return render_page(
         "drift",

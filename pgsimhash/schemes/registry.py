@@ -22,8 +22,8 @@ def get_scheme(name: str | Scheme) -> Scheme:
     except KeyError:
         raise SchemeError(
             f"there is no scheme {name!r}, only {', '.join(scheme_names())}; "
-            "register yours with pgsimhash.register_scheme(); one without boilerplate is found "
-            "in every process once that is saved in the database, with pgsimhash "
+            "register yours with pgsimhash.schemes.register_scheme(); one without boilerplate is "
+            "found in every process once that is saved in the database, with pgsimhash "
             "learn-boilerplate --save or Store.save_boilerplate()"
         ) from None
 

@@ -65,7 +65,7 @@ class Insights(Part):
         Each has its distance to the previous and to the first, and what became of the page:
         ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
         same simhash added no version; ``seen_at`` of its version says when it last was.
-        :func:`pgsimhash.recrawl_hint` makes of them when to come again.
+        :func:`~pgsimhash.insight.recrawl.recrawl_hint` makes of them when to come again.
 
         Args:
             url: the page.
@@ -89,8 +89,8 @@ class Insights(Part):
     def advise_fetch(self, url: str, *, now: datetime | None = None) -> FetchAdvice:
         """Return whether to fetch a page, with the hint that says so where it is known.
 
-        The hint is that of :func:`pgsimhash.recrawl_hint`, by when the page changed and when it
-        was last met unchanged.
+        The hint is that of :func:`~pgsimhash.insight.recrawl.recrawl_hint`, by when the page
+        changed and when it was last met unchanged.
 
         Args:
             url: the page.

@@ -34,9 +34,9 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
     commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
-    raises :class:`~pgsimhash.SharedStoreError` elsewhere, but for :meth:`close`. Open one in each
-    thread and process. Of several stores over one connection, as a pool hands it from thread to
-    thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
+    raises :class:`~pgsimhash.errors.SharedStoreError` elsewhere, but for :meth:`close`. Open one in
+    each thread and process. Of several stores over one connection, as a pool hands it from thread
+    to thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
     function that was passed to a method, reads are answered and all else is refused.
     """
 

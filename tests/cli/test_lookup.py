@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgsimhash import connect, from_base32, to_base32
+from pgsimhash import connect
+from pgsimhash.bits import from_base32, to_base32
 from tests.cli.harness import Run
 
 

@@ -16,8 +16,9 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash import Settings, connect
+from pgsimhash import connect
 from pgsimhash.cli import main, printing
+from pgsimhash.policies import Settings
 from tests.conftest import ROOT
 
 # Sets a title and resets, the same from C1, deletes, forges a line, turns text around.

@@ -20,13 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readability import Document
 
-from pgsimhash import Scheme, TooLargeError, TooShortError, fingerprint, format_simhash
+from pgsimhash import fingerprint, format_simhash
+from pgsimhash.errors import TooLargeError, TooShortError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.page import blog
 from pgsimhash.page.blog import ELEMENTS_MAX, read_blog
 from pgsimhash.page.decode import decode
 from pgsimhash.page.markdown import render
-from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME
+from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme
 from tests.conftest import ROOT
 
 VECTORS = ROOT / "tests" / "vectors"

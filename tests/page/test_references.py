@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from pgsimhash import fingerprint, get_scheme
+from pgsimhash import fingerprint
 from pgsimhash.page import read_article
 from pgsimhash.page.references import ITEMS_MAX, read_with_references
-from pgsimhash.schemes import INTEROP_SCHEME
+from pgsimhash.schemes import INTEROP_SCHEME, get_scheme
 
 TEXT = (
     "The tide comes, says Flood, and goes, says Ebb, and between the two it waits for nobody. "

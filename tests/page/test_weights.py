@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import TooShortError, fingerprint
+from pgsimhash import fingerprint
+from pgsimhash.errors import TooShortError
 from pgsimhash.page.blocks import outline
 from pgsimhash.page.parse import parse
 from pgsimhash.page.weights import features, nearby, read_words, shown_blocks, weigh

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import Store, connect, recrawl_hint
+from pgsimhash import Store, connect
+from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.pictures import drift_page, explanation_page, report_page
 from tests.conftest import ROOT
 from tests.evaluation.test_report import reports as evaluation_pages

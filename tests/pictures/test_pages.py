@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from lxml import etree, html
 
-from pgsimhash import Store, connect, recrawl_hint
+from pgsimhash import Store, connect
 from pgsimhash.insight.drift import Snapshot, as_versions
 from pgsimhash.insight.explanation import explain
+from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.insight.sides import Side
 from pgsimhash.pictures import drift_page, explanation_page, report_page
 from pgsimhash.pictures.histograms import BASE, WIDTH, bars

@@ -12,17 +12,12 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import (
-    BoilerplateError,
-    CollectionError,
-    SchemeError,
-    Settings,
-    Store,
-    fingerprint,
-)
+from pgsimhash import CollectionError, Store, fingerprint
 from pgsimhash.boilerplate import Boilerplate, learn, without_boilerplate
+from pgsimhash.errors import BoilerplateError, SchemeError
 from pgsimhash.insight.sides import read_side
-from pgsimhash.schemes import TEXT_SCHEME, get_scheme, registry
+from pgsimhash.policies import Settings
+from pgsimhash.schemes import TEXT_SCHEME, get_scheme, register_scheme, registry
 from pgsimhash.schemes.shipped import SHIPPED
 from tests.conftest import wait_for_a_lock
 
@@ -136,9 +131,9 @@ def test_a_collection_keeps_what_its_scheme_leaves_out(
     dsn: str, another_process: Callable[[], None]
 ) -> None:
     """Who creates it need not save anything; one more version on top of it is kept as well."""
-    first = pgsimhash.register_scheme(without_boilerplate(learn_in_memory()))
+    first = register_scheme(without_boilerplate(learn_in_memory()))
     second = without_boilerplate(Boilerplate({"isle.example": frozenset({7})}), first)
-    pgsimhash.register_scheme(second)
+    register_scheme(second)
     with pgsimhash.connect(dsn, collection="clean", scheme=second):
         pass
     another_process()
@@ -186,13 +181,13 @@ def test_a_scheme_that_is_nowhere_says_how_to_save_it(
 def test_the_scheme_below_has_to_be_registered(
     dsn: str, another_process: Callable[[], None]
 ) -> None:
-    mine = pgsimhash.register_scheme(replace(TEXT_SCHEME, name="mine-1"))
+    mine = register_scheme(replace(TEXT_SCHEME, name="mine-1"))
     with pgsimhash.connect(dsn) as store:
         name = store.save_boilerplate(learn_in_memory(), mine)
     another_process()
     with pytest.raises(SchemeError, match="there is no scheme 'mine-1"):
         pgsimhash.connect(dsn, collection="mine", scheme=name)
-    pgsimhash.register_scheme(mine)
+    register_scheme(mine)
     pgsimhash.connect(dsn, collection="mine", scheme=name).close()
 
 

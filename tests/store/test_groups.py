@@ -12,6 +12,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, connect
 from pgsimhash.clusters import Score
+from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
 
 FAR = 0xFFFF_0000_FFFF_0000
 
@@ -132,13 +133,13 @@ def test_a_table_that_cannot_be_is_refused_and_nothing_is_written(
 
 
 def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         store.pairs(13)
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         store.clusters(-1)
-    with pytest.raises(pgsimhash.UnknownRuleError):
+    with pytest.raises(UnknownRuleError):
         store.clusters(3, linkage="average")  # type: ignore[arg-type]
-    with pytest.raises(pgsimhash.UnknownRuleError):
+    with pytest.raises(UnknownRuleError):
         store.clusters(3, canonical="best")
 
 

@@ -21,9 +21,10 @@ from psycopg import conninfo, sql
 from sqlalchemy import text
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect, migrate, statements
+from pgsimhash import Store, connect, migrate, statements
 from pgsimhash.boilerplate import learn
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.terms import Options

@@ -7,14 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsimhash import (
-    InvalidDistanceError,
-    InvalidTimeError,
-    Store,
-    UnknownPageError,
-    connect,
-    recrawl_hint,
-)
+from pgsimhash import Store, connect
+from pgsimhash.errors import InvalidDistanceError, InvalidTimeError, UnknownPageError
+from pgsimhash.insight.recrawl import recrawl_hint
 from pgsimhash.insight.sides import Side, read_side
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect
-from pgsimhash.policies import SETTINGS
+from pgsimhash import Store, connect
+from pgsimhash.errors import (
+    InvalidDistanceError,
+    InvalidTimeError,
+    PolicyError,
+    SchemeError,
+    UnknownRuleError,
+)
+from pgsimhash.policies import SETTINGS, Settings
 from pgsimhash.schemes import scheme_names
 from pgsimhash.sources import SourcePage
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
@@ -246,7 +253,7 @@ class TestScheme:
         assert simhashes == [pgsimhash.fingerprint(HTML, scheme=one).simhash for one in schemes]
 
     def test_a_scheme_that_is_not_there_is_refused(self, store: Store) -> None:
-        with pytest.raises(pgsimhash.SchemeError, match=scheme_names()[0]):
+        with pytest.raises(SchemeError, match=scheme_names()[0]):
             store.set_policy("a.example", Settings(scheme="mine-9"))
 
     def test_a_name_that_is_taken_is_an_error_that_names_the_fix(
@@ -305,7 +312,7 @@ class TestExpiry:
     def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
         self.fill(store)
         store.set_policy("*", Settings(distance=3))
-        with pytest.raises(pgsimhash.PolicyError, match="policy set"):
+        with pytest.raises(PolicyError, match="policy set"):
             store.expire()
 
     def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
@@ -320,17 +327,17 @@ class TestRefusals:
         "pattern", ["", "https://a.example/", "a.example /x", "*.example", "a@b.example", "a:80"]
     )
     def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
-        with pytest.raises(pgsimhash.PolicyError, match="without https://"):
+        with pytest.raises(PolicyError, match="without https://"):
             store.set_policy(pattern, Settings(distance=3))
 
     def test_settings(self, store: Store) -> None:
-        with pytest.raises(pgsimhash.PolicyError, match="needs a setting"):
+        with pytest.raises(PolicyError, match="needs a setting"):
             store.set_policy("*", Settings())
-        with pytest.raises(pgsimhash.PolicyError, match="fewer than 12 words"):
+        with pytest.raises(PolicyError, match="fewer than 12 words"):
             store.set_policy("*", Settings(min_words=5))
-        with pytest.raises(pgsimhash.UnknownRuleError, match="keep_first"):
+        with pytest.raises(UnknownRuleError, match="keep_first"):
             store.set_policy("*", Settings(keep_first=0))
-        with pytest.raises(pgsimhash.InvalidTimeError):
+        with pytest.raises(InvalidTimeError):
             store.set_policy("*", Settings(expire_after=timedelta(0)))
         assert store.policies() == []
 
@@ -347,7 +354,7 @@ class TestRefusals:
 
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
-            with pytest.raises(pgsimhash.InvalidDistanceError, match="from 0 to 7"):
+            with pytest.raises(InvalidDistanceError, match="from 0 to 7"):
                 store.set_policy("*", Settings(distance=8))
             store.set_policy("*", Settings(distance=7))
             with (

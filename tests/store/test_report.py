@@ -9,7 +9,8 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, connect
+from pgsimhash import Store, connect
+from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
 from pgsimhash.insight.reports import Limits
 from pgsimhash.pictures import report_page
 from tests.conftest import ROOT

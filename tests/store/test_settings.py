@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import Settings, StoreError, connect, migrate
+from pgsimhash import StoreError, connect, migrate
 from pgsimhash.cli import main
 from pgsimhash.connection import open_connection
+from pgsimhash.policies import Settings
 from tests.conftest import _drop, _fresh_name
 from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
 

@@ -16,8 +16,10 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, SharedStoreError, Store, connect
+from pgsimhash import Store, connect
 from pgsimhash.boilerplate import Boilerplate
+from pgsimhash.errors import SharedStoreError
+from pgsimhash.policies import Settings
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -282,7 +284,7 @@ def use():
                 lambda: next(store.clusters(8)), lambda: store.__enter__()):
         try:
             ask()
-        except pgsimhash.SharedStoreError as error:
+        except SharedStoreError as error:
             print("refused:", error)
 
 def close():
@@ -306,7 +308,7 @@ def open_another():
     if given:
         try:
             pgsimhash.connect(connection=connection)
-        except pgsimhash.SharedStoreError as error:
+        except SharedStoreError as error:
             print("refused:", error)
     with pgsimhash.connect(dsn) as own:
         assert own.add("https://a.example/child", 0xFFFF << 32).verdict == "new"

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import InvalidTimeError, Store
+from pgsimhash import Store
+from pgsimhash.errors import InvalidTimeError
 from pgsimhash.sources import SourcePage, read_pages
 from tests.store.test_store import page, paragraph
 
