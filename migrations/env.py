@@ -30,8 +30,8 @@ from pgsimhash.migrate import (
     engine_for,
     search_path_kept,
 )
-from pgsimhash.statements import schema_statements
-from pgsimhash.tables import SCHEMA, metadata, simhashes
+from pgsimhash.statements import SCHEMA, schema_statements
+from pgsimhash.tables import metadata, simhashes
 
 
 def _include_name(name: str | None, kind: str, _parents: object) -> bool:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Final, LiteralString
-
-from mako.lookup import TemplateLookup
+from typing import TYPE_CHECKING, Final, LiteralString
 
 from pgsimhash.bits import LEVELS, NEAR_MAX, level_distance
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.permutation import Permutation
+
+if TYPE_CHECKING:
+    from mako.lookup import TemplateLookup
+
+SCHEMA: Final = "pgsimhash"
+"""The schema that all tables are in."""
 
 LAYOUT_PARTS: Final = ("simhashes", "indexes", "lookups")
 """The schema files that are rendered once for each layout in use."""
@@ -69,5 +73,8 @@ def prefix_expression(permutation: Permutation) -> str:
 
 @cache
 def _templates() -> TemplateLookup:
-    # Mako can escape for HTML, and this is SQL.
+    # Mako takes a while to import, and a database that is deployed needs none of it.
+    from mako.lookup import TemplateLookup
+
+    # It can escape for HTML, and this is SQL.
     return TemplateLookup([str(files("pgsimhash.sql"))], strict_undefined=True)

@@ -132,22 +132,22 @@ def test_sql(dsn: str) -> None:
 
 def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
-    shown = commands("pgsimhash create-collection")
+    shown = commands("pgsimhash collection create")
     shown += commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
     shown += commands(
         "pgsimhash should-fetch",
         "pgsimhash decide",
         "pgsimhash policy",
         "pgsimhash expire",
-        "pgsimhash runs",
+        "pgsimhash run list",
     )
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
-    shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
-    shown += commands("pgsimhash relayout", "pgsimhash evaluate")
+    shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash collection plan")
+    shown += commands("pgsimhash collection relayout", "pgsimhash evaluate")
     shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
-    shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
-    shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
-    shown += commands("pgsimhash rejudge")
+    shown += commands("pgsimhash delete", "pgsimhash run undo", "pgsimhash mark list")
+    shown += commands("pgsimhash collection refingerprint", "pgsimhash collection rename")
+    shown += commands("pgsimhash collection rejudge")
     shown = [line for line in shown if "VERSION" not in line]
     assert len(shown) == 34
     script = "\n".join(["set -eu", *shown])
@@ -165,7 +165,7 @@ def test_commands(dsn: str, clone: Path) -> None:
 
 def test_the_commands_about_boilerplate(dsn: str, clone: Path) -> None:
     """With what they print in the place of NAME and VERSION."""
-    shown = commands("pgsimhash learn", "pgsimhash create-collection clean", "pgsimhash boiler")
+    shown = commands("pgsimhash learn", "pgsimhash collection create clean", "pgsimhash boiler")
     shown += commands("pgsimhash delete-boilerplate")
     assert len(shown) == 4
     slogan = "<p>Subscribe to the harbour letter and never miss a tide again.</p>"

@@ -61,6 +61,6 @@ def open_branch(
     if made.policies_of != collection.collection_id:
         raise CollectionError(
             f"policies need a collection {name!r}, and there is another one of that name; give "
-            f"that a new one: pgsimhash rename-collection {name} NAME"
+            f"that a new one: pgsimhash collection rename {name} NAME"
         )
     return made

@@ -14,10 +14,9 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError, StoreError
 from pgsimhash.layout import get_layout
-from pgsimhash.statements import query
+from pgsimhash.statements import SCHEMA, query
 from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
-from pgsimhash.tables import SCHEMA
 
 BATCH: Final = 1000
 """How many pages go in one transaction: writers wait for each some tens of milliseconds."""

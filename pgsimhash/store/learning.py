@@ -61,7 +61,7 @@ class Learning(Part):
             raise CollectionError(
                 f"collection {self._collection.name!r} keeps no Markdown to learn from; learn from "
                 "files, or ingest into a collection made with keep_markdown=True "
-                "(pgsimhash create-collection NAME --keep-markdown)"
+                "(pgsimhash collection create NAME --keep-markdown)"
             )
         return learn(self._kept_texts(progress), share=share, pages_min=pages_min, by_host=True)
 

@@ -131,7 +131,7 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups, Insights, Learnin
         connection with ``autocommit``, such as the store's own.
 
         Args:
-            layout: the name of the layout; ``pgsimhash plan`` compares them.
+            layout: the name of the layout; ``pgsimhash collection plan`` compares them.
             distance: the collection's new default distance; by default the present one.
             progress: called with the step, and how much of how much of it is done.
 

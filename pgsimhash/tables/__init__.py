@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from pgsimhash.tables import decided
 from pgsimhash.tables.collected import simhashes
-from pgsimhash.tables.schema import SCHEMA, metadata
+from pgsimhash.tables.schema import metadata
 
-__all__ = ["SCHEMA", "decided", "metadata", "simhashes"]
+__all__ = ["decided", "metadata", "simhashes"]

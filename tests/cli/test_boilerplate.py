@@ -33,7 +33,7 @@ def test_what_is_learnt_is_left_out_in_a_collection_of_its_own(run: Run, tmp_pat
     mixed = run("ingest", pages, "--boilerplate", learnt)
     assert mixed.code == 3
     assert "--collection default-2" in mixed.stderr
-    done = run("ingest", pages, "--boilerplate", learnt, "--collection", "default-2")
+    done = run("ingest", pages, "--boilerplate", learnt, "--create", "--collection", "default-2")
     assert [line["verdict"] for line in done.lines] == ["new"] * 8
     first, second = run("status").lines
     assert first["scheme"] == "pgsimhash-article-1"
@@ -63,8 +63,8 @@ def test_a_file_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
 def test_what_is_saved_serves_every_process(run: Run, tmp_path: Path) -> None:
     """Learnt from kept Markdown and saved here; used by name alone in processes of their own."""
     pages = jsonl(tmp_path)
-    run("create-collection", "kept", "--keep-markdown")
-    run("ingest", pages, "--collection", "kept")
+    run("collection", "create", "kept", "--keep-markdown")
+    run("ingest", pages, "--create", "--collection", "kept")
     (line,) = run("learn-boilerplate", "--collection", "kept", "--save").lines
     assert line["scheme"] == f"pgsimhash-article-1+{line['version']}"
     page = tmp_path / "page.html"
@@ -90,7 +90,7 @@ def test_saved_boilerplate_is_listed_and_deleted(run: Run, tmp_path: Path) -> No
     pages = jsonl(tmp_path)
     (line,) = run("learn-boilerplate", pages, "--save", "-o", tmp_path / "learnt.json").lines
     (line,) = run("learn-boilerplate", pages, "--save").lines
-    made = run("create-collection", "clean", "--scheme", line["scheme"])
+    made = run("collection", "create", "clean", "--scheme", line["scheme"])
     assert made.lines[0]["scheme"] == line["scheme"]
     (saved,) = run("boilerplates").lines
     del saved["saved_at"]
@@ -155,6 +155,6 @@ def test_what_is_mistyped_is_refused(run: Run, arguments: tuple[str, ...]) -> No
 
 
 def test_a_scheme_that_is_not_saved_is_refused(run: Run) -> None:
-    missing = run("create-collection", "clean", "--scheme", "pgsimhash-article-1+01234567")
+    missing = run("collection", "create", "clean", "--scheme", "pgsimhash-article-1+01234567")
     assert (missing.code, "learn-boilerplate --save" in missing.stderr) == (3, True)
-    assert run("create-collection", "clean", "--scheme", "unheard-of+01234567").code == 2
+    assert run("collection", "create", "clean", "--scheme", "unheard-of+01234567").code == 2

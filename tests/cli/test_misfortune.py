@@ -31,7 +31,7 @@ NO_TEXT = os.fsdecode(b"\xff")
     ],
 )
 def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
-    assert run("create-collection", "default").code == 0
+    assert run("collection", "create", "default").code == 0
     done = run(*command)
     assert done.code in (1, 3)
     assert len(done.stderr.splitlines()) == 1
@@ -56,15 +56,15 @@ def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.Monke
     def stopped(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    run("create-collection", "default")
+    run("collection", "create", "default")
     monkeypatch.setattr(Store, "undo", stopped)
-    done = run("undo")
+    done = run("run", "undo")
     assert done.code == 130
     assert "run again to continue" in done.stderr
 
 
 def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, dsn: str) -> None:
-    run("create-collection", "default")
+    run("collection", "create", "default")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from pgsimhash.cli import main; main()", "status"],

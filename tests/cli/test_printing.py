@@ -17,7 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from pgsimhash import connect
-from pgsimhash.cli import main, printing
+from pgsimhash.cli import printing
+from pgsimhash.cli.commands import commands
 from pgsimhash.policies import Settings
 from tests.conftest import ROOT
 
@@ -135,36 +136,45 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["migrate", "--downgrade", EVIL],
         ["migrate", "--layout", EVIL],
     ],
-    "create-collection": [
-        ["create-collection", f"{EVIL}2"],
-        ["create-collection", f"{EVIL}3", "--scheme", EVIL],
+    "collection create": [
+        ["collection", "create", f"{EVIL}2"],
+        ["collection", "create", f"{EVIL}3", "--scheme", EVIL],
     ],
-    "policy": [
+    "policy set": [
         ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
         ["policy", "set", EVIL, "--distance", "2", "--collection", EVIL],
         ["policy", "set", "d.example", "--scheme", EVIL, "--collection", EVIL],
         ["policy", "set", "d.example", "--max-age", EVIL],
-        ["policy", "list", "--collection", EVIL],
-        ["policy", "show", URL, "--collection", EVIL],
-        ["policy", "remove", f"d.example/{EVIL}", "--collection", EVIL],
         ["policy", EVIL],
     ],
-    "plan": [["plan", "--rows", "1000"], ["plan", "--rows", EVIL]],
-    "relayout": [
-        ["relayout", EVIL, "22+21+21"],
-        ["relayout", EVIL, EVIL],
-        ["relayout", EVIL],
-        ["relayout", f"{EVIL}2", "22+21+21"],
+    "policy list": [
+        ["policy", "set", f"d.example/{EVIL}", "--distance", "2", "--collection", EVIL],
+        ["policy", "list", "--collection", EVIL],
     ],
-    "refingerprint": [
-        ["refingerprint", "--collection", EVIL, "--into", f"{EVIL}2", "--scheme", SCHEME,
-         "--approximate", "--summary"],
-        ["refingerprint", "--collection", EVIL, "--into", EVIL, "--scheme", SCHEME],
+    "policy show": [["policy", "show", URL, "--collection", EVIL]],
+    "policy remove": [["policy", "remove", f"d.example/{EVIL}", "--collection", EVIL]],
+    "collection list": [["collection", "list"]],
+    "collection delete": [
+        ["collection", "delete", EVIL],
+        ["collection", "delete", f"{EVIL}2", "--yes"],
+        ["collection", "delete", EVIL, "--yes"],
     ],
-    "rejudge": [["rejudge", "--save", "--summary", "--collection", EVIL]],
-    "rename-collection": [
-        ["rename-collection", EVIL, f"{EVIL}2"],
-        ["rename-collection", f"{EVIL}4", EVIL],
+    "collection plan": [["collection", "plan", "--rows", "1000"], ["collection", "plan", "--rows", EVIL]],
+    "collection relayout": [
+        ["collection", "relayout", EVIL, "22+21+21"],
+        ["collection", "relayout", EVIL, EVIL],
+        ["collection", "relayout", EVIL],
+        ["collection", "relayout", f"{EVIL}2", "22+21+21"],
+    ],
+    "collection refingerprint": [
+        ["collection", "refingerprint", "--collection", EVIL, "--into", f"{EVIL}2",
+         "--scheme", SCHEME, "--approximate", "--summary"],
+        ["collection", "refingerprint", "--collection", EVIL, "--into", EVIL, "--scheme", SCHEME],
+    ],
+    "collection rejudge": [["collection", "rejudge", "--save", "--summary", "--collection", EVIL]],
+    "collection rename": [
+        ["collection", "rename", EVIL, f"{EVIL}2"],
+        ["collection", "rename", f"{EVIL}4", EVIL],
     ],
     "learn-boilerplate": [
         ["learn-boilerplate", "--collection", EVIL, "--save"],
@@ -173,31 +183,41 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "boilerplates": [["boilerplates"]],
     "delete-boilerplate": [["delete-boilerplate", EVIL]],
-    "runs": [["runs", "--collection", EVIL]],
-    "undo": [["undo", "--collection", EVIL], ["undo", "--collection", f"{EVIL}2"]],
+    "run list": [["run", "list", "--collection", EVIL]],
+    "run undo": [["run", "undo", "--collection", EVIL], ["run", "undo", "--collection", f"{EVIL}2"]],
     "delete": [
         ["delete", "--url", URL, "--collection", EVIL],
         ["delete", "--host", EVIL, "--collection", EVIL],
-        ["delete", "--run", "77", "--collection", EVIL],
     ],
+    "run delete": [["run", "delete", "77", "--collection", EVIL]],
     "expire": [
         ["expire", "--older-than", "1s", "--collection", EVIL],
         ["expire", "--older-than", EVIL],
     ],
-    "mark": [
-        ["mark", URL, PERCENT, "--same", "--collection", EVIL],
-        ["mark", f"{URL}unknown", URL, "--same", "--collection", EVIL],
+    "mark set": [
+        ["mark", "set", URL, PERCENT, "--same", "--collection", EVIL],
+        ["mark", "set", f"{URL}unknown", URL, "--same", "--collection", EVIL],
     ],
-    "marks": [["marks", "--collection", EVIL]],
-    "unmark": [["unmark", URL, PERCENT, "--collection", EVIL]],
+    "mark list": [["mark", "list", "--collection", EVIL]],
+    "mark remove": [["mark", "remove", URL, PERCENT, "--collection", EVIL]],
 }  # fmt: skip
 
-QUOTES_NOTHING = {"boilerplates", "expire", "marks", "plan", "unmark"}
+QUOTES_NOTHING = {"boilerplates", "collection plan", "expire", "mark list", "mark remove"}
 """Commands whose output, in these cases, has no name in it."""
 
 
+def names(group: click.Group, before: str = "") -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from names(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}"
+
+
 def test_every_command_is_tried() -> None:
-    assert set(COMMANDS) == set(main.commands)
+    assert set(COMMANDS) == set(names(commands))
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["piped", "on a terminal"])
@@ -210,7 +230,7 @@ def test_no_byte_of_any_command_steers_a_terminal(
         monkeypatch.setenv("TERM", "xterm-256color")
     told = ""
     for arguments in COMMANDS[command]:
-        done = CliRunner().invoke(main, arguments)
+        done = CliRunner().invoke(commands, arguments)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         stdout, stderr = done.stdout_bytes.decode(), done.stderr_bytes.decode()
@@ -228,7 +248,7 @@ def test_no_byte_of_any_command_steers_a_terminal(
 
 def test_json_says_what_it_escapes() -> None:
     text = EVIL + "".join(STEERING) + "é\U0001f6a2"
-    done = CliRunner().invoke(main, ["compare", "0", "0"])
+    done = CliRunner().invoke(commands, ["compare", "0", "0"])
     assert json.loads(done.stdout)["distance"] == 0
     written = _printed(lambda: printing.print_json({"url": text}))
     assert json.loads(written) == {"url": text}
@@ -243,7 +263,9 @@ def test_people_read_what_was_there() -> None:
 
 def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    done = CliRunner().invoke(main, ["pairs", "--table", "[link=evil]:bug:", "--collection", EVIL])
+    done = CliRunner().invoke(
+        commands, ["pairs", "--table", "[link=evil]:bug:", "--collection", EVIL]
+    )
     assert "pairs in [link=evil]:bug:" in done.stderr
 
 

@@ -119,7 +119,7 @@ class TestRuns:
         with connect(dsn, collection="other") as other:
             number = other.start_run("elsewhere")
             other.add("https://a.example/1", 0)
-        with pytest.raises(UnknownRunError, match="pgsimhash runs --collection default"):
+        with pytest.raises(UnknownRunError, match="pgsimhash run list --collection default"):
             store.delete_run(number)
 
     def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
