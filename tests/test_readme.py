@@ -147,9 +147,10 @@ def test_commands(dsn: str, clone: Path) -> None:
     shown += commands("pgsimhash explain", "pgsimhash drift", "pgsimhash report")
     shown += commands("pgsimhash delete", "pgsimhash run undo", "pgsimhash mark list")
     shown += commands("pgsimhash collection refingerprint", "pgsimhash collection rename")
-    shown += commands("pgsimhash collection rejudge")
+    shown += commands("pgsimhash collection rejudge", "pgsimhash collection list")
+    shown += commands("pgsimhash collection delete")
     shown = [line for line in shown if "VERSION" not in line]
-    assert len(shown) == 34
+    assert len(shown) == 36
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0

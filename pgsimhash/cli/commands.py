@@ -73,6 +73,8 @@ def _one_line_after_ctrl_c() -> Iterator[None]:
 def _told_errors() -> Iterator[None]:
     try:
         yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
     except (PageError, UnknownRunError) as error:
         raise _PageFailure(str(error)) from error
     except _MISTYPED as error:

@@ -26,6 +26,10 @@ class LazyGroup(click.Group):
             name: entry for table in sections.values() for name, entry in table.items()
         }
 
+    def entry(self, name: str) -> Entry:
+        """Return where a command is, and what is said of it."""
+        return self._entries[name]
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the headings."""
         return list(self._entries)

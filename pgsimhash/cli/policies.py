@@ -7,7 +7,7 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
 from pgsimhash.cli.terms import as_age, terms_options
 from pgsimhash.policies import Settings
@@ -42,7 +42,8 @@ def set_policy(
     as a JSON line.
     """
     settings = Settings(**terms, expire_after=expire_after, scheme=scheme)
-    with connect(dsn, collection=collection, create=False) as store:
+    create = collection == DEFAULT_COLLECTION
+    with connect(dsn, collection=collection, create=create) as store:
         print_json(store.set_policy(pattern, settings).as_json())
 
 

@@ -110,6 +110,7 @@ def checked_size(html: Octets | str, max_bytes: int = MAX_BYTES) -> int:
         size = len(html.encode("utf-8", "replace"))
     if size > max_bytes:
         raise TooLargeError(
-            f"the page is larger than {max_bytes:,} bytes; pass max_bytes to allow more"
+            f"the page is larger than {max_bytes:,} bytes; cut it, or give fingerprint() another "
+            "max_bytes and store the simhash"
         )
     return size

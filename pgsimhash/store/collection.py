@@ -184,8 +184,8 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     if scheme is not None and collection.scheme != scheme:
         raise CollectionError(
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
-            f"which cannot be compared with {scheme!r}; open another "
-            f"collection, such as {name}-2"
+            f"which cannot be compared with {scheme!r}; open another collection, "
+            f"such as {name}-2"
         )
     try:
         get_layout(collection.layout)

@@ -122,7 +122,7 @@ def test_status_of_one_collection_at_a_distance(run: Run) -> None:
         assert (line["collection"], line["report"]["distance"]) == ("sample", int(distance))
         assert line["report"]["all_clusters"] == len(clusters)
     unknown = run("status", "--collection", "none")
-    assert unknown.code == 3
+    assert unknown.code == 2
     assert "there are: default, sample" in unknown.stderr
     assert run("status", "--distance", "13").code == 2
 
@@ -133,7 +133,7 @@ def test_brief_status_has_the_counters_alone(run: Run, folder: Path) -> None:
     (brief,) = run("status", "--brief").lines
     assert whole == {**brief, "report": whole["report"]}
     assert run("status", "--brief", "--collection", "default").lines == [brief]
-    assert run("status", "--brief", "--collection", "none").code == 3
+    assert run("status", "--brief", "--collection", "none").code == 2
     refused = run("status", "--brief", "--distance", "3")
     assert refused.code == 2
     assert "which --brief leaves out" in refused.stderr

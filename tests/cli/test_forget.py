@@ -39,14 +39,14 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     assert run("delete", "--url", "https://a.example/0").code == 1
     assert run("delete", "--host", "B.example").lines == [{"forgotten": 2}]
     number = run("run", "list").lines[0]["run"]
-    assert run("delete", "--run", number).lines == [{"forgotten": 1}]
-    refused = run("delete", "--run", number)
+    assert run("run", "delete", number).lines == [{"run": number, "forgotten": 1}]
+    refused = run("run", "delete", number)
     assert refused.code == 1
     assert "pgsimhash run list" in refused.stderr
     url = run("delete", "--host", "https://b.example/")
     assert url.code == 2
     assert "give it alone, such as example.com" in url.stderr
-    assert run("delete").code == run("delete", "--run", 1, "--host", "a.example").code == 2
+    assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
 
 
 def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:

@@ -74,13 +74,13 @@ def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
     assert "--approximate" in refused.stderr
     assert run(*AGAIN, "--scheme", "pgsimhash-text-1", "--approximate").code == 0
     other = run(*AGAIN, *WORDS)
-    assert other.code == 3
+    assert other.code == 2
     assert "--into" in other.stderr
     taken = run("collection", "rename", "kept", "again")
-    assert taken.code == 3
+    assert taken.code == 2
     assert "--swap" in taken.stderr
     unknown = run("collection", "rename", "nowhere", "here")
-    assert unknown.code == 3
+    assert unknown.code == 2
     assert "does not exist" in unknown.stderr
 
 
@@ -100,7 +100,7 @@ def test_verdicts_on_other_terms_are_shown_and_saved(run: Run) -> None:
     assert duplicates() == [0]
     by_host = run("collection", "rejudge", "--scope", "host")
     assert [line["verdict"] for line in by_host.lines] == ["new", "new"]
-    assert run("collection", "rejudge", "--collection", "nowhere").code == 3
+    assert run("collection", "rejudge", "--collection", "nowhere").code == 2
     assert (
         run("collection", "rejudge", "--min-words", "30").code == 2
     )  # which is about pages to come
