@@ -160,7 +160,10 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["collection", "delete", f"{EVIL}2", "--yes"],
         ["collection", "delete", EVIL, "--yes"],
     ],
-    "collection plan": [["collection", "plan", "--rows", "1000"], ["collection", "plan", "--rows", EVIL]],
+    "collection plan": [
+        ["collection", "plan", "--rows", "1000"],
+        ["collection", "plan", "--rows", EVIL],
+    ],
     "collection relayout": [
         ["collection", "relayout", EVIL, "22+21+21"],
         ["collection", "relayout", EVIL, EVIL],
@@ -185,7 +188,10 @@ COMMANDS: dict[str, list[list[str]]] = {
     "boilerplates": [["boilerplates"]],
     "delete-boilerplate": [["delete-boilerplate", EVIL]],
     "run list": [["run", "list", "--collection", EVIL]],
-    "run undo": [["run", "undo", "--collection", EVIL], ["run", "undo", "--collection", f"{EVIL}2"]],
+    "run undo": [
+        ["run", "undo", "--collection", EVIL],
+        ["run", "undo", "--collection", f"{EVIL}2"],
+    ],
     "delete": [
         ["delete", "--url", URL, "--collection", EVIL],
         ["delete", "--host", EVIL, "--collection", EVIL],
