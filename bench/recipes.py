@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from pgsimhash import PageError, TooShortError, fingerprint, hamming_distance, scheme_names
+from pgsimhash import PageError, fingerprint, hamming_distance
+from pgsimhash.errors import TooShortError
 from pgsimhash.features import shingles
 from pgsimhash.html import Article
 from pgsimhash.html.charset import decode
 from pgsimhash.html.parse import parse
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
 from pgsimhash.tokens import tokenize
 
 Kind = Literal["always", "scheme", "plain", "peer"]

@@ -29,8 +29,8 @@ from pgsimhash.migrate import (
     engine_for,
     search_path_kept,
 )
-from pgsimhash.statements import read_sql, split_statements
-from pgsimhash.tables import SCHEMA, metadata, simhashes
+from pgsimhash.statements import SCHEMA, read_sql, split_statements
+from pgsimhash.tables import metadata, simhashes
 
 
 def _include_name(name: str | None, kind: str, _parents: object) -> bool:

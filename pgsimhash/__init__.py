@@ -1,129 +1,77 @@
-"""Near-duplicate web pages, found exactly, with simhashes kept in PostgreSQL."""
+"""Near-duplicate web pages, found exactly, with simhashes kept in PostgreSQL.
 
-from pgsimhash.bits import (
-    band,
-    format_simhash,
-    from_base32,
-    from_bigint,
-    hamming_distance,
-    level_distance,
-    parse_simhash,
-    similarity,
-    similarity_level,
-    to_base32,
-    to_bigint,
-)
-from pgsimhash.errors import (
-    BlockedPageError,
-    CollectionError,
-    EmbeddedServerError,
-    ErrorPageError,
-    InvalidDistanceError,
-    InvalidHintError,
-    InvalidRecipeError,
-    InvalidSimhashError,
-    InvalidTimeError,
-    InvalidUrlError,
-    InvalidWeightError,
-    MarkError,
-    MissingPackageError,
-    NoServerError,
-    NotHtmlError,
-    PageError,
-    PgsimhashError,
-    PolicyError,
-    SchemaError,
-    SchemeError,
-    ScriptPageError,
-    SharedStoreError,
-    StoreError,
-    TooLargeError,
-    TooShortError,
-    UnknownLayoutError,
-    UnknownPageError,
-    UnknownRuleError,
-    UnknownRunError,
-    UnreadableError,
-)
-from pgsimhash.features import shingle
-from pgsimhash.pairs import Pairs, find_pairs
-from pgsimhash.policies import Policy, Settings
-from pgsimhash.records import CollectionStatus, Match, Matches, RunRecord, StoredPage, Verdict
-from pgsimhash.recrawl import recrawl_hint
-from pgsimhash.schemes import (
-    Fingerprint,
-    Scheme,
-    fingerprint,
-    get_scheme,
-    register_scheme,
-    scheme_names,
-    simhash_texts,
-)
-from pgsimhash.store import Store, connect
-from pgsimhash.votes import simhash
+These names are what most users need; each is loaded when it is first asked for, so that the import
+costs next to nothing. The rest is in modules of its own: ``bits``, ``errors``, ``policies``,
+``records``, ``schemes`` and others.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pgsimhash.bits import format_simhash, hamming_distance, parse_simhash
+    from pgsimhash.errors import (
+        CollectionError,
+        PageError,
+        PgsimhashError,
+        SchemaError,
+        StoreError,
+    )
+    from pgsimhash.pairs import find_pairs
+    from pgsimhash.records import Match, Verdict
+    from pgsimhash.schemes import Fingerprint, fingerprint
+    from pgsimhash.store import Store, connect
+    from pgsimhash.votes import simhash
 
 __all__ = [
-    "BlockedPageError",
     "CollectionError",
-    "CollectionStatus",
-    "EmbeddedServerError",
-    "ErrorPageError",
     "Fingerprint",
-    "InvalidDistanceError",
-    "InvalidHintError",
-    "InvalidRecipeError",
-    "InvalidSimhashError",
-    "InvalidTimeError",
-    "InvalidUrlError",
-    "InvalidWeightError",
-    "MarkError",
     "Match",
-    "Matches",
-    "MissingPackageError",
-    "NoServerError",
-    "NotHtmlError",
     "PageError",
-    "Pairs",
     "PgsimhashError",
-    "Policy",
-    "PolicyError",
-    "RunRecord",
     "SchemaError",
-    "Scheme",
-    "SchemeError",
-    "ScriptPageError",
-    "Settings",
-    "SharedStoreError",
     "Store",
     "StoreError",
-    "StoredPage",
-    "TooLargeError",
-    "TooShortError",
-    "UnknownLayoutError",
-    "UnknownPageError",
-    "UnknownRuleError",
-    "UnknownRunError",
-    "UnreadableError",
     "Verdict",
-    "band",
     "connect",
     "find_pairs",
     "fingerprint",
     "format_simhash",
-    "from_base32",
-    "from_bigint",
-    "get_scheme",
     "hamming_distance",
-    "level_distance",
     "parse_simhash",
-    "recrawl_hint",
-    "register_scheme",
-    "scheme_names",
-    "shingle",
     "simhash",
-    "simhash_texts",
-    "similarity",
-    "similarity_level",
-    "to_base32",
-    "to_bigint",
 ]
+
+_HOMES: Final = {
+    "CollectionError": "errors",
+    "Fingerprint": "schemes",
+    "Match": "records",
+    "PageError": "errors",
+    "PgsimhashError": "errors",
+    "SchemaError": "errors",
+    "Store": "store",
+    "StoreError": "errors",
+    "Verdict": "records",
+    "connect": "store",
+    "find_pairs": "pairs",
+    "fingerprint": "schemes",
+    "format_simhash": "bits",
+    "hamming_distance": "bits",
+    "parse_simhash": "bits",
+    "simhash": "votes",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    # Asked for once: from now on it is found without coming here.
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -50,7 +50,7 @@ def check_simhash(value: SupportsIndex) -> int:
         raise InvalidSimhashError("a simhash is an integer, not bool")
     if not 0 <= number < _TOP:
         raise InvalidSimhashError(
-            f"{number} is outside 0..2**64-1; convert a bigint with pgsimhash.from_bigint()"
+            f"{number} is outside 0..2**64-1; convert a bigint with pgsimhash.bits.from_bigint()"
         )
     return number
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pgsimhash.terms import Options, Scope, Terms
+from pgsimhash.terms import Options, Scope, Terms, check_options
 from pgsimhash.urls import host_of, path_of
 
 EVERYWHERE: Final = "*"
@@ -127,11 +127,13 @@ class Rules:
         default_distance: the collection's distance.
 
     Raises:
+        TypeError: there is no such option.
         UnknownRuleError: there is no such scope, or a number is below 1.
         InvalidTimeError: the age is none.
     """
 
     def __init__(self, policies: Policies, options: Options, default_distance: int) -> None:
+        check_options(options)
         self._policies = policies
         self._asked = {name: value for name, value in options.items() if value is not None}
         self._default_distance = default_distance

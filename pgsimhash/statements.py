@@ -20,6 +20,9 @@ from pgsimhash.permutation import Permutation
 if TYPE_CHECKING:
     from mako.template import Template
 
+SCHEMA: Final = "pgsimhash"
+"""The schema that all tables are in."""
+
 SCHEMA_FILES: Final = (
     "tables.sql",
     "simhash.sql",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, TypedDict
@@ -28,6 +29,18 @@ class Options(TypedDict, total=False):
     canonical_link: bool | None
     keep_first: int | None
     min_words: int | None
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Check the names of keyword arguments that are to be :class:`Options`.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    for name in options:
+        if name not in Options.__annotations__:
+            known = ", ".join(Options.__annotations__)
+            raise TypeError(f"there is no option {name!r}; there are: {known}")
 
 
 @dataclass(frozen=True, slots=True)

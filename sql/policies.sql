@@ -79,7 +79,7 @@ BEGIN
         RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
             NEW.distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
-            HINT = 'Give a smaller distance, or move to another layout: pgsimhash relayout.';
+            HINT = 'Give a smaller distance, or move to another layout: pgsimhash collection relayout.';
     END IF;
     RETURN NEW;
 END

@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 
 import pgsimhash
 from pgsimhash.bits import (
+    band,
     check_distance,
     check_simhash,
+    from_base32,
+    from_bigint,
     hamming_distances,
+    level_distance,
+    similarity,
+    similarity_level,
     similarity_percent,
+    to_base32,
+    to_bigint,
 )
+from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError
 from pgsimhash.records import Match, Verdict
 
 simhashes = st.integers(0, 2**64 - 1)
@@ -32,13 +41,13 @@ simhashes = st.integers(0, 2**64 - 1)
     ],
 )
 def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: int) -> None:
-    assert pgsimhash.to_bigint(simhash) == bigint
-    assert pgsimhash.from_bigint(bigint) == simhash
+    assert to_bigint(simhash) == bigint
+    assert from_bigint(bigint) == simhash
 
 
 @given(simhashes)
 def test_bigint_and_text_forms_come_back_as_the_same_simhash(simhash: int) -> None:
-    assert pgsimhash.from_bigint(pgsimhash.to_bigint(simhash)) == simhash
+    assert from_bigint(to_bigint(simhash)) == simhash
     assert pgsimhash.parse_simhash(pgsimhash.format_simhash(simhash)) == simhash
     assert pgsimhash.parse_simhash(hex(simhash)) == simhash
     assert pgsimhash.parse_simhash(f" {pgsimhash.format_simhash(simhash).upper()}\n") == simhash
@@ -63,27 +72,27 @@ def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
 def test_base32_is_the_eight_octets_in_order_in_thirteen_digits_of_either_case(
     simhash: int,
 ) -> None:
-    written = pgsimhash.to_base32(simhash)
+    written = to_base32(simhash)
     assert len(written) == 13
     assert base64.b32decode(f"{written.upper()}===") == simhash.to_bytes(8, "big")
     for form in (written, written.upper(), f"{written}===", f" {written.title()}\n"):
-        assert pgsimhash.from_base32(form) == simhash
+        assert from_base32(form) == simhash
         if not written.isdigit():
             assert pgsimhash.parse_simhash(form) == simhash
 
 
 def test_base32_sorts_nothing_out_of_the_octets() -> None:
-    assert pgsimhash.to_base32(0) == "aaaaaaaaaaaaa"
-    assert pgsimhash.to_base32(2**64 - 1) == "7777777777776"
-    assert pgsimhash.to_base32(1) == "aaaaaaaaaaaac"
-    assert pgsimhash.to_base32(2**63) == "qaaaaaaaaaaaa"
+    assert to_base32(0) == "aaaaaaaaaaaaa"
+    assert to_base32(2**64 - 1) == "7777777777776"
+    assert to_base32(1) == "aaaaaaaaaaaac"
+    assert to_base32(2**63) == "qaaaaaaaaaaaa"
 
 
 def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guessed() -> None:
-    with pytest.raises(pgsimhash.InvalidSimhashError, match="a decimal and base32 as well"):
+    with pytest.raises(InvalidSimhashError, match="a decimal and base32 as well"):
         pgsimhash.parse_simhash("2345672345672")
     assert pgsimhash.parse_simhash("0x22224f78848") == 2345672345672
-    assert pgsimhash.parse_simhash("2345672345672===") == pgsimhash.from_base32("2345672345672")
+    assert pgsimhash.parse_simhash("2345672345672===") == from_base32("2345672345672")
     # No octets end in these digits.
     assert pgsimhash.parse_simhash("2345672345673") == 2345672345673
     assert pgsimhash.parse_simhash("2345672345678") == 2345672345678
@@ -110,15 +119,15 @@ NOT_BASE32 = [
 
 @pytest.mark.parametrize("text", NOT_BASE32)
 def test_what_is_not_base32_of_eight_octets_is_refused(text: str) -> None:
-    with pytest.raises(pgsimhash.InvalidSimhashError, match="not base32 of eight octets"):
-        pgsimhash.from_base32(text)
+    with pytest.raises(InvalidSimhashError, match="not base32 of eight octets"):
+        from_base32(text)
     if not text.isdigit():
-        with pytest.raises(pgsimhash.InvalidSimhashError):
+        with pytest.raises(InvalidSimhashError):
             pgsimhash.parse_simhash(text)
 
 
 def test_levels_of_similarity_have_names_and_distances() -> None:
-    assert [pgsimhash.similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
+    assert [similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
         "close",
         "close",
         "loose",
@@ -126,37 +135,37 @@ def test_levels_of_similarity_have_names_and_distances() -> None:
         None,
         None,
     ]
-    assert pgsimhash.level_distance("close") == 1
-    assert pgsimhash.level_distance("loose") == 6
+    assert level_distance("close") == 1
+    assert level_distance("loose") == 6
     for level, share in (("close", 0.98), ("loose", 0.90)):
-        farthest = pgsimhash.level_distance(level)  # type: ignore[arg-type]
-        assert pgsimhash.similarity(0, (1 << farthest) - 1) >= share
-        assert pgsimhash.similarity(0, (1 << farthest + 1) - 1) < share
-    with pytest.raises(pgsimhash.InvalidDistanceError, match="one of close, loose"):
-        pgsimhash.level_distance("near")  # type: ignore[arg-type]
+        farthest = level_distance(level)  # type: ignore[arg-type]
+        assert similarity(0, (1 << farthest) - 1) >= share
+        assert similarity(0, (1 << farthest + 1) - 1) < share
+    with pytest.raises(InvalidDistanceError, match="one of close, loose"):
+        level_distance("near")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])
 def test_what_is_no_simhash_is_refused_as_text(text: str) -> None:
-    with pytest.raises(pgsimhash.InvalidSimhashError):
+    with pytest.raises(InvalidSimhashError):
         pgsimhash.parse_simhash(text)
 
 
 @pytest.mark.parametrize("value", [-1, 2**64, True, 1.0, "1", None])
 def test_what_is_no_simhash_is_refused_as_a_number(value: object) -> None:
-    with pytest.raises(pgsimhash.InvalidSimhashError):
+    with pytest.raises(InvalidSimhashError):
         check_simhash(value)  # type: ignore[arg-type]
 
 
 def test_numpy_integers_are_simhashes() -> None:
-    assert pgsimhash.to_bigint(np.uint64(2**64 - 1)) == -1
+    assert to_bigint(np.uint64(2**64 - 1)) == -1
 
 
 @given(simhashes, st.sets(st.integers(0, 63)))
 def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -> None:
     other = simhash ^ sum(1 << bit for bit in flipped)
     assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
-    assert pgsimhash.similarity(simhash, other) == 1 - len(flipped) / 64
+    assert similarity(simhash, other) == 1 - len(flipped) / 64
     assert hamming_distances(simhash, np.array([other, simhash], dtype=np.uint64)).tolist() == [
         len(flipped),
         0,
@@ -164,7 +173,7 @@ def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -
 
 
 def test_bands() -> None:
-    assert [pgsimhash.band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
+    assert [band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
         "identical",
         "identical",
         "near",
@@ -176,7 +185,7 @@ def test_bands() -> None:
 
 @pytest.mark.parametrize("distance", [-1, 9, 3.0, "3", True, None])
 def test_a_distance_beyond_the_search_is_refused(distance: object) -> None:
-    with pytest.raises(pgsimhash.InvalidDistanceError, match="from 0 to 8"):
+    with pytest.raises(InvalidDistanceError, match="from 0 to 8"):
         check_distance(distance)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pgsimhash import UnknownRuleError, find_pairs
+from pgsimhash import find_pairs
 from pgsimhash.clusters import (
     LINKAGES,
     ClusterPage,
@@ -20,6 +20,7 @@ from pgsimhash.clusters import (
     make_cluster,
     scorer,
 )
+from pgsimhash.errors import UnknownRuleError
 from pgsimhash.pairs import Pairs
 
 CHAIN = np.array([(1 << n) - 1 for n in range(10)], dtype=np.uint64)

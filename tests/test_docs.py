@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pgsimhash import parse_simhash, scheme_names
+from pgsimhash import parse_simhash
+from pgsimhash.schemes import scheme_names
 
 ROOT = Path(__file__).parent.parent
 SCHEMES = (ROOT / "docs" / "schemes.md").read_text(encoding="utf-8")

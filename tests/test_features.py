@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pgsimhash import InvalidRecipeError
+from pgsimhash.errors import InvalidRecipeError
 from pgsimhash.features import Damping, image_features, shingle, shingles, spot_shingles, weigh
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import MissingPackageError
+from pgsimhash.errors import MissingPackageError
 from pgsimhash.hashes import (
     HashFunction,
     fnv1a_64,

@@ -13,14 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsimhash import (
-    InvalidUrlError,
-    NotHtmlError,
-    PageError,
-    TooLargeError,
-    TooShortError,
-    fingerprint,
-)
+from pgsimhash import PageError, fingerprint
+from pgsimhash.errors import InvalidUrlError, NotHtmlError, TooLargeError, TooShortError
 from pgsimhash.html.parse import ATTRIBUTES_MAX, DEPTH_MAX, parse
 from pgsimhash.schemes import DEFAULT_SCHEME
 

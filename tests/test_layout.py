@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pgsimhash import InvalidDistanceError, UnknownLayoutError
+from pgsimhash.errors import InvalidDistanceError, UnknownLayoutError
 from pgsimhash.layout import (
     COLLECTION_MAX,
     COLLECTION_SHIFT,

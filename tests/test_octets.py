@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import Store, TooLargeError, fingerprint
+from pgsimhash import Store, fingerprint
 from pgsimhash.analysis.sides import read_side
+from pgsimhash.errors import TooLargeError
 from pgsimhash.html import read_article
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names

@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pgsimhash import (
-    InvalidDistanceError,
-    InvalidSimhashError,
-    UnknownLayoutError,
-    hamming_distance,
-)
+from pgsimhash import hamming_distance
+from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError, UnknownLayoutError
 from pgsimhash.pairs import Pairs, find_pairs, stream_pairs
 from pgsimhash.spool import Spool
 

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pgsimhash import InvalidDistanceError, planner
+from pgsimhash import planner
+from pgsimhash.errors import InvalidDistanceError
 from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS
 
 

@@ -113,3 +113,8 @@ def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
 def test_a_policy_is_json_without_what_it_does_not_say() -> None:
     policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
     assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}
+
+
+def test_an_option_that_is_misspelt_is_named_beside_those_there_are() -> None:
+    with pytest.raises(TypeError, match=r"no option 'distanse'; there are: distance, verify, .*"):
+        Rules(Policies(), {"distanse": 3}, 8)  # type: ignore[typeddict-unknown-key]

@@ -130,24 +130,25 @@ def test_sql(dsn: str) -> None:
 
 def test_commands(dsn: str, clone: Path) -> None:
     """The commands in their order, in one shell that stops at the first failure."""
-    shown = commands("pgsimhash create-collection")
+    shown = commands("pgsimhash collection create")
     shown += commands("pgsimhash ingest", "pgsimhash find", "pgsimhash fingerprint")
     shown += commands(
         "pgsimhash should-fetch",
         "pgsimhash decide",
         "pgsimhash policy",
         "pgsimhash expire",
-        "pgsimhash runs",
+        "pgsimhash run list",
     )
     shown += commands("pgsimhash pairs", "pgsimhash clusters", "pgsimhash compare")
-    shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash plan")
-    shown += commands("pgsimhash relayout", "pgsimhash evaluate")
+    shown += commands("pgsimhash status", "pgsimhash migrate --sql >", "pgsimhash collection plan")
+    shown += commands("pgsimhash collection relayout", "pgsimhash evaluate")
     shown += commands("pgsimhash explain", "pgsimhash history", "pgsimhash report")
-    shown += commands("pgsimhash delete", "pgsimhash undo", "pgsimhash marks")
-    shown += commands("pgsimhash refingerprint", "pgsimhash rename-collection")
-    shown += commands("pgsimhash rejudge")
+    shown += commands("pgsimhash delete", "pgsimhash run undo", "pgsimhash mark list")
+    shown += commands("pgsimhash collection refingerprint", "pgsimhash collection rename")
+    shown += commands("pgsimhash collection rejudge", "pgsimhash collection list")
+    shown += commands("pgsimhash collection delete")
     shown = [line for line in shown if "VERSION" not in line]
-    assert len(shown) == 34
+    assert len(shown) == 36
     script = "\n".join(["set -eu", *shown])
     done = subprocess.run(["sh", "-c", script], cwd=clone, env=environment(dsn), check=False)
     assert done.returncode == 0

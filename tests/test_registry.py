@@ -7,17 +7,8 @@ import pickle
 
 import pytest
 
-from pgsimhash import (
-    Scheme,
-    SchemeError,
-    TooLargeError,
-    TooShortError,
-    fingerprint,
-    get_scheme,
-    register_scheme,
-    scheme_names,
-    simhash,
-)
+from pgsimhash import fingerprint, simhash
+from pgsimhash.errors import SchemeError, TooLargeError, TooShortError
 from pgsimhash.extraction import extract_many
 from pgsimhash.features import spot_shingles, weigh
 from pgsimhash.hashes import fnv1a_64
@@ -31,9 +22,13 @@ from pgsimhash.schemes import (
     Emphasis,
     ImageWeights,
     Mixture,
+    Scheme,
     ShingleWeights,
     SpotWeights,
+    get_scheme,
     read_text,
+    register_scheme,
+    scheme_names,
 )
 from pgsimhash.schemes.texts import long_words, spaced_words
 from pgsimhash.sources import SourcePage

@@ -11,15 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from pgsimhash import (
-    InvalidUrlError,
-    NotHtmlError,
-    TooLargeError,
-    TooShortError,
-    fingerprint,
-    format_simhash,
-    hamming_distance,
-)
+from pgsimhash import fingerprint, format_simhash, hamming_distance
+from pgsimhash.errors import InvalidUrlError, NotHtmlError, TooLargeError, TooShortError
 from pgsimhash.features import weigh
 from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights

@@ -20,7 +20,8 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import EmbeddedServerError, server
+from pgsimhash import server
+from pgsimhash.errors import EmbeddedServerError
 
 COMMAND = [sys.executable, "-m", "pgsimhash"]
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import InvalidTimeError
+from pgsimhash.errors import InvalidTimeError
 from pgsimhash.times import EARLIEST, back, check_age, check_time, parse_age
 
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import InvalidRecipeError
+from pgsimhash.errors import InvalidRecipeError
 from pgsimhash.tokens import MARKS, MARKS_MAX, PIECE, TOKENS_MAX, Words, is_mark, tokenize
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import format_simhash, get_scheme, parse_simhash, scheme_names, to_base32, to_bigint
+from pgsimhash import format_simhash, parse_simhash
+from pgsimhash.bits import to_base32, to_bigint
 from pgsimhash.html import Article
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
+from pgsimhash.schemes import get_scheme, scheme_names
 
 VECTORS = Path(__file__).parent / "vectors"
 

@@ -1398,7 +1398,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'integrity_constraint_violation',
-            HINT = 'Take one of them back first with pgsimhash unmark; pgsimhash marks lists them.';
+            HINT = 'Take one of them back first: pgsimhash mark remove; pgsimhash mark list lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same, marked_at)
     VALUES (
@@ -1564,7 +1564,7 @@ BEGIN
         RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
             NEW.distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
-            HINT = 'Give a smaller distance, or move to another layout: pgsimhash relayout.';
+            HINT = 'Give a smaller distance, or move to another layout: pgsimhash collection relayout.';
     END IF;
     RETURN NEW;
 END

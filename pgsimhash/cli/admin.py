@@ -42,7 +42,7 @@ from pgsimhash.store.status import read_status
 @click.option(
     "--layout",
     type=LayoutName(),
-    help="Also let new collections have this layout; pgsimhash plan compares them.",
+    help="Also let new collections have this layout; pgsimhash collection plan compares them.",
 )
 def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:
     """Create or upgrade the schema pgsimhash.

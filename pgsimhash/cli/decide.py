@@ -28,7 +28,7 @@ def decide(
     dsn: str | None,
     **terms: Unpack[Options],
 ) -> None:
-    """Say what ingest would decide about a page, and remember nothing.
+    """Say what ingest would decide about a page, and store nothing.
 
     FILE is an HTML file, - reads one from stdin and needs --url. Prints the verdict as a JSON
     line; exits with 0 if the page is worth keeping ("keep"), else with 1.

@@ -9,10 +9,11 @@ import click
 from pgsimhash.analysis.fingerprints import Fingerprints
 from pgsimhash.analysis.measures import LARGEST, Score
 from pgsimhash.analysis.near_pairs import NearSample, unlabelled_csv
+from pgsimhash.cli import INTERRUPTED
 from pgsimhash.cli.evaluate_runs import sample_collection, sample_pages, score_pairs
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
-from pgsimhash.cli.options import dsn_option
-from pgsimhash.cli.output import INTERRUPTED, check_folder, output_option, write_text
+from pgsimhash.cli.options import check_paths, dsn_option
+from pgsimhash.cli.output import check_folder, output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
@@ -101,7 +102,7 @@ def evaluate(
     jobs: int | None,
     summary: bool | None,
 ) -> None:
-    """Measure recall and precision by distance, on your own labelled pairs.
+    """Measure a scheme and a distance on your own pages: recall and precision of labelled pairs.
 
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to leave a pair out), and kind if you like. a and b are file URLs, paths or
@@ -128,6 +129,7 @@ def evaluate(
             raise click.UsageError("--borderline goes with --sample")
     elif pages:
         raise click.UsageError("--pages goes with a file of pairs; --sample takes paths")
+    check_paths(what)
     console = people()
     shows = console.is_terminal if summary is None else summary
     try:

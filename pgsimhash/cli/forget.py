@@ -16,11 +16,11 @@ from pgsimhash.store.forgetting import Forgotten
 from pgsimhash.urls import host_of
 
 
-@click.command()
+@click.command("list")
 @collection_option
 @dsn_option
-def runs(collection: str, dsn: str | None) -> None:
-    """List the runs that added pages, the last one first, a JSON line each."""
+def list_runs(collection: str, dsn: str | None) -> None:
+    """List the runs, the last one first, a JSON line each."""
     with connect(dsn, collection=collection, create=False) as store:
         for run in store.runs():
             print_json(run.as_json())
@@ -41,6 +41,21 @@ def undo(collection: str, dsn: str | None) -> None:
     print_json({**run.as_json(), "forgotten": forgotten})
 
 
+@click.command("delete")
+@click.argument("run", type=int, metavar="NUMBER")
+@collection_option
+@dsn_option
+def delete_run(run: int, collection: str, dsn: str | None) -> None:
+    """Forget what a run added, and the run.
+
+    Pages go back to the versions before. Prints a JSON line with how many versions are gone.
+    """
+    console = people()
+    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
+        forgotten = store.delete_run(run, progress=_told(status))
+    print_json({"run": run, "forgotten": forgotten})
+
+
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and host_of(f"https://{value}") != value.lower():
         raise click.BadParameter(f"{value!r} is no host; give it alone, such as example.com")
@@ -48,9 +63,8 @@ def _as_host(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 @click.command()
-@click.option("--url", help="Forget all versions of one page.")
-@click.option("--host", callback=_as_host, help="Forget all pages of a host.")
-@click.option("--run", type=int, metavar="NUMBER", help="Forget what a run added.")
+@click.option("--url", help="Delete all versions of one page.")
+@click.option("--host", callback=_as_host, help="Delete all pages of a host.")
 @collection_option
 @dsn_option
 @click.pass_context
@@ -58,26 +72,23 @@ def delete(
     context: click.Context,
     url: str | None,
     host: str | None,
-    run: int | None,
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Forget pages: one URL, a host, or what a run added.
+    """Delete a page, or all pages of a host; `run delete` takes back what a run added.
 
     Deletes in short transactions, so that writers go on; after Ctrl-C the same command
     continues. Prints a JSON line with how many versions are gone; exits with 1 if there were
     none.
     """
-    if sum(given is not None for given in (url, host, run)) != 1:
-        raise click.UsageError("give one of --url, --host and --run")
+    if (url is None) == (host is None):
+        raise click.UsageError("give one of --url and --host")
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
         if url is not None:
             forgotten = store.delete(url)
-        elif host is not None:
-            forgotten = store.delete_host(host, progress=_told(status))
         else:
-            forgotten = store.delete_run(run or 0, progress=_told(status))
+            forgotten = store.delete_host(host or "", progress=_told(status))
     print_json({"forgotten": forgotten})
     context.exit(0 if forgotten else 1)
 
@@ -92,7 +103,7 @@ def delete(
 @collection_option
 @dsn_option
 def expire(older_than: timedelta | None, collection: str, dsn: str | None) -> None:
-    """Forget every version that was not seen for so long.
+    """Delete the versions not seen for so long.
 
     A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in
     short transactions, so that writers go on; after Ctrl-C the same command continues. Prints a

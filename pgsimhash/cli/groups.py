@@ -48,7 +48,7 @@ def clusters(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Group all pages of a collection that are near-copies, a JSON line for each cluster."""
+    """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
     with connect(dsn, collection=collection, create=False) as store:
         if table is not None:
             count = analysis.save_clusters(

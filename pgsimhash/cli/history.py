@@ -59,7 +59,7 @@ def history(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Show a page's versions, what changed between them, and when to fetch it again.
+    """Show how a page changed over time: its versions, and when to fetch it again.
 
     Prints a JSON line for each version, the oldest first, and a last one with "recrawl": the
     interval that Apache Nutch's AdaptiveFetchSchedule would have come to. Exits with 1 if the

@@ -7,7 +7,13 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option, scheme_option
+from pgsimhash.cli.options import (
+    DEFAULT_COLLECTION,
+    check_paths,
+    collection_option,
+    dsn_option,
+    scheme_option,
+)
 from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
 from pgsimhash.cli.terms import terms_options
@@ -34,6 +40,7 @@ _WHAT_MAX = 200
     help="How large a page may be; a larger one fails.",
 )
 @collection_option
+@click.option("--create", is_flag=True, help="Create the collection if it is not there.")
 @dsn_option
 @click.pass_context
 def ingest(
@@ -44,10 +51,11 @@ def ingest(
     scheme: str | None,
     max_bytes: int,
     collection: str,
+    create: bool,
     dsn: str | None,
     **terms: Unpack[Options],
 ) -> None:
-    """Decide for each page whether it is known, and remember it.
+    """Decide for each page whether it is known, and store it.
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
     line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line a page.
@@ -55,8 +63,11 @@ def ingest(
     all known it adds nothing.
     """
     console = people()
+    check_paths(paths)
     total = count_pages(paths)
-    with connect(dsn, collection=collection, scheme=scheme) as store:
+    # One that is mistyped would be created; the default one cannot be.
+    create = create or collection == DEFAULT_COLLECTION
+    with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from pgsimhash import planner
+from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.connection import checked_connection
@@ -122,7 +121,7 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
         )
 
 
-@click.command("create-collection")
+@click.command()
 @click.argument("name")
 @scheme_option
 @layout_option
@@ -143,7 +142,7 @@ def create(
 ) -> None:
     """Create a collection, if it is not there yet, and print what it is.
 
-    `ingest` creates collections too, with the database's default layout.
+    `ingest --create` does so too, with the database's default layout.
     """
     with checked_connection(dsn) as connection:
         made = create_collection(
@@ -154,8 +153,7 @@ def create(
             distance=distance,
             keep_markdown=keep_markdown,
         )
-    about = dataclasses.asdict(made)
-    print_json({"collection": about.pop("name"), **about})
+    print_json(collection_fields(made))
 
 
 @click.command()

@@ -94,7 +94,7 @@ def find(
 def find_many(
     context: click.Context, file: TextIO, distance: int, collection: str, dsn: str | None
 ) -> None:
-    """Look up many simhashes without adding them, nor comparing them with one another.
+    """Find what is near many simhashes, without adding them or comparing them with one another.
 
     FILE has a simhash on each line (16 hex digits, 0x..., a decimal or base32), or a JSON object
     with "simhash" and what else is to be repeated in the answers, such as "url"; - reads stdin.

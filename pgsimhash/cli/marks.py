@@ -9,15 +9,15 @@ from pgsimhash.cli.printing import people, print_json
 from pgsimhash.store import connect
 
 
-@click.command()
+@click.command("set")
 @click.argument("a", metavar="URL")
 @click.argument("b", metavar="URL")
 @click.option("--same", "said", flag_value="same", help="They are the same.")
 @click.option("--different", "said", flag_value="different", help="They are not.")
 @collection_option
 @dsn_option
-def mark(a: str, b: str, said: str | None, collection: str, dsn: str | None) -> None:
-    """Say that the pages at two known URLs are the same, or different.
+def set_mark(a: str, b: str, said: str | None, collection: str, dsn: str | None) -> None:
+    """Mark two pages as the same, or as different, by their URLs, which are known.
 
     It overrides what their simhashes say, in verdicts and clusters from now on, and holds for
     new versions of the pages.
@@ -29,25 +29,25 @@ def mark(a: str, b: str, said: str | None, collection: str, dsn: str | None) -> 
     people().print(f"Marked as {said}.")
 
 
-@click.command()
+@click.command("remove")
 @click.argument("a", metavar="URL")
 @click.argument("b", metavar="URL")
 @collection_option
 @dsn_option
 @click.pass_context
-def unmark(context: click.Context, a: str, b: str, collection: str, dsn: str | None) -> None:
-    """Take back what was said about two URLs; exits with 1 if nothing was."""
+def remove(context: click.Context, a: str, b: str, collection: str, dsn: str | None) -> None:
+    """Take back the mark of two pages; exits with 1 if there is none."""
     with connect(dsn, collection=collection, create=False) as store:
         removed = store.unmark(a, b)
     people().print("Taken back." if removed else "Nothing was said about these two.")
     context.exit(0 if removed else 1)
 
 
-@click.command()
+@click.command("list")
 @collection_option
 @dsn_option
-def marks(collection: str, dsn: str | None) -> None:
-    """List what was said about pairs of pages, a JSON line each."""
+def list_marks(collection: str, dsn: str | None) -> None:
+    """List the marks, a JSON line each."""
     with connect(dsn, collection=collection, create=False) as store:
         for said in store.marks():
             print_json(said.as_json())

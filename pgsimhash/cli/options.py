@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -16,6 +17,8 @@ from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
+
+DEFAULT_COLLECTION: Final = "default"
 
 _LARGEST = DEFAULT_LAYOUT.distances[-1]
 
@@ -33,7 +36,10 @@ def dsn_option(command: Command) -> Command:
 def collection_option(command: Command) -> Command:
     """Add ``--collection``."""
     return click.option(
-        "--collection", default="default", show_default=True, help="The set of pages to use."
+        "--collection",
+        default=DEFAULT_COLLECTION,
+        show_default=True,
+        help="The set of pages to use.",
     )(command)
 
 
@@ -103,6 +109,17 @@ def scheme_option(command: Command) -> Command:
         help=f"The recipe from page to simhash; by default the collection's, else "
         f"{DEFAULT_SCHEME.name}.",
     )(command)
+
+
+def check_paths(paths: Iterable[str]) -> None:
+    """Check that what a command is to read is there, before it does anything.
+
+    Raises:
+        click.UsageError: a file or folder is missing.
+    """
+    for path in paths:
+        if path != "-" and not os.path.lexists(path):
+            raise click.UsageError(f"there is no file or folder {path}; check the path")
 
 
 def read_file(name: str) -> bytes:

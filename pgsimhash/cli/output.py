@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import click
 
 from pgsimhash.cli.options import Command
-
-INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C."""
 
 
 def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

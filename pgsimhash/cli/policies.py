@@ -7,7 +7,7 @@ from typing import Unpack
 
 import click
 
-from pgsimhash.cli.options import collection_option, dsn_option
+from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
 from pgsimhash.cli.terms import as_age, terms_options
 from pgsimhash.policies import Settings
@@ -16,18 +16,7 @@ from pgsimhash.terms import Options
 from pgsimhash.urls import check_url
 
 
-@click.group()
-def policy() -> None:
-    """Set for some hosts what holds in place of the collection's settings.
-
-    PATTERN is a host, which stands for its subdomains too, or * for all, and perhaps a path in
-    which * stands for anything: example.com/shop/*. The most specific pattern that says anything
-    about a setting decides it: the longer host, then the longer path. Options of ingest and decide
-    count before policies.
-    """
-
-
-@policy.command("set")
+@click.command("set")
 @click.argument("pattern", metavar="PATTERN")
 @terms_options
 @click.option(
@@ -45,42 +34,43 @@ def set_policy(
     dsn: str | None,
     **terms: Unpack[Options],
 ) -> None:
-    """Set what holds for PATTERN; settings not given stay as they were.
+    """Set what holds for a pattern; settings not given stay as they were.
 
     Prints the policy as a JSON line.
     """
     settings = Settings(**terms, expire_after=expire_after)
-    with connect(dsn, collection=collection) as store:
+    create = collection == DEFAULT_COLLECTION
+    with connect(dsn, collection=collection, create=create) as store:
         print_json(store.set_policy(pattern, settings).as_json())
 
 
-@policy.command("list")
+@click.command("list")
 @collection_option
 @dsn_option
 def list_policies(collection: str, dsn: str | None) -> None:
-    """Print every policy as a JSON line, ages in seconds."""
+    """List the policies, a JSON line each, ages in seconds."""
     with connect(dsn, collection=collection, create=False) as store:
         for one in store.policies():
             print_json(one.as_json())
 
 
-@policy.command("show")
+@click.command("show")
 @click.argument("url", metavar="URL")
 @collection_option
 @dsn_option
 def show(url: str, collection: str, dsn: str | None) -> None:
-    """Print the settings that policies have for URL, as a JSON line."""
+    """Show what policies say about a URL, as a JSON line."""
     with connect(dsn, collection=collection, create=False) as store:
         print_json({"url": check_url(url), **store.policy_for(url).as_json()})
 
 
-@policy.command("remove")
+@click.command("remove")
 @click.argument("pattern", metavar="PATTERN")
 @collection_option
 @dsn_option
 @click.pass_context
 def remove(context: click.Context, pattern: str, collection: str, dsn: str | None) -> None:
-    """Take back all that was set for PATTERN; exits with 1 if nothing was."""
+    """Take back what was set for a pattern; exits with 1 if nothing was."""
     with connect(dsn, collection=collection, create=False) as store:
         removed = store.remove_policy(pattern)
     print_json({"pattern": pattern, "removed": removed})

@@ -12,15 +12,15 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # C0, delete and C1; lone surrogates; what ends lines or turns their direction elsewhere.
 _UNPRINTABLE: Final = re.compile(
@@ -33,6 +33,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(_escape, text)
 
 
+def printable_lines(text: str) -> str:
+    """Return ``text`` with what :func:`printable` makes of each line."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON line to stdout, in UTF-8 whatever the locale."""
     line = json.dumps(value, ensure_ascii=False)
@@ -42,7 +47,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 def print_text(text: str) -> None:
     """Print text of several lines to stdout, in UTF-8; its tabs become what they stand for."""
-    _print_data(_printable_lines(text.expandtabs(4)))
+    _print_data(printable_lines(text.expandtabs(4)))
 
 
 def tell(message: str) -> None:
@@ -52,23 +57,11 @@ def tell(message: str) -> None:
 
 def people() -> Console:
     """Return where to write for people: stderr, silent in colour and motion when piped."""
+    # Rich takes a while to import, and --help needs none of it.
+    from pgsimhash.cli.console import PrintableConsole
+
     # Names may look like markup too, and a link in it is an escape sequence.
-    return _People(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-class _People(Console):
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(printable(text), **options)
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        # What was made a Text elsewhere has its width by now, and still moves no cursor.
-        for segment in super().render(renderable, options):
-            if segment.control or not _UNPRINTABLE.search(segment.text.replace("\n", "")):
-                yield segment
-            else:
-                yield Segment(_printable_lines(segment.text), segment.style)
+    return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
@@ -97,22 +90,18 @@ class _LogLines(logging.Formatter):
         return printable(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
-        return _printable_lines(super().formatException(ei))
+        return printable_lines(super().formatException(ei))
 
 
 def _tell_error(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     told = "".join(traceback.format_exception(kind, error, trace))
-    click.echo(_printable_lines(told), err=True, nl=False)
+    click.echo(printable_lines(told), err=True, nl=False)
 
 
 def _print_data(text: str) -> None:
     click.echo(text.encode())
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -59,7 +59,7 @@ def report(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Show a collection: what it saved, its clusters, distances, hosts and changes.
+    """Show a collection at a glance: what it saved, clusters, distances, hosts and changes.
 
     Prints one JSON line with the figures, the same as status; with -o also writes one HTML page
     that needs no network and runs no script, with what differs between the pages of a cluster

@@ -57,7 +57,7 @@ def refingerprint(
     """Make a collection of another scheme from the Markdown that one keeps.
 
     Prints a verdict for each version as a JSON line. After Ctrl-C the same command goes on, and
-    later it takes what came since. Then `pgsimhash rename-collection` gives it the old name.
+    later it takes what came since. Then `pgsimhash collection rename` gives it the old name.
     """
     console = people()
     with (
@@ -113,7 +113,7 @@ def rejudge(
     context.exit(code)
 
 
-@click.command("rename-collection")
+@click.command("rename")
 @click.argument("old")
 @click.argument("new")
 @click.option("--swap", is_flag=True, help="Let the two exchange their names.")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
-from pgsimhash.cli.output import INTERRUPTED
+from pgsimhash.cli import INTERRUPTED
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.records import Verdict
 

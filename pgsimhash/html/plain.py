@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _NESTING_MAX: Final = 100
 
@@ -37,6 +38,9 @@ def _words(tokens: Sequence[Token]) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
+    # Takes a while to import, and only kept Markdown needs it.
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING_MAX}).enable("table")
     # Nothing is followed here: a link is one wherever it leads, to a file too.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]

@@ -24,7 +24,7 @@ def history_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
     Args:
         versions: as :func:`pgsimhash.analysis.versions` returns them, one or more; of many the
             newest are shown.
-        hint: as :func:`pgsimhash.recrawl_hint` makes of them.
+        hint: as :func:`pgsimhash.recrawl.recrawl_hint` makes of them.
     """
     return render_page(
         "history",

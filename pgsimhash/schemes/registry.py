@@ -22,7 +22,7 @@ def get_scheme(name: str | Scheme) -> Scheme:
     except KeyError:
         raise SchemeError(
             f"there is no scheme {name!r}, only {', '.join(scheme_names())}; "
-            "register yours in this process with pgsimhash.register_scheme()"
+            "register yours in this process with pgsimhash.schemes.register_scheme()"
         ) from None
 
 

@@ -33,7 +33,8 @@ def connect(
         scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
             one that exists, what it is expected to hold.
         layout: the layout of a collection that is created, by name; by default the database's,
-            which is "22+21+21" unless that was changed. ``pgsimhash plan`` compares them.
+            which is "22+21+21" unless that was changed; ``pgsimhash collection plan`` compares
+            them.
         keep_markdown: whether a collection that is created keeps the main content of each page
             as Markdown, compressed, for explanations and another scheme later.
         connection: the caller's own connection, to be used instead of ``dsn``; its

@@ -54,7 +54,7 @@ def open_collection(
     if found is None:
         raise CollectionError(
             f"collection {name!r} does not exist{_known(connection)}; "
-            f"run: pgsimhash ingest --collection {name} PATH"
+            f"run: pgsimhash collection create {name}"
         )
     _check(found, None if scheme is None else scheme.name, layout)
     return found
@@ -167,6 +167,8 @@ def check_names(connection: psycopg.Connection[Any], collections: Sequence[Colle
     names = {row.collection_id: row.name for row in present_rows(connection, collections)}
     for collection in collections:
         name = names.get(collection.collection_id)
+        if name is None:
+            raise CollectionError(f"collection {collection.name!r} was deleted; open another one")
         if name != collection.name:
             raise CollectionError(
                 f"collection {collection.name!r} was renamed to {name!r}; open it again by the "
@@ -184,8 +186,8 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     if scheme is not None and collection.scheme != scheme:
         raise CollectionError(
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
-            f"which cannot be compared with {scheme!r}; run again with --collection {name}-2 to "
-            "start another collection"
+            f"which cannot be compared with {scheme!r}; open another collection, "
+            f"such as {name}-2"
         )
     try:
         get_layout(collection.layout)
@@ -197,5 +199,5 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash relayout {name} '{layout}'"
+            f"run: pgsimhash collection relayout {name} '{layout}'"
         )

@@ -12,8 +12,7 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.statements import LayoutPart, layout_statements, query
-from pgsimhash.tables import SCHEMA
+from pgsimhash.statements import SCHEMA, LayoutPart, layout_statements, query
 
 
 def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
@@ -103,8 +102,8 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
         name, present = moving
         raise CollectionError(
             f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still on "
-            f"its way to it; finish that: pgsimhash relayout {name} '{layout.name}', or cancel "
-            f"it: pgsimhash relayout {name} '{present}'"
+            f"its way to it; finish that: pgsimhash collection relayout {name} '{layout.name}', or "
+            f"cancel it: pgsimhash collection relayout {name} '{present}'"
         )
 
 

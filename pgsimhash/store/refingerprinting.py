@@ -58,7 +58,7 @@ def open_target(
     if into == source.name:
         raise CollectionError(
             f"simhashes of another scheme go into another collection than {into!r}; when it is "
-            f"done, pgsimhash rename-collection NAME {into} --swap exchanges their names"
+            f"done, pgsimhash collection rename NAME {into} --swap exchanges their names"
         )
     if not source.keep_markdown:
         raise CollectionError(

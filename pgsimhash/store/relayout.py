@@ -18,11 +18,10 @@ from psycopg.rows import scalar_row
 
 from pgsimhash.errors import CollectionError, StoreError
 from pgsimhash.layout import COLLECTION_SHIFT, Layout, get_layout
-from pgsimhash.statements import query
+from pgsimhash.statements import SCHEMA, query
 from pgsimhash.store.collection import Collection, find_collection, lock_collections
 from pgsimhash.store.layouts import build_indexes, deploy_table
 from pgsimhash.store.policing import read_policies
-from pgsimhash.tables import SCHEMA
 
 Progress = Callable[[str, int, int], None]
 
@@ -62,7 +61,9 @@ def relayout(
         )
     collection = find_collection(connection, name)
     if collection is None:
-        raise CollectionError(f"collection {name!r} does not exist; pgsimhash status lists them")
+        raise CollectionError(
+            f"collection {name!r} does not exist; pgsimhash collection list names them"
+        )
     wanted = collection.default_distance if distance is None else distance
     _check(collection, layout, wanted)
     _check_policies(connection, collection, layout)
@@ -105,7 +106,8 @@ def _check(collection: Collection, layout: Layout, distance: int) -> None:
     if collection.next_layout not in (None, layout.name) and layout.name != present:
         raise CollectionError(
             f"collection {collection.name!r} is on its way to layout {collection.next_layout!r}; "
-            f"finish that, or cancel it: pgsimhash relayout {collection.name} '{present}'"
+            "finish that, or cancel it: "
+            f"pgsimhash collection relayout {collection.name} '{present}'"
         )
     if distance not in layout.distances:
         raise CollectionError(

@@ -101,7 +101,7 @@ class Removal(Part):
         if run_id not in known:
             raise UnknownRunError(
                 f"collection {self._collection.name!r} has no run {run_id}; "
-                f"pgsimhash runs --collection {self._collection.name} lists them"
+                f"pgsimhash run list --collection {self._collection.name} lists them"
             )
         scope = {"run_id": run_id}
         forgotten = forgetting.forget(

@@ -31,9 +31,9 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
     commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
-    raises :class:`~pgsimhash.SharedStoreError` elsewhere, but for :meth:`close`. Open one in each
-    thread and process. Of several stores over one connection, as a pool hands it from thread to
-    thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
+    raises :class:`~pgsimhash.errors.SharedStoreError` elsewhere, but for :meth:`close`. Open one in
+    each thread and process. Of several stores over one connection, as a pool hands it from thread
+    to thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
     function that was passed to a method, reads are answered and all else is refused.
     """
 
@@ -135,7 +135,7 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
         connection with ``autocommit``, such as the store's own.
 
         Args:
-            layout: the name of the layout; ``pgsimhash plan`` compares them.
+            layout: the name of the layout; ``pgsimhash collection plan`` compares them.
             distance: the collection's new default distance; by default the present one.
             progress: called with the step, and how much of how much of it is done.
 

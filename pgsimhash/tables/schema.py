@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from sqlalchemy import MetaData
 
-SCHEMA: Final = "pgsimhash"
+from pgsimhash.statements import SCHEMA
 
 metadata = MetaData(schema=SCHEMA)

@@ -53,3 +53,6 @@ CROSS JOIN LATERAL (
 ) AS p
 WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name
+
+-- delete_rows --
+DELETE FROM {table} WHERE collection_id = %(collection_id)s

@@ -62,3 +62,7 @@ WHERE collection_id = %(collection_id)s
 
 -- relayout_unlock --
 SELECT pg_catalog.pg_advisory_unlock(1885827948, %(collection_id)s)
+
+-- relayout_hold --
+-- The lock of relayout_lock, until the transaction ends.
+SELECT pg_catalog.pg_try_advisory_xact_lock(1885827948, %(collection_id)s)

@@ -7,15 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pgsimhash import (
-    InvalidDistanceError,
-    Store,
-    UnknownPageError,
-    analysis,
-    connect,
-    recrawl_hint,
-)
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.sides import Side, read_side
+from pgsimhash.errors import InvalidDistanceError, UnknownPageError
+from pgsimhash.recrawl import recrawl_hint
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT

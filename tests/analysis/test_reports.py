@@ -9,8 +9,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from pgsimhash import InvalidDistanceError, Store, UnknownRuleError, analysis, connect
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.reports import Limits
+from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT
 

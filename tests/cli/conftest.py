@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash.cli import main
+from pgsimhash.cli.commands import commands
 from tests.cli.harness import Result, Run
 
 
@@ -17,7 +17,7 @@ def run(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("PGSIMHASH_DSN", dsn)
 
     def run_command(*arguments: str | Path, stdin: str | bytes = b"") -> Result:
-        done = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+        done = CliRunner().invoke(commands, [str(argument) for argument in arguments], input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Result(done.exit_code, done.stdout, done.stderr)

@@ -82,5 +82,5 @@ def test_mistyped_terms_are_refused(
 
 def test_an_unknown_collection_is_refused(run: Run, folder: Path) -> None:
     refused = run("decide", folder / "wells.html", "--collection", "nothing")
-    assert refused.code == 3
+    assert refused.code == 2
     assert "'nothing' does not exist" in refused.stderr

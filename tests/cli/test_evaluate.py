@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash.cli import main
+from pgsimhash.cli.commands import commands
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.cli.harness import Result, Run
 
@@ -21,7 +21,7 @@ def run() -> Run:
     """Run ``pgsimhash`` without a database: this command needs none."""
 
     def run_command(*arguments: str | Path, stdin: str | bytes = b"") -> Result:
-        done = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+        done = CliRunner().invoke(commands, [str(argument) for argument in arguments], input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Result(done.exit_code, done.stdout, done.stderr)

@@ -31,7 +31,7 @@ def test_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
 
 
 def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> None:
-    run("create-collection", "kept", "--keep-markdown", "--layout", "32+32")
+    run("collection", "create", "kept", "--keep-markdown", "--layout", "32+32")
     page = json.dumps({"url": "https://a.example/w", "html": (folder / "wells.html").read_text()})
     run("ingest", "-", "--collection", "kept", stdin=page)
     (line,) = run(

@@ -22,4 +22,4 @@ def test_it_exits_with_1_if_none_is(run: Run, folder: Path) -> None:
     run("ingest", folder)
     assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
     assert run("should-fetch").code == 2
-    assert run("should-fetch", "https://a.example/", "--collection", "none").code == 3
+    assert run("should-fetch", "https://a.example/", "--collection", "none").code == 2

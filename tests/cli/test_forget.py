@@ -13,16 +13,16 @@ from tests.cli.harness import Run
 def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     run("ingest", folder / "wells.html")
     run("ingest", folder)
-    last, first = run("runs").lines
+    last, first = run("run", "list").lines
     assert (first["pages"], first["new"]) == (1, 1)
     assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
     assert last["what"] == f"pgsimhash ingest {folder}"
-    undone = run("undo")
+    undone = run("run", "undo")
     assert undone.code == 0
     assert undone.lines == [{**last, "forgotten": 2}]
-    assert run("runs").lines == [first]
-    run("undo")
-    refused = run("undo")
+    assert run("run", "list").lines == [first]
+    run("run", "undo")
+    refused = run("run", "undo")
     assert refused.code == 1
     assert "no run to undo" in refused.stderr
 
@@ -38,15 +38,15 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     assert run("delete", "--url", "https://a.example/0").lines == [{"forgotten": 1}]
     assert run("delete", "--url", "https://a.example/0").code == 1
     assert run("delete", "--host", "B.example").lines == [{"forgotten": 2}]
-    number = run("runs").lines[0]["run"]
-    assert run("delete", "--run", number).lines == [{"forgotten": 1}]
-    refused = run("delete", "--run", number)
+    number = run("run", "list").lines[0]["run"]
+    assert run("run", "delete", number).lines == [{"run": number, "forgotten": 1}]
+    refused = run("run", "delete", number)
     assert refused.code == 1
-    assert "pgsimhash runs" in refused.stderr
+    assert "pgsimhash run list" in refused.stderr
     url = run("delete", "--host", "https://b.example/")
     assert url.code == 2
     assert "give it alone, such as example.com" in url.stderr
-    assert run("delete").code == run("delete", "--run", 1, "--host", "a.example").code == 2
+    assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
 
 
 def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsimhash import from_bigint
+from pgsimhash.bits import from_bigint
 from tests.cli.harness import Run
 from tests.conftest import ROOT
 

@@ -111,7 +111,7 @@ def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> 
         b"<meta charset=utf-8>" + wells.decode().replace("Well", "Wëll").encode("cp1252")
     )
     (bad / "7-dangling.html").symlink_to(bad / "nowhere")
-    done = run("ingest", folder / "wells.html", bad, bad / "missing.html", folder / "looms.html")
+    done = run("ingest", folder / "wells.html", bad, folder / "looms.html")
     assert done.code == 1
     assert [(name(line["url"]), line["verdict"], line["reason"]) for line in done.lines] == [
         ("wells.html", "new", "first_seen"),
@@ -122,7 +122,6 @@ def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> 
         ("5-nul.html", "identical", "same_simhash"),
         ("6-wrongly-labelled.html", "near", "within_distance"),
         ("7-dangling.html", "failed", "unreadable"),
-        ("missing.html", "failed", "unreadable"),
         ("looms.html", "new", "first_seen"),
     ]
     assert all(line["detail"] for line in done.lines if line["verdict"] == "failed")
@@ -151,15 +150,15 @@ def test_a_truncated_warc_gives_its_pages_and_reports_its_end(
     done = run("ingest", whole)
     assert [line["verdict"] for line in done.lines] == ["new", "new"]
     assert done.code == 0
-    done = run("ingest", cut, "--collection", "cut")
+    done = run("ingest", cut, "--create", "--collection", "cut")
     assert done.lines[0]["verdict"] == "new"
     assert done.lines[-1]["verdict"] == "failed"
     assert done.code == 1
 
 
 def test_processes_give_the_same_lines(run: Run, folder: Path) -> None:
-    one = run("ingest", folder, "--jobs", "1", "--collection", "one")
-    two = run("ingest", folder, "--jobs", "2", "--collection", "two")
+    one = run("ingest", folder, "--jobs", "1", "--create", "--collection", "one")
+    two = run("ingest", folder, "--jobs", "2", "--create", "--collection", "two")
     assert one.stdout == two.stdout
 
 
@@ -170,8 +169,8 @@ def test_the_distance_decides(run: Run, folder: Path) -> None:
         "<p>Somebody remarked, in a letter of many pages, that this is old news.</p></article>",
     )
     (folder / "wells-edited.html").write_text(edited)
-    loose = run("ingest", folder, "--collection", "loose")
-    strict = run("ingest", folder, "--collection", "strict", "--distance", "0")
+    loose = run("ingest", folder, "--create", "--collection", "loose")
+    strict = run("ingest", folder, "--create", "--collection", "strict", "--distance", "0")
     distance = next(
         line["distance"] for line in loose.lines if name(line["url"]) == "wells-edited.html"
     )
@@ -254,3 +253,16 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     verdicts = [json.loads(line) for line in again.stdout.splitlines()]
     assert len(verdicts) == 300
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
+
+
+def test_what_is_mistyped_creates_nothing(run: Run, folder: Path) -> None:
+    missing = run("ingest", folder, folder / "missing.html")
+    assert (missing.code, missing.stdout) == (2, "")
+    assert "missing.html" in missing.stderr
+    typo = run("ingest", folder, "--collection", "nwes")
+    assert (typo.code, typo.stdout) == (2, "")
+    assert "'nwes' does not exist; run: pgsimhash collection create nwes" in typo.stderr
+    assert run("collection", "list").lines == []
+    assert run("ingest", folder, "--collection", "news", "--create").code == 0
+    assert [line["collection"] for line in run("collection", "list").lines] == ["news"]
+    assert "(there are: news)" in run("find", "0" * 16, "--collection", "nwes").stderr

@@ -1,4 +1,4 @@
-"""pgsimhash plan, create-collection, relayout, migrate --layout."""
+"""pgsimhash collection plan, create and relayout; migrate --layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.store.test_relayout import InterruptionError
 
 def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
     for rows in ("1e6", "50_000_000", "8e9"):
-        done = run("plan", "--rows", rows, "--distance", "3")
+        done = run("collection", "plan", "--rows", rows, "--distance", "3")
         assert done.code == 0
         assert {line["layout"] for line in done.lines} == set(LAYOUTS)
         assert sum(line["recommended"] for line in done.lines) == 1
@@ -23,19 +23,19 @@ def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
 
 
 def test_plan_leaves_out_what_does_not_answer_the_distance(run: Run) -> None:
-    lines = run("plan", "--rows", "1000", "--distance", "12").lines
+    lines = run("collection", "plan", "--rows", "1000", "--distance", "12").lines
     assert {line["layout"] for line in lines} == {"22+21+21", "16+16+16+16", "8 choose 2"}
 
 
 @pytest.mark.parametrize("rows", ["many", "0", "-1", "nan", "1e13"])
 def test_plan_refuses_what_is_no_number_of_rows(run: Run, rows: str) -> None:
-    done = run("plan", "--rows", rows)
+    done = run("collection", "plan", "--rows", rows)
     assert done.code == 2
     assert "number such as" in done.stderr or "is not from 1" in done.stderr
 
 
 def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) -> None:
-    (made,) = run("create-collection", "news", "--layout", "5 choose 2").lines
+    (made,) = run("collection", "create", "news", "--layout", "5 choose 2").lines
     assert (made["layout"], made["default_distance"]) == ("5 choose 2", 8)
     assert run("ingest", folder, "--collection", "news").code == 0
     (found,) = run("find", folder / "looms.html", "--collection", "news").lines
@@ -45,7 +45,7 @@ def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) 
 
 
 def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run) -> None:
-    done = run("create-collection", "news", "--layout", "32+32", "--distance", "8")
+    done = run("collection", "create", "news", "--layout", "32+32", "--distance", "8")
     assert done.code == 2
     assert "from 0 to 7" in done.stderr
     assert run("status").lines == []
@@ -54,16 +54,20 @@ def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run)
 def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
     run: Run, empty_dsn: str, folder: Path
 ) -> None:
-    lines = run("plan", "--rows", "1e6", "--layout", "7 choose 4", "--layout", "9 choose 1").lines
+    lines = run(
+        "collection", "plan", "--rows", "1e6", "--layout", "7 choose 4", "--layout", "9 choose 1"
+    ).lines
     assert {line["layout"]: line["columns"] for line in lines}["7 choose 4"] == 35
     assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1"}
-    (made,) = run("create-collection", "default", "--layout", "7 choose 4").lines
+    (made,) = run("collection", "create", "default", "--layout", "7 choose 4").lines
     assert (made["layout"], made["default_distance"]) == ("7 choose 4", 4)
     run("ingest", folder)
     assert run("find", folder / "wells.html").code == 0
     # The same blocks as in the layout with another name.
-    assert run("relayout", "default", "4 choose 1").lines[0]["layout"] == "16+16+16+16"
-    assert run("relayout", "default", "7 choose 4").lines[0]["layout"] == "7 choose 4"
+    assert (
+        run("collection", "relayout", "default", "4 choose 1").lines[0]["layout"] == "16+16+16+16"
+    )
+    assert run("collection", "relayout", "default", "7 choose 4").lines[0]["layout"] == "7 choose 4"
     assert run("find", folder / "wells.html").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base").code == 0
@@ -71,7 +75,7 @@ def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
 
 def test_relayout_moves_a_collection(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    (done,) = run("relayout", "default", "16+16+16+16").lines
+    (done,) = run("collection", "relayout", "default", "16+16+16+16").lines
     assert done == {"collection": "default", "layout": "16+16+16+16"}
     assert run("find", folder / "wells.html").code == 0
     assert run("ingest", folder).code == 0
@@ -88,21 +92,21 @@ def test_no_collection_is_created_in_a_layout_that_a_move_is_filling(
     run("ingest", folder)
     with connect(dsn) as store, pytest.raises(InterruptionError):
         store.relayout("5 choose 2", progress=stop)
-    create = ("create-collection", "other", "--layout", "5 choose 2")
+    create = ("collection", "create", "other", "--layout", "5 choose 2")
     refused = run(*create)
-    assert refused.code == 3
-    assert "finish that: pgsimhash relayout default '5 choose 2'" in refused.stderr
-    assert run("relayout", "default", "5 choose 2").code == 0
+    assert refused.code == 2
+    assert "finish that: pgsimhash collection relayout default '5 choose 2'" in refused.stderr
+    assert run("collection", "relayout", "default", "5 choose 2").code == 0
     assert run(*create).lines[0]["layout"] == "5 choose 2"
 
 
 def test_relayout_says_what_is_wrong(run: Run, folder: Path) -> None:
-    assert run("relayout", "nothing", "32+32").code == 3
+    assert run("collection", "relayout", "nothing", "32+32").code == 2
     run("ingest", folder)
-    done = run("relayout", "default", "32+32")
-    assert done.code == 3
+    done = run("collection", "relayout", "default", "32+32")
+    assert done.code == 2
     assert "--distance" in done.stderr
-    unknown = run("relayout", "default", "7 choose 8")
+    unknown = run("collection", "relayout", "default", "7 choose 8")
     assert unknown.code == 2
     assert "1 to 63 of at most 64 blocks lead" in unknown.stderr
 

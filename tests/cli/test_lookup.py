@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgsimhash import connect, from_base32, to_base32
+from pgsimhash import connect
+from pgsimhash.bits import from_base32, to_base32
 from tests.cli.harness import Run
 
 
@@ -36,7 +37,7 @@ def test_find_refuses_what_is_neither_a_file_nor_a_simhash(run: Run) -> None:
 def test_find_in_an_unknown_collection_names_the_known_ones(run: Run, folder: Path) -> None:
     run("ingest", folder)
     done = run("find", "1", "--collection", "typo")
-    assert done.code == 3
+    assert done.code == 2
     assert "there are: default" in done.stderr
 
 

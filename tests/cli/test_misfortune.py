@@ -20,29 +20,30 @@ NO_TEXT = os.fsdecode(b"\xff")
     "command",
     [
         ("status", "--collection", NO_TEXT),
-        ("create-collection", NO_TEXT),
-        ("rename-collection", "default", NO_TEXT),
+        ("collection", "create", NO_TEXT),
+        ("collection", "rename", "default", NO_TEXT),
         ("delete", "--url", NO_TEXT),
         ("delete", "--host", NO_TEXT),
         ("policy", "set", NO_TEXT, "--distance", "3"),
         ("policy", "show", f"https://a.example/{NO_TEXT}"),
         ("history", NO_TEXT),
-        ("mark", NO_TEXT, "https://a.example/", "--same"),
+        ("mark", "set", NO_TEXT, "https://a.example/", "--same"),
     ],
 )
 def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
-    assert run("create-collection", "default").code == 0
+    assert run("collection", "create", "default").code == 0
     done = run(*command)
     assert done.code in (1, 3)
     assert len(done.stderr.splitlines()) == 1
     assert "surrogates not allowed" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["ingest", "create-collection"])
-def test_a_collection_has_a_name(run: Run, command: str, folder: Path) -> None:
-    arguments = ["ingest", folder, "--collection", ""] if command == "ingest" else [command, ""]
-    done = run(*arguments)
-    assert done.code == 3
+@pytest.mark.parametrize(
+    "command", [("ingest", ".", "--create", "--collection", ""), ("collection", "create", "")]
+)
+def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.code == 2
     assert "give one that is not empty" in done.stderr
 
 
@@ -56,15 +57,15 @@ def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.Monke
     def stopped(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    run("create-collection", "default")
+    run("collection", "create", "default")
     monkeypatch.setattr(Store, "undo", stopped)
-    done = run("undo")
+    done = run("run", "undo")
     assert done.code == 130
     assert "run again to continue" in done.stderr
 
 
 def test_a_full_disk_under_stdout_is_one_clear_line(run: Run, dsn: str) -> None:
-    run("create-collection", "default")
+    run("collection", "create", "default")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from pgsimhash.cli import main; main()", "status"],
@@ -84,3 +85,34 @@ def test_the_embedded_server_gets_its_schema_from_any_command(
     monkeypatch.delenv("PGSIMHASH_DSN")
     monkeypatch.setattr("pgsimhash.server.start", lambda: empty_dsn)
     assert run("status").code == 0
+
+
+@pytest.mark.parametrize("module", ["click", "pgsimhash.cli.options", "psycopg", "numpy", "rich"])
+def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(module: str) -> None:
+    code = f"""
+import sys
+
+class Interruption:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interruption())
+from pgsimhash.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "status"], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == ["Stopped. What was committed stays; run again to continue."]
+
+
+def test_a_deletion_is_asked_about(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    asked = run("collection", "delete", "default")
+    assert (asked.code, "--yes" in asked.stderr) == (2, True)
+    assert run("collection", "delete", "defualt", "--yes").code == 2
+    assert run("collection", "delete", "default", "--yes").lines == [
+        {"collection": "default", "pages": 3}
+    ]
+    assert run("collection", "list").lines == []

@@ -45,7 +45,7 @@ def test_min_words_are_asked_of_a_page(run: Run, folder: Path) -> None:
 
 
 def test_a_contradiction_names_the_fix(run: Run) -> None:
-    run("create-collection", "two", "--layout", "32+32")
+    run("collection", "create", "two", "--layout", "32+32")
     refused = run("policy", "set", "*", "--distance", "8", "--collection", "two")
     assert refused.code == 2
     assert "from 0 to 7" in refused.stderr

@@ -34,5 +34,5 @@ def test_mistakes_are_told_before_the_work(run: Run, folder: Path) -> None:
     assert run("report", "--hosts", "-1").code == 2
     assert run("report", "-o", "/nowhere/report.html").code == 2
     unknown = run("report", "--collection", "none")
-    assert unknown.code == 3
+    assert unknown.code == 2
     assert "'none' does not exist" in unknown.stderr

@@ -10,14 +10,14 @@ from pgsimhash import connect
 from pgsimhash.cli import summary
 from tests.cli.harness import Run
 
-AGAIN = "refingerprint", "--collection", "kept", "--into", "again"
+AGAIN = "collection", "refingerprint", "--collection", "kept", "--into", "again"
 WORDS = "--scheme", "pgsimhash-interop-1", "--approximate"
 
 
 @pytest.fixture
 def kept(run: Run, folder: Path) -> None:
     """The four pages in a collection that keeps Markdown."""
-    run("create-collection", "kept", "--keep-markdown")
+    run("collection", "create", "kept", "--keep-markdown")
     run("ingest", "--collection", "kept", folder)
 
 
@@ -28,7 +28,7 @@ def test_a_collection_of_another_scheme_takes_the_name(run: Run, kept: None) -> 
     assert "pages a second" in done.stderr
     again = run(*AGAIN, *WORDS)
     assert (again.code, again.stdout) == (0, "")
-    renamed = run("rename-collection", "again", "kept", "--swap")
+    renamed = run("collection", "rename", "again", "kept", "--swap")
     assert renamed.lines == [{"collection": "kept", "before": "again", "swapped": True}]
     schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
     assert schemes["kept"] == "pgsimhash-interop-1"
@@ -66,13 +66,13 @@ def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
     assert "--approximate" in refused.stderr
     assert run(*AGAIN, "--scheme", "pgsimhash-text-1", "--approximate").code == 0
     other = run(*AGAIN, *WORDS)
-    assert other.code == 3
+    assert other.code == 2
     assert "--into" in other.stderr
-    taken = run("rename-collection", "kept", "again")
-    assert taken.code == 3
+    taken = run("collection", "rename", "kept", "again")
+    assert taken.code == 2
     assert "--swap" in taken.stderr
-    unknown = run("rename-collection", "nowhere", "here")
-    assert unknown.code == 3
+    unknown = run("collection", "rename", "nowhere", "here")
+    assert unknown.code == 2
     assert "does not exist" in unknown.stderr
 
 
@@ -83,17 +83,19 @@ def test_verdicts_on_other_terms_are_shown_and_saved(run: Run) -> None:
     with connect(collection="default") as store:
         list(store.add_many([("https://a.example/", 0), ("https://b.example/", 7)]))
     assert duplicates() == [1]
-    strict = run("rejudge", "--distance", "2", "--summary")
+    strict = run("collection", "rejudge", "--distance", "2", "--summary")
     assert strict.code == 0
     assert [line["verdict"] for line in strict.lines] == ["new", "new"]
     assert "pages a second" in strict.stderr
     assert duplicates() == [1]
-    assert run("rejudge", "--distance", "2", "--save").lines == strict.lines
+    assert run("collection", "rejudge", "--distance", "2", "--save").lines == strict.lines
     assert duplicates() == [0]
-    by_host = run("rejudge", "--scope", "host")
+    by_host = run("collection", "rejudge", "--scope", "host")
     assert [line["verdict"] for line in by_host.lines] == ["new", "new"]
-    assert run("rejudge", "--collection", "nowhere").code == 3
-    assert run("rejudge", "--min-words", "30").code == 2  # which is about pages to come
+    assert run("collection", "rejudge", "--collection", "nowhere").code == 2
+    assert (
+        run("collection", "rejudge", "--min-words", "30").code == 2
+    )  # which is about pages to come
 
 
 def test_ctrl_c_says_whether_anything_was_stored(
@@ -103,8 +105,8 @@ def test_ctrl_c_says_whether_anything_was_stored(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(summary, "print_json", interrupt)
-    dry = run("rejudge", "--collection", "kept")
+    dry = run("collection", "rejudge", "--collection", "kept")
     assert (dry.code, dry.stderr) == (130, "Stopped. Nothing was stored.\n")
-    saved = run("rejudge", "--collection", "kept", "--save")
+    saved = run("collection", "rejudge", "--collection", "kept", "--save")
     assert saved.code == 130
     assert "run again to continue" in saved.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash import InvalidHintError
+from pgsimhash.errors import InvalidHintError
 from pgsimhash.html import SiteHints, read_article
 from tests.html.test_article import STORY
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash import (
-    BlockedPageError,
-    ErrorPageError,
-    PageError,
-    ScriptPageError,
-    TooShortError,
-    fingerprint,
-)
+from pgsimhash import PageError, fingerprint
+from pgsimhash.errors import BlockedPageError, ErrorPageError, ScriptPageError, TooShortError
 from pgsimhash.html import read_article
 
 SORRY = (

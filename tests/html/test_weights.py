@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import TooShortError, fingerprint
+from pgsimhash import fingerprint
+from pgsimhash.errors import TooShortError
 from pgsimhash.html.block_features import features, nearby
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from lxml import etree, html
 
-from pgsimhash import Store, analysis, connect, recrawl_hint
+from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.explanation import explain_sides
 from pgsimhash.analysis.history import Snapshot, as_versions
 from pgsimhash.analysis.sides import Side
@@ -20,6 +20,7 @@ from pgsimhash.html_reports import explanation_page, history_page, report_page
 from pgsimhash.html_reports.histograms import BASE, WIDTH, bars
 from pgsimhash.html_reports.render import web_link
 from pgsimhash.html_reports.timelines import BOTTOM, LEFT, RIGHT, SHOWN, TOP, timeline
+from pgsimhash.recrawl import recrawl_hint
 from tests.html_reports import hostile
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

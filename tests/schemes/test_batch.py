@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgsimhash import SchemeError, TooShortError, simhash_texts
+from pgsimhash.errors import SchemeError, TooShortError
 from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import fnv1a_64
 from pgsimhash.html import read_article
@@ -21,6 +21,7 @@ from pgsimhash.schemes import (
     TEXT_SCHEME,
     Scheme,
     ShingleWeights,
+    simhash_texts,
 )
 from pgsimhash.schemes.batch import compiled_simhash
 from pgsimhash.tokens import TOKENS_MAX

@@ -20,11 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from readability import Document
 
-from pgsimhash import Scheme, TooLargeError, TooShortError, fingerprint, format_simhash
+from pgsimhash import fingerprint, format_simhash
+from pgsimhash.errors import TooLargeError, TooShortError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html.charset import decode
 from pgsimhash.html.markdown import render
-from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, blog
+from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog
 from pgsimhash.schemes.blog import ELEMENTS_MAX, read_blog
 from tests.conftest import ROOT
 

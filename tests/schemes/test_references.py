@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from pgsimhash import fingerprint, get_scheme
+from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.schemes import INTEROP_SCHEME
+from pgsimhash.schemes import INTEROP_SCHEME, get_scheme
 from pgsimhash.schemes.references import ITEMS_MAX, read_with_references
 
 TEXT = (

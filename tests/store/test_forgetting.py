@@ -9,8 +9,8 @@ import numpy as np
 import psycopg
 import pytest
 
-import pgsimhash
 from pgsimhash import Store, analysis, connect
+from pgsimhash.errors import InvalidTimeError, UnknownRunError
 from pgsimhash.sources import SourcePage
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import FAR
@@ -101,7 +101,7 @@ class TestRuns:
         assert store.find(FAR) == []
         assert [run.what for run in store.runs()] == ["one"]
         store.undo()
-        with pytest.raises(pgsimhash.UnknownRunError, match="no run to undo"):
+        with pytest.raises(UnknownRunError, match="no run to undo"):
             store.undo()
 
     def test_a_run_can_be_deleted_from_among_others(self, dsn: str) -> None:
@@ -118,7 +118,7 @@ class TestRuns:
         with connect(dsn, collection="other") as other:
             number = other.start_run("elsewhere")
             other.add("https://a.example/1", 0)
-        with pytest.raises(pgsimhash.UnknownRunError, match="pgsimhash runs --collection default"):
+        with pytest.raises(UnknownRunError, match="pgsimhash run list --collection default"):
             store.delete_run(number)
 
     def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
@@ -186,7 +186,7 @@ class TestExpiry:
             assert store.status()[0].pages == 1
 
     def test_an_age_of_nothing_is_refused(self, store: Store) -> None:
-        with pytest.raises(pgsimhash.InvalidTimeError):
+        with pytest.raises(InvalidTimeError):
             store.expire(timedelta(0))
 
     def test_two_writers_go_on_meanwhile(self, store: Store, dsn: str) -> None:

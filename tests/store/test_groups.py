@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import pgsimhash
 from pgsimhash import Store, analysis, connect
 from pgsimhash.clusters import Score
+from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
 
 FAR = 0xFFFF_0000_FFFF_0000
 
@@ -99,13 +99,13 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
 
 
 def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         store.pairs(13)
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         store.clusters(-1)
-    with pytest.raises(pgsimhash.UnknownRuleError):
+    with pytest.raises(UnknownRuleError):
         store.clusters(3, linkage="average")  # type: ignore[arg-type]
-    with pytest.raises(pgsimhash.UnknownRuleError):
+    with pytest.raises(UnknownRuleError):
         store.clusters(3, canonical="best")
 
 

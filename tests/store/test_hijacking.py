@@ -20,8 +20,9 @@ from psycopg import conninfo, sql
 from sqlalchemy import text
 
 import pgsimhash
-from pgsimhash import Settings, Store, analysis, connect, migrate, statements
+from pgsimhash import Store, analysis, connect, migrate, statements
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.terms import Options

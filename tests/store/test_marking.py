@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-import pgsimhash
 from pgsimhash import Store
 from pgsimhash.clusters import Linkage
+from pgsimhash.errors import MarkError, UnknownPageError
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -87,19 +87,19 @@ def test_contradictions_are_refused(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
     store.mark(A, B, same=True)
     store.mark(B, C, same=True)
-    with pytest.raises(pgsimhash.MarkError, match="are the same; take one of them back"):
+    with pytest.raises(MarkError, match="are the same; take one of them back"):
         store.mark(A, C, same=False)
     store.mark(C, D, same=False)
-    with pytest.raises(pgsimhash.MarkError, match=f"{C} and {D} are different"):
+    with pytest.raises(MarkError, match=f"{C} and {D} are different"):
         store.mark(D, A, same=True)
     assert len(store.marks()) == 3
-    with pytest.raises(pgsimhash.MarkError, match="give another URL"):
+    with pytest.raises(MarkError, match="give another URL"):
         store.mark(A, A, same=True)
 
 
 def test_unknown_urls_are_refused(store: Store) -> None:
     store.add(A, 0)
-    with pytest.raises(pgsimhash.UnknownPageError, match=r"no page at https.*; ingest"):
+    with pytest.raises(UnknownPageError, match=r"no page at https.*; ingest"):
         store.mark(A, B, same=True)
 
 

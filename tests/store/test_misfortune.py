@@ -14,6 +14,7 @@ from pgsimhash import Store, analysis, connect
 from pgsimhash.clusters import ClusterPage
 from pgsimhash.connection import open_connection, translated_errors
 from pgsimhash.copying import copy_binary
+from pgsimhash.errors import InvalidSimhashError, NoServerError
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_a_connection_lost_in_the_middle_of_copy_leaves_nothing(
     try:
         with (
             open_connection(dsn) as connection,
-            pytest.raises(pgsimhash.NoServerError, match="lost"),
+            pytest.raises(NoServerError, match="lost"),
         ):
             copy(connection)
     finally:
@@ -99,7 +100,7 @@ def test_a_connection_lost_while_clusters_are_written_leaves_no_table(
 
     with connect(dsn) as store:
         list(store.add_many((f"https://a.example/{n}", n) for n in range(5)))
-        with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
+        with pytest.raises(NoServerError, match="run again to continue"):
             analysis.save_clusters(store, "groups", 3, canonical=lose)
     assert tables(hand) == []
 
@@ -128,6 +129,6 @@ def test_what_is_no_array_of_simhashes_is_refused_before_anything_happens(
     store: Store, array: np.ndarray
 ) -> None:
     for ask in (store.find_many, store.add_simhashes):
-        with pytest.raises(pgsimhash.InvalidSimhashError, match="uint64"):
+        with pytest.raises(InvalidSimhashError, match="uint64"):
             ask(array)
     assert len(analysis.simhashes(store)) == 0

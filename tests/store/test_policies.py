@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 import pgsimhash
-from pgsimhash import Settings, Store, connect
-from pgsimhash.policies import SETTINGS
+from pgsimhash import Store, connect
+from pgsimhash.errors import (
+    InvalidDistanceError,
+    InvalidTimeError,
+    PolicyError,
+    UnknownRuleError,
+)
+from pgsimhash.policies import SETTINGS, Settings
 from pgsimhash.sources import SourcePage
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -229,7 +235,7 @@ class TestExpiry:
     def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
         self.fill(store)
         store.set_policy("*", Settings(distance=3))
-        with pytest.raises(pgsimhash.PolicyError, match="policy set"):
+        with pytest.raises(PolicyError, match="policy set"):
             store.expire()
 
     def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
@@ -244,17 +250,17 @@ class TestRefusals:
         "pattern", ["", "https://a.example/", "a.example /x", "*.example", "a@b.example", "a:80"]
     )
     def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
-        with pytest.raises(pgsimhash.PolicyError, match="without https://"):
+        with pytest.raises(PolicyError, match="without https://"):
             store.set_policy(pattern, Settings(distance=3))
 
     def test_settings(self, store: Store) -> None:
-        with pytest.raises(pgsimhash.PolicyError, match="needs a setting"):
+        with pytest.raises(PolicyError, match="needs a setting"):
             store.set_policy("*", Settings())
-        with pytest.raises(pgsimhash.PolicyError, match="fewer than 12 words"):
+        with pytest.raises(PolicyError, match="fewer than 12 words"):
             store.set_policy("*", Settings(min_words=5))
-        with pytest.raises(pgsimhash.UnknownRuleError, match="keep_first"):
+        with pytest.raises(UnknownRuleError, match="keep_first"):
             store.set_policy("*", Settings(keep_first=0))
-        with pytest.raises(pgsimhash.InvalidTimeError):
+        with pytest.raises(InvalidTimeError):
             store.set_policy("*", Settings(expire_after=timedelta(0)))
         assert store.policies() == []
 
@@ -271,7 +277,7 @@ class TestRefusals:
 
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
-            with pytest.raises(pgsimhash.InvalidDistanceError, match="from 0 to 7"):
+            with pytest.raises(InvalidDistanceError, match="from 0 to 7"):
                 store.set_policy("*", Settings(distance=8))
             store.set_policy("*", Settings(distance=7))
             with (

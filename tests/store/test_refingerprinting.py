@@ -14,10 +14,12 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, analysis, connect
+from pgsimhash import Store, analysis, connect
+from pgsimhash.errors import InvalidDistanceError, NoServerError, PolicyError, SchemeError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
+from pgsimhash.policies import Settings
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
@@ -27,6 +29,9 @@ from pgsimhash.schemes import (
     Mixture,
     Scheme,
     ShingleWeights,
+    get_scheme,
+    register_scheme,
+    simhash_texts,
 )
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store import refingerprinting
@@ -35,7 +40,7 @@ from tests.conftest import ROOT
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 # Reads pages as the default does.
-WORDS = pgsimhash.register_scheme(
+WORDS = register_scheme(
     dataclasses.replace(
         DEFAULT_SCHEME,
         name="words-alone-1",
@@ -119,8 +124,8 @@ def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
 
 def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store) -> None:
     weighting = Mixture(((Emphasis(ShingleWeights((1, 2))), 1.0), (ImageWeights(2.0), 1.0)))
-    scheme = pgsimhash.register_scheme(
-        Scheme("emphasis-1", pgsimhash.get_scheme("pgsimhash-article-1").extract, weighting)
+    scheme = register_scheme(
+        Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, weighting)
     )
     list(kept.ingest_many(read_pages([EXAMPLES])))
     by_url = {verdict.url: verdict.simhash for verdict in kept.refingerprint("again", scheme)}
@@ -206,7 +211,7 @@ def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, kept: S
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
 
-    with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
+    with pytest.raises(NoServerError, match="run again to continue"):
         list(kept.refingerprint("lost", WORDS, progress=interfere))
     assert told == [0, 256]
     with connect(dsn, collection="kept") as store:
@@ -257,10 +262,10 @@ def test_it_begins_anew_once_all_of_it_was_forgotten(dsn: str, kept: Store) -> N
 
 
 def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept: Store) -> None:
-    patient = pgsimhash.register_scheme(
+    patient = register_scheme(
         Scheme(
             "patient-1",
-            pgsimhash.get_scheme("pgsimhash-article-1").extract,
+            get_scheme("pgsimhash-article-1").extract,
             ShingleWeights((1, 2)),
             min_tokens=150,
         )
@@ -297,17 +302,17 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
             (p.pattern, p.given()) for p in kept.policies()
         ]
     kept.set_policy("*", Settings(distance=12))
-    with pytest.raises(pgsimhash.PolicyError, match="give a smaller distance"):
+    with pytest.raises(PolicyError, match="give a smaller distance"):
         kept.refingerprint("small", WORDS, layout="32+32")
 
 
 def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    hinted = pgsimhash.register_scheme(
+    hinted = register_scheme(
         Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
     )
     for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", hinted):
-        with pytest.raises(pgsimhash.SchemeError, match="reads pages in another way"):
+        with pytest.raises(SchemeError, match="reads pages in another way"):
             kept.refingerprint("again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
             connect(dsn, collection="again", create=False)
@@ -320,12 +325,12 @@ def test_recipes_that_read_pages_in_their_own_way_take_kept_markdown_only_when_t
     dsn: str, kept: Store, scheme: str
 ) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    with pytest.raises(pgsimhash.SchemeError, match="reads pages in another way"):
+    with pytest.raises(SchemeError, match="reads pages in another way"):
         kept.refingerprint("again", scheme)
     (again,) = kept.refingerprint("again", scheme, approximate=True)
     markdown = content(dsn, "kept")[0][13]
     hashed = markdown if "blog" in scheme else plain_text(markdown)
-    assert again.simhash == pgsimhash.get_scheme(scheme).simhash(hashed)
+    assert again.simhash == get_scheme(scheme).simhash(hashed)
 
 
 def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
@@ -333,7 +338,7 @@ def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
     with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
         store.ingest("https://a.example/1", text)
         (again,) = store.refingerprint("again", "pgsimhash-text-1")
-        assert again.simhash == next(pgsimhash.simhash_texts([text]))
+        assert again.simhash == next(simhash_texts([text]))
 
 
 def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -> None:
@@ -342,9 +347,9 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
         store.refingerprint("again", WORDS)
     with pytest.raises(pgsimhash.CollectionError, match="rename-collection NAME kept --swap"):
         kept.refingerprint("kept", WORDS)
-    with pytest.raises(pgsimhash.SchemeError, match="there is no scheme 'none'"):
+    with pytest.raises(SchemeError, match="there is no scheme 'none'"):
         kept.refingerprint("again", "none")
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         kept.refingerprint("again", WORDS, distance=9, layout="32+32")
     list(kept.refingerprint("again", WORDS))
     with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'words-alone-1'.*--into"):

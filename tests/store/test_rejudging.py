@@ -11,7 +11,9 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, Verdict, analysis, connect
+from pgsimhash import Store, Verdict, analysis, connect
+from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.policies import Settings
 from pgsimhash.records import PageRecord
 from pgsimhash.store import rejudging
 from pgsimhash.store.collection import find_collection
@@ -312,7 +314,7 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(
 
 
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
-    with pytest.raises(pgsimhash.InvalidDistanceError):
+    with pytest.raises(InvalidDistanceError):
         store.rejudge(distance=13)
-    with pytest.raises(pgsimhash.UnknownRuleError):
+    with pytest.raises(UnknownRuleError):
         store.rejudge(scope="planet", save=True)  # type: ignore[arg-type]

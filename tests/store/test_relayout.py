@@ -217,7 +217,10 @@ def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
     full: Store, dsn: str, at: str
 ) -> None:
     interrupted(full, "5 choose 2", at)
-    advice = r"relayout default '5 choose 2', or cancel it: pgsimhash relayout default '22\+21\+21'"
+    advice = (
+        r"relayout default '5 choose 2', or cancel it: "
+        r"pgsimhash collection relayout default '22\+21\+21'"
+    )
     with pytest.raises(pgsimhash.CollectionError, match=advice):
         connect(dsn, collection="other", layout="5 choose 2")
     with psycopg.connect(dsn) as connection, pytest.raises(pgsimhash.CollectionError, match=advice):

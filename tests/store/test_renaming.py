@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, Store, analysis, connect
+from pgsimhash import Store, analysis, connect
+from pgsimhash.policies import Settings
 from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
 

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import Settings, StoreError, analysis, connect, migrate
-from pgsimhash.cli import main
+from pgsimhash import StoreError, analysis, connect, migrate
+from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
+from pgsimhash.policies import Settings
 from tests.conftest import _drop, _fresh_name
 from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
 
@@ -116,7 +117,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
     ):
         connect(connection=connection)
     for command in (["migrate"], ["status"]):
-        done = CliRunner().invoke(main, [*command, "--dsn", other_encoding])
+        done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
         assert done.exit_code == 3
         assert len(done.stderr.splitlines()) == 1
         assert fix in done.stderr

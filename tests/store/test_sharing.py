@@ -16,7 +16,9 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Settings, SharedStoreError, Store, analysis, connect
+from pgsimhash import Store, analysis, connect
+from pgsimhash.errors import SharedStoreError
+from pgsimhash.policies import Settings
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -280,7 +282,7 @@ def use():
                 lambda: next(store.clusters(8)), lambda: store.__enter__()):
         try:
             ask()
-        except pgsimhash.SharedStoreError as error:
+        except SharedStoreError as error:
             print("refused:", error)
 
 def close():
@@ -304,7 +306,7 @@ def open_another():
     if given:
         try:
             pgsimhash.connect(connection=connection)
-        except pgsimhash.SharedStoreError as error:
+        except SharedStoreError as error:
             print("refused:", error)
     with pgsimhash.connect(dsn) as own:
         assert own.add("https://a.example/child", 0xFFFF << 32).verdict == "new"

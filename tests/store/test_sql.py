@@ -8,17 +8,15 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import (
-    connect,
+from pgsimhash import connect, hamming_distance, statements
+from pgsimhash.bits import (
+    LEVELS,
     from_bigint,
-    hamming_distance,
     level_distance,
     similarity,
-    statements,
     to_base32,
     to_bigint,
 )
-from pgsimhash.bits import LEVELS
 from pgsimhash.layout import DEFAULT_LAYOUT
 from pgsimhash.urls import host_of
 from tests.test_bits import NOT_BASE32

@@ -14,6 +14,15 @@ from psycopg.rows import dict_row
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, hamming_distance
+from pgsimhash.errors import (
+    InvalidDistanceError,
+    InvalidSimhashError,
+    InvalidTimeError,
+    InvalidUrlError,
+    NoServerError,
+    SchemeError,
+    UnknownLayoutError,
+)
 
 FAR = 2**64 - 1
 
@@ -214,7 +223,7 @@ def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None
     assert store.should_fetch(url, now=begin + 30 * day)
     store.add(url, 0, fetched_at=begin + 30 * day)  # unchanged: it can wait longer
     assert not store.should_fetch(url, now=begin + 70 * day)
-    with pytest.raises(pgsimhash.InvalidTimeError, match="names no zone"):
+    with pytest.raises(InvalidTimeError, match="names no zone"):
         store.should_fetch(url, now=datetime(2026, 1, 1))
 
 
@@ -393,9 +402,9 @@ class TestTheCallersOwnConnection:
         with psycopg.connect(dsn) as connection:
             store = connect(connection=connection)
             store.add("https://a.example/1", 1)
-            with pytest.raises(pgsimhash.InvalidDistanceError):
+            with pytest.raises(InvalidDistanceError):
                 store.find(1, distance=13)
-            with pytest.raises(pgsimhash.InvalidSimhashError):
+            with pytest.raises(InvalidSimhashError):
                 store.add("https://a.example/2", -1)
             assert len(store.find(1)) == 1
 
@@ -450,7 +459,7 @@ class TestBadInput:
     def test_what_is_no_array_of_simhashes_is_refused(
         self, store: Store, simhashes: object
     ) -> None:
-        with pytest.raises(pgsimhash.InvalidSimhashError, match="uint64"):
+        with pytest.raises(InvalidSimhashError, match="uint64"):
             store.find_many(simhashes)  # type: ignore[arg-type]
 
     def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
@@ -466,7 +475,7 @@ class TestBadInput:
             )
         with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*--collection old-2"):
             connect(dsn, collection="old", scheme="pgsimhash-article-1")
-        with pytest.raises(pgsimhash.SchemeError, match="there is no scheme 'mine'"):
+        with pytest.raises(SchemeError, match="there is no scheme 'mine'"):
             connect(dsn, collection="new", scheme="mine")
 
     def test_a_scheme_that_is_not_here_can_be_searched_but_not_ingested(self, dsn: str) -> None:
@@ -478,14 +487,14 @@ class TestBadInput:
             assert store.scheme == "other-scheme-1"
             assert store.add("https://a.example/", 1).verdict == "new"
             assert store.exists(1)
-            with pytest.raises(pgsimhash.SchemeError, match="register yours"):
+            with pytest.raises(SchemeError, match="register yours"):
                 store.ingest("https://a.example/2", "<p>")
 
     def test_another_layout_is_refused(self, dsn: str) -> None:
         connect(dsn, collection="old").close()
         with pytest.raises(pgsimhash.CollectionError, match=r"relayout old '32\+32'"):
             connect(dsn, collection="old", layout="32+32")
-        with pytest.raises(pgsimhash.UnknownLayoutError, match="there are: 22"):
+        with pytest.raises(UnknownLayoutError, match="there are: 22"):
             connect(dsn, collection="new", layout="64")
 
     def test_a_layout_of_a_newer_package_is_refused(self, dsn: str) -> None:
@@ -502,7 +511,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
     def test_what_is_no_url_is_refused(self, store: Store, url: str) -> None:
-        with pytest.raises(pgsimhash.InvalidUrlError):
+        with pytest.raises(InvalidUrlError):
             store.add(url, 1)
 
     def test_a_url_too_long_for_an_index_is_reported_and_the_rest_goes_on(
@@ -522,7 +531,7 @@ class TestBadInput:
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
-            with pytest.raises(pgsimhash.NoServerError, match="run again to continue"):
+            with pytest.raises(NoServerError, match="run again to continue"):
                 store.add("https://a.example/2", 2)
         with connect(dsn) as store:
             assert len(store.find(1)) == 1

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import InvalidTimeError, Store, analysis
+from pgsimhash import Store, analysis
+from pgsimhash.errors import InvalidTimeError
 from pgsimhash.sources import SourcePage, read_pages
 from tests.store.test_store import page, paragraph
 

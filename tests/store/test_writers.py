@@ -8,7 +8,8 @@ import random
 import psycopg
 import pytest
 
-from pgsimhash import connect, from_bigint, hamming_distance
+from pgsimhash import connect, hamming_distance
+from pgsimhash.bits import from_bigint
 from tests.conftest import wait_for_a_lock
 
 WRITERS = 8

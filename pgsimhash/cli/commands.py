@@ -1,0 +1,221 @@
+"""All commands by name, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from pgsimhash.cli import INTERRUPTED, STOPPED
+from pgsimhash.cli.lazy import Entry, LazyGroup
+from pgsimhash.cli.printing import guard_other_output, printable_complaints, tell
+from pgsimhash.errors import (
+    CollectionError,
+    InvalidDistanceError,
+    InvalidSimhashError,
+    PageError,
+    PgsimhashError,
+    PolicyError,
+    UnknownRuleError,
+    UnknownRunError,
+)
+
+__all__ = ["commands"]
+
+_MISTYPED = (
+    CollectionError,
+    InvalidDistanceError,
+    InvalidSimhashError,
+    PolicyError,
+    UnknownRuleError,
+)
+"""Values that options and arguments cannot have, which only the database knew."""
+
+
+class _PageFailure(click.ClickException):
+    exit_code = 1
+
+
+class _StoreFailure(click.ClickException):
+    exit_code = 3
+
+
+class _Commands(LazyGroup):
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with printable_complaints(), _one_line_after_ctrl_c():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        with printable_complaints(), _one_line_after_ctrl_c(), _told_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line_after_ctrl_c() -> Iterator[None]:
+    try:
+        yield
+    except (KeyboardInterrupt, click.Abort):
+        # Click makes the one the other while it asks a question.
+        tell(STOPPED)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _told_errors() -> Iterator[None]:
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except (PageError, UnknownRunError) as error:
+        raise _PageFailure(str(error)) from error
+    except _MISTYPED as error:
+        raise click.UsageError(str(error)) from error
+    except PgsimhashError as error:
+        raise _StoreFailure(str(error)) from error
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        raise _PageFailure(
+            f"the system refuses: {error}; make room, or read and write elsewhere"
+        ) from error
+    except Exception as error:
+        # Only now: --help needs no database.
+        import psycopg
+
+        if not isinstance(error, (psycopg.Error, UnicodeEncodeError)):
+            raise
+        # What no module of ours foresaw: still no traceback for whoever typed a command.
+        raise _StoreFailure(
+            f"the database refuses: {str(error).strip()}; check what was given"
+        ) from error
+
+
+collection = LazyGroup(
+    "collection",
+    help="""Create, change and delete collections.
+
+    A collection is a set of pages that are compared with one another.
+    """,
+    sections={
+        "Commands": {
+            "list": Entry("collections:list_collections", "List the collections"),
+            "create": Entry("layouts:create", "Create a collection"),
+            "rename": Entry("reruns:rename", "Give a collection another name"),
+            "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
+            "plan": Entry("layouts:plan", "Compare what the layouts cost"),
+            "relayout": Entry("layouts:relayout", "Move a collection to another layout"),
+            "refingerprint": Entry("reruns:refingerprint", "Make a collection of another scheme"),
+            "rejudge": Entry("reruns:rejudge", "Give every stored version a verdict anew"),
+        }
+    },
+)
+
+policy = LazyGroup(
+    "policy",
+    help="""Set for some hosts what holds in place of settings of the collection.
+
+    PATTERN is a host, which stands for its subdomains too, or * for all, and perhaps a path in
+    which * stands for anything: example.com/shop/*. The most specific pattern that says anything
+    about a setting decides it: the longer host, then the longer path. Options of ingest and decide
+    count before policies.
+    """,
+    sections={
+        "Commands": {
+            "list": Entry("policies:list_policies", "List the policies"),
+            "show": Entry("policies:show", "Show what policies say about a URL"),
+            "set": Entry("policies:set_policy", "Set what holds for a pattern"),
+            "remove": Entry("policies:remove", "Take back what was set for a pattern"),
+        }
+    },
+)
+
+mark = LazyGroup(
+    "mark",
+    help="""Say of two pages that they are the same, or different.
+
+    It overrides what their simhashes say.
+    """,
+    sections={
+        "Commands": {
+            "list": Entry("marks:list_marks", "List the marks"),
+            "set": Entry("marks:set_mark", "Mark two pages as the same, or as different"),
+            "remove": Entry("marks:remove", "Take back the mark of two pages"),
+        }
+    },
+)
+
+run = LazyGroup(
+    "run",
+    help="List the runs that added pages, and take them back.",
+    sections={
+        "Commands": {
+            "list": Entry("forget:list_runs", "List the runs, the last one first"),
+            "undo": Entry("forget:undo", "Forget what the last run added"),
+            "delete": Entry("forget:delete_run", "Forget what a run added"),
+        }
+    },
+)
+
+_SECTIONS = {
+    "Pages": {
+        "ingest": Entry("ingest:ingest", "Decide for each page whether it is known, and store it"),
+        "decide": Entry("decide:decide", "Say what ingest would decide about a page"),
+        "should-fetch": Entry("fetch:should_fetch", "Say which pages to fetch"),
+        "delete": Entry("forget:delete", "Delete a page, or all pages of a host"),
+        "expire": Entry("forget:expire", "Delete the versions not seen for so long"),
+    },
+    "Search": {
+        "find": Entry("lookup:find", "Find known pages near a page or a simhash"),
+        "find-many": Entry("lookup:find_many", "Find what is near many simhashes"),
+        "fingerprint": Entry("lookup:fingerprint", "Print the fingerprint of HTML files"),
+        "compare": Entry("lookup:compare", "Compare two pages or simhashes"),
+        "explain": Entry("explain:explain_pages", "Explain why two pages match or do not"),
+        "history": Entry("history:history", "Show how a page changed over time"),
+    },
+    "Collections": {
+        "status": Entry("admin:status", "Show what every collection holds"),
+        "report": Entry("report:report", "Show a collection at a glance"),
+        "pairs": Entry("groups:pairs", "Find all pairs of near-copies in a collection"),
+        "clusters": Entry(
+            "groups:clusters", "Group the pages of a collection that are near-copies"
+        ),
+        "evaluate": Entry("evaluate:evaluate", "Measure a scheme and a distance on your own pages"),
+    },
+    "Setup": {
+        "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
+    },
+    "Groups of commands": {
+        "collection": Entry("commands:collection", "Create, change and delete collections"),
+        "policy": Entry("commands:policy", "Set for some hosts what holds in place of settings"),
+        "mark": Entry("commands:mark", "Say of two pages that they are the same, or different"),
+        "run": Entry("commands:run", "List the runs that added pages, and take them back"),
+    },
+}
+
+
+@click.group(
+    "pgsimhash",
+    cls=_Commands,
+    sections=_SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="pgsimhash")
+def commands() -> None:
+    """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
+
+    Without --dsn and PGSIMHASH_DSN the embedded PostgreSQL is used. Data goes to stdout as JSON
+    lines, everything else to stderr.
+
+    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 mistyped, or no such file or
+    collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C.
+    """
+    guard_other_output()

@@ -1,0 +1,92 @@
+"""What is not needed is not loaded: a user waits for what they ask for, and for nothing else."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+import pgsimhash
+from tests.conftest import ROOT
+
+HEAVY = {
+    "alembic",
+    "bs4",
+    "lxml",
+    "mako",
+    "markdown_it",
+    "mmh3",
+    "numba",
+    "numpy",
+    "psycopg",
+    "pygments",
+    "readability",
+    "rich",
+    "sqlalchemy",
+    "warcio",
+}
+
+COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import main; main()"
+
+
+def loaded(code: str) -> set[str]:
+    """Which of the heavy packages a process has loaded that ran ``code``."""
+    told = f"""
+import atexit, sys
+atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))
+{code}
+"""
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    found: list[str] = ast.literal_eval(done.stderr)
+    return set(found)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pgsimhash",
+        "from pgsimhash import PageError, PgsimhashError, StoreError",
+        *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
+    ],
+)
+def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
+    assert loaded(code) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("hamming_distance", {"numpy"}),
+        ("find_pairs", {"numpy"}),
+        ("simhash", {"numpy", "mmh3"}),
+        ("fingerprint", {"numpy", "mmh3", "lxml"}),
+        ("connect", {"numpy", "mmh3", "lxml", "psycopg"}),
+    ],
+)
+def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
+    assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
+
+
+def test_every_public_name_is_there_and_listed() -> None:
+    assert len(pgsimhash.__all__) <= 20
+    assert pgsimhash.__all__ == sorted(pgsimhash.__all__)
+    for name in pgsimhash.__all__:
+        assert getattr(pgsimhash, name).__name__ == name
+    assert set(pgsimhash.__all__) <= set(dir(pgsimhash))
+    with pytest.raises(AttributeError, match="'pgsimhash' has no attribute 'fingerprnt'"):
+        pgsimhash.fingerprnt  # noqa: B018
+
+
+def test_type_checkers_see_what_is_loaded_later() -> None:
+    module = ast.parse((ROOT / "pgsimhash" / "__init__.py").read_text(encoding="utf-8"))
+    (seen,) = (node for node in module.body if isinstance(node, ast.If))
+    homes = {
+        alias.name: str(node.module).removeprefix("pgsimhash.")
+        for node in seen.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert homes == pgsimhash._HOMES
+    assert sorted(homes) == pgsimhash.__all__
