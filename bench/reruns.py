@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 import psycopg
 
-from pgsimhash import connect
+from pgsimhash import connect, maintenance
 from pgsimhash.terms import Options
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def rerun(dsn: str, name: str, what: str, options: Options) -> None:
     with connect(dsn, collection=name, create=False) as store:
         started = time.perf_counter()
         verdicts = (
-            store.refingerprint(f"{name}-again", SCHEME, approximate=True, **options)
+            maintenance.refingerprint(store, f"{name}-again", SCHEME, approximate=True, **options)
             if what == "refingerprint"
-            else store.rejudge(save=what.endswith("save"), **options)
+            else maintenance.rejudge(store, save=what.endswith("save"), **options)
         )
         pages = sum(1 for _ in verdicts)
         seconds = time.perf_counter() - started

@@ -10,13 +10,13 @@ import click
 from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.printing import print_json, printable
 from pgsimhash.connection import checked_connection
+from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.store.collection import (
     Collection,
     collection_names,
     find_collection,
     open_collection,
 )
-from pgsimhash.store.dropping import delete_collection
 
 
 def collection_fields(collection: Collection) -> dict[str, object]:

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
+from pgsimhash import maintenance
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.terms import as_age
@@ -22,7 +23,7 @@ from pgsimhash.urls import host_of
 def list_runs(collection: str, dsn: str | None) -> None:
     """List the runs, the last one first, a JSON line each."""
     with connect(dsn, collection=collection, create=False) as store:
-        for run in store.runs():
+        for run in maintenance.runs(store):
             print_json(run.as_json())
 
 
@@ -37,7 +38,7 @@ def undo(collection: str, dsn: str | None) -> None:
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        run, forgotten = store.undo(progress=_told(status))
+        run, forgotten = maintenance.undo(store, progress=_told(status))
     print_json({**run.as_json(), "forgotten": forgotten})
 
 
@@ -52,7 +53,7 @@ def delete_run(run: int, collection: str, dsn: str | None) -> None:
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        forgotten = store.delete_run(run, progress=_told(status))
+        forgotten = maintenance.delete_run(store, run, progress=_told(status))
     print_json({"run": run, "forgotten": forgotten})
 
 

@@ -6,7 +6,7 @@ import click
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pgsimhash import planner
+from pgsimhash import maintenance, planner
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json
@@ -183,5 +183,5 @@ def relayout(collection: str, layout: str, distance: int | None, dsn: str | None
                 tasks[step] = bar.add_task(step, total=total)
             bar.update(tasks[step], completed=done)
 
-        store.relayout(layout, distance=distance, progress=progress)
+        maintenance.relayout(store, layout, distance=distance, progress=progress)
         print_json({"collection": collection, "layout": store.layout})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pgsimhash import maintenance
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.store import connect
@@ -25,7 +26,7 @@ def set_mark(a: str, b: str, said: str | None, collection: str, dsn: str | None)
     if said is None:
         raise click.UsageError("say --same or --different")
     with connect(dsn, collection=collection, create=False) as store:
-        store.mark(a, b, same=said == "same")
+        maintenance.mark(store, a, b, same=said == "same")
     people().print(f"Marked as {said}.")
 
 
@@ -38,7 +39,7 @@ def set_mark(a: str, b: str, said: str | None, collection: str, dsn: str | None)
 def remove(context: click.Context, a: str, b: str, collection: str, dsn: str | None) -> None:
     """Take back the mark of two pages; exits with 1 if there is none."""
     with connect(dsn, collection=collection, create=False) as store:
-        removed = store.unmark(a, b)
+        removed = maintenance.unmark(store, a, b)
     people().print("Taken back." if removed else "Nothing was said about these two.")
     context.exit(0 if removed else 1)
 
@@ -49,5 +50,5 @@ def remove(context: click.Context, a: str, b: str, collection: str, dsn: str | N
 def list_marks(collection: str, dsn: str | None) -> None:
     """List the marks, a JSON line each."""
     with connect(dsn, collection=collection, create=False) as store:
-        for said in store.marks():
+        for said in maintenance.marks(store):
             print_json(said.as_json())

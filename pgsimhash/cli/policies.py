@@ -7,6 +7,7 @@ from typing import Unpack
 
 import click
 
+from pgsimhash import maintenance
 from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
 from pgsimhash.cli.terms import as_age, terms_options
@@ -41,7 +42,7 @@ def set_policy(
     settings = Settings(**terms, expire_after=expire_after)
     create = collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create) as store:
-        print_json(store.set_policy(pattern, settings).as_json())
+        print_json(maintenance.set_policy(store, pattern, settings).as_json())
 
 
 @click.command("list")
@@ -50,7 +51,7 @@ def set_policy(
 def list_policies(collection: str, dsn: str | None) -> None:
     """List the policies, a JSON line each, ages in seconds."""
     with connect(dsn, collection=collection, create=False) as store:
-        for one in store.policies():
+        for one in maintenance.policies(store):
             print_json(one.as_json())
 
 
@@ -61,7 +62,7 @@ def list_policies(collection: str, dsn: str | None) -> None:
 def show(url: str, collection: str, dsn: str | None) -> None:
     """Show what policies say about a URL, as a JSON line."""
     with connect(dsn, collection=collection, create=False) as store:
-        print_json({"url": check_url(url), **store.policy_for(url).as_json()})
+        print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
 
 
 @click.command("remove")
@@ -72,6 +73,6 @@ def show(url: str, collection: str, dsn: str | None) -> None:
 def remove(context: click.Context, pattern: str, collection: str, dsn: str | None) -> None:
     """Take back what was set for a pattern; exits with 1 if nothing was."""
     with connect(dsn, collection=collection, create=False) as store:
-        removed = store.remove_policy(pattern)
+        removed = maintenance.remove_policy(store, pattern)
     print_json({"pattern": pattern, "removed": removed})
     context.exit(0 if removed else 1)

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import click
 
+from pgsimhash import maintenance
 from pgsimhash.cli.layouts import layout_option
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
@@ -64,7 +65,8 @@ def refingerprint(
         connect(dsn, collection=collection, create=False) as store,
         progress_bar(console, "refingerprint") as progress,
     ):
-        verdicts = store.refingerprint(
+        verdicts = maintenance.refingerprint(
+            store,
             into,
             scheme,
             layout=layout,
@@ -103,7 +105,7 @@ def rejudge(
         progress_bar(console, "rejudge") as progress,
     ):
         code = print_verdicts(
-            store.rejudge(save=save, progress=progress, **terms),
+            maintenance.rejudge(store, save=save, progress=progress, **terms),
             console,
             summary,
             stopped="Stopped. What was printed is stored; run again to continue."
@@ -121,5 +123,5 @@ def rejudge(
 def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
     """Give a collection another name, or with --swap exchange two names."""
     with connect(dsn, collection=old, create=False) as store:
-        store.rename(new, swap=swap)
+        maintenance.rename(store, new, swap=swap)
     print_json({"collection": new, "before": old, "swapped": swap})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 from psycopg.rows import class_row, scalar_row
@@ -15,6 +16,7 @@ from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout
+from pgsimhash.store.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Collection:
     next_layout: str | None
     default_distance: int
     keep_markdown: bool
+
+
+class Opened(Protocol):
+    """What a store has for functions that take one."""
+
+    session: Session
+    opened: Collection
 
 
 def open_collection(
@@ -201,3 +210,15 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
             f"run: pgsimhash collection relayout {name} '{layout}'"
         )
+
+
+@contextmanager
+def changing(store: Opened) -> Iterator[psycopg.Connection[Any]]:
+    """Run a block that writes to a store's collection by its name, in a transaction.
+
+    Raises:
+        CollectionError: it was renamed since it was opened.
+    """
+    with store.session.transaction() as connection:
+        check_names(connection, [store.opened])
+        yield connection

@@ -22,6 +22,10 @@ Forgotten = Callable[[int], None]
 """Told how many pages are gone so far."""
 
 
+def unheard(pages: int) -> None:
+    """Tell nobody."""
+
+
 def expire(
     session: Session, collection: Collection, older_than: timedelta | None, progress: Forgotten
 ) -> int:

@@ -28,7 +28,7 @@ from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.judging import known_pages
-from pgsimhash.store.marking import all_marks
+from pgsimhash.store.marks import all_marks
 from pgsimhash.store.reader import simhash_slices
 
 _ROWS: Final = 2_000

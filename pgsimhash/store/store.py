@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
+from pgsimhash.bits import check_distance, check_simhash, check_simhashes
+from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.layout import get_layout
+from pgsimhash.errors import PageError
+from pgsimhash.extraction import extract_many
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.octets import MAX_BYTES, Octets, frozen
+from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
+from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
+from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.store.collection import Collection, check_names, open_collection
-from pgsimhash.store.grouping import Groups
-from pgsimhash.store.lookups import Lookups
-from pgsimhash.store.marking import Marking
-from pgsimhash.store.policing import read_policies
-from pgsimhash.store.relayout import Progress, relayout
-from pgsimhash.store.removal import Removal
-from pgsimhash.store.reruns import Reruns
+from pgsimhash.sources import SourcePage
+from pgsimhash.store import forgetting, groups, reader
+from pgsimhash.store.batches import (
+    BATCH_PAGES,
+    BATCH_SIMHASHES,
+    Item,
+    Page,
+    as_record,
+    as_source,
+    with_checked_time,
+)
+from pgsimhash.store.collection import checked_distance, open_collection
+from pgsimhash.store.forgetting import Forgotten, unheard
+from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
-from pgsimhash.store.writes import Writes
+from pgsimhash.store.status import read_status
+from pgsimhash.store.writer import add_simhashes
+from pgsimhash.terms import Options
+from pgsimhash.times import check_age, check_time
+from pgsimhash.urls import check_url
 
 
-class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
+class Store:
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
+
+    The options of ``ingest``, ``decide``, ``add`` and their like are those of
+    :class:`pgsimhash.terms.Terms`: ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``,
+    ``canonical_link``, ``keep_first`` and ``min_words``. What is not given is as policies say, else
+    as the collection has it.
+
+    Deleting goes in transactions of a thousand pages, unless the caller is in a transaction.
+    Simhashes that no other page has go too, unless they were added without a page as well; pages
+    that were found to duplicate a deleted one stay, as duplicates of nothing. The transaction's
+    isolation level has to be READ COMMITTED, or StoreError says so.
+
+    :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store and
+    use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
+    row of the collection as it was when it was opened or changed.
 
     A store that opened its own connection commits batch by batch and closes the connection at
     the end of its ``with`` block. One that was given a connection neither commits nor closes
@@ -61,10 +97,10 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
                 back from it as they are.
         """
         recipe = None if scheme is None else get_scheme(scheme)
-        self._session = Session(connection, owned=owns_connection)
-        with self._session.transaction():
+        self.session = Session(connection, owned=owns_connection)
+        with self.session.transaction():
             check_schema(connection)
-            self._collection = open_collection(
+            self.opened = open_collection(
                 connection,
                 collection,
                 create=create,
@@ -72,10 +108,10 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
                 layout=layout,
                 keep_markdown=keep_markdown,
             )
-            self._policies = read_policies(connection, self._collection)
+        self._ingest = Ingest(self.session)
 
     def __enter__(self) -> Self:
-        self._session.check()
+        self.session.check()
         return self
 
     def __exit__(
@@ -94,65 +130,436 @@ class Store(Lookups, Writes, Removal, Marking, Reruns, Groups):
         Raises:
             SharedStoreError: another thread is in a call.
         """
-        self._session.close()
-
-    @property
-    def session(self) -> Session:
-        """The connection and its transactions, for functions that take a store."""
-        return self._session
-
-    @property
-    def opened(self) -> Collection:
-        """The row of the collection as it was when it was opened, for the same functions."""
-        return self._collection
+        self.session.close()
 
     @property
     def collection(self) -> str:
         """The name of the collection."""
-        return self._collection.name
+        return self.opened.name
 
     @property
     def scheme(self) -> str:
         """The name of the scheme whose simhashes the collection holds."""
-        return self._collection.scheme
+        return self.opened.scheme
 
     @property
     def layout(self) -> str:
         """The name of the collection's layout when the store was opened or changed it."""
-        return self._collection.layout
+        return self.opened.layout
 
-    def relayout(
+    def find(
         self,
-        layout: str,
+        simhash: int,
+        distance: int = 3,
         *,
-        distance: int | None = None,
-        progress: Progress = lambda step, done, total: None,
-    ) -> None:
-        """Move the collection to another layout, while lookups and writers go on.
+        limit: int | None = None,
+        host: str | None = None,
+        since: datetime | None = None,
+        sketch: int | None = None,
+    ) -> list[Match]:
+        """Return every known simhash within ``distance`` bits, each once, nearest first.
 
-        Lookups stay exact throughout. An interrupted move goes on when called again; asking
-        for the present layout cancels it. Needs the rights of the tables' owner and a
-        connection with ``autocommit``, such as the store's own.
+        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.)
 
         Args:
-            layout: the name of the layout; ``pgsimhash collection plan`` compares them.
-            distance: the collection's new default distance; by default the present one.
-            progress: called with the step, and how much of how much of it is done.
+            simhash: what to look for.
+            distance: the largest number of differing bits.
+            limit: at most so many matches, the nearest.
+            host: only matches that have a page on this host.
+            since: only matches that have a page fetched then or later.
+            sketch: the sketch that belongs to ``simhash``: matches more than 8 bits away whose
+                page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
-            UnknownLayoutError: there is no such layout.
-            CollectionError: the collection is on its way to another layout, or was renamed since
-                it was opened; or the new layout does not answer its default distance, or that
-                of a policy.
-            StoreError: the connection is in a transaction, or another process is at it.
+            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            StoreError: the database does not answer.
         """
-        with self._session.read() as connection:
-            check_names(connection, [self._collection])
-            relayout(
+        wanted = checked_distance(self.opened, distance)
+        with self.session.read() as connection:
+            return reader.find(
                 connection,
-                self.collection,
-                get_layout(layout),
-                distance=distance,
-                progress=progress,
+                self.opened,
+                simhash,
+                wanted,
+                limit=limit,
+                host=host,
+                since=since,
+                sketch=sketch,
             )
-            self._collection = open_collection(connection, self.collection, create=False)
+
+    def find_many(self, simhashes: NDArray[np.uint64], distance: int = 3) -> Matches:
+        """Look up an array of simhashes in one statement; several times as fast as one by one.
+
+        Args:
+            simhashes: shape (n,), dtype uint64.
+            distance: the largest number of differing bits.
+
+        Returns:
+            The matches of all of them, by query, nearest first.
+
+        Raises:
+            InvalidSimhashError: the array has another shape or dtype.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            StoreError: the database does not answer.
+        """
+        wanted = checked_distance(self.opened, distance)
+        with self.session.read() as connection:
+            return reader.find_many(connection, self.opened, simhashes, wanted)
+
+    def exists(self, simhash: int, distance: int = 3) -> bool:
+        """Return whether any known simhash is within ``distance`` bits; stops at the first.
+
+        Raises:
+            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            StoreError: the database does not answer.
+        """
+        wanted = checked_distance(self.opened, distance)
+        with self.session.read() as connection:
+            return reader.exists(connection, self.opened, simhash, wanted)
+
+    def get(self, url: str) -> StoredPage | None:
+        """Return the present version of the page at ``url``, or None if it is not known.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self.session.read() as connection:
+            return reader.get(connection, self.opened, url)
+
+    def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
+        """Return whether to fetch a page: it is not known, or due again.
+
+        Due is what :func:`pgsimhash.recrawl_hint` says by when the page changed and when it was
+        last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
+
+        Args:
+            url: the page.
+            now: the time to decide for, with a time zone; by default the present.
+
+        Raises:
+            InvalidTimeError: ``now`` names no zone.
+            StoreError: the database does not answer.
+        """
+        with self.session.read() as connection:
+            visits = reader.visits(connection, self.opened, url)
+        return fetch_advice(url, visits, now=now).fetch
+
+    def ingest(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
+    ) -> Verdict:
+        """Fingerprint one page, decide whether it is known, and remember it.
+
+        Args:
+            url: the page's absolute URL.
+            html: the page; bytes are decoded as a browser would.
+            fetched_at: when it was fetched, by default now.
+            max_bytes: a larger page is a failure.
+            options: on what terms; by default the collection's.
+
+        Raises:
+            SchemeError: the scheme of the collection is not registered in this process.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
+                future or before 1970.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        page = _page(url, html, fetched_at)
+        return next(iter(self.ingest_many([page], max_bytes=max_bytes, **options)))
+
+    def ingest_many(
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
+    ) -> Iterator[Verdict]:
+        """Ingest pages as they come and yield a verdict for each, in their order.
+
+        Lazy: pages are taken, stored and forgotten in batches as the verdicts are consumed, so
+        memory does not grow with their number. Each batch is one transaction; a page that
+        fails is reported and the rest goes on.
+
+        Args:
+            pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
+            jobs: in how many processes to fingerprint; with more than one, the calling script
+                needs the usual ``if __name__ == "__main__":`` guard.
+            max_bytes: a larger page is a failure.
+            options: on what terms; by default the collection's.
+
+        Raises:
+            SchemeError: the scheme of the collection is not registered in this process.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            InvalidTimeError: ``max_age`` is none.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer; the batches before stay.
+        """
+        items = self._read(pages, jobs, max_bytes)
+        return self._ingest.decide(self.opened, items, BATCH_PAGES, options, remember=True)
+
+    def should_store(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
+    ) -> bool:
+        """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
+
+        It is if its verdict is ``new``, or fewer than ``keep_first`` near-copies are known, under
+        this URL or another; not if it says too little.
+
+        Raises:
+            PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
+                message say why. Otherwise as for :meth:`ingest`.
+        """
+        verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
+        if verdict.verdict == "failed":
+            raise PageError(f"{url}: {verdict.detail}", verdict.reason)
+        return verdict.keep
+
+    def decide(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
+    ) -> Verdict:
+        """Return the verdict that :meth:`ingest` would give now, and remember nothing.
+
+        Raises:
+            As for :meth:`ingest`.
+        """
+        page = _page(url, html, fetched_at)
+        return next(iter(self.decide_many([page], max_bytes=max_bytes, **options)))
+
+    def decide_many(
+        self,
+        pages: Iterable[Page],
+        *,
+        jobs: int = 1,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[Options],
+    ) -> Iterator[Verdict]:
+        """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
+
+        Nothing is remembered: pages are compared with the store, and in batches with the ones
+        just before them.
+
+        Raises:
+            As for :meth:`ingest_many`.
+        """
+        items = self._read(pages, jobs, max_bytes)
+        return self._ingest.decide(self.opened, items, BATCH_PAGES, options, remember=False)
+
+    def add(
+        self,
+        url: str,
+        simhash: int,
+        *,
+        fetched_at: datetime | None = None,
+        **options: Unpack[Options],
+    ) -> Verdict:
+        """Ingest a page that the caller fingerprinted, with the collection's scheme.
+
+        Raises:
+            InvalidUrlError: ``url`` is not one.
+            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
+            InvalidTimeError: ``fetched_at`` names no zone, is in the future or before 1970, or
+                ``max_age`` is none.
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        moment = None if fetched_at is None else check_time(fetched_at)
+        record = PageRecord(check_url(url), check_simhash(simhash), moment)
+        return next(self._ingest.decide(self.opened, [record], 1, options, remember=True))
+
+    def add_many(
+        self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
+    ) -> Iterator[Verdict]:
+        """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
+
+        A pair that is none (a URL that is not one, a number that is no simhash) is reported as
+        failed and the rest goes on.
+
+        Raises:
+            InvalidDistanceError: the layout does not answer ``distance``.
+            UnknownRuleError: there is no such scope, or a number is below 1.
+            InvalidTimeError: ``max_age`` is none.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer; the batches before stay.
+        """
+        self.session.check()
+        items = map(as_record, pages)
+        return self._ingest.decide(self.opened, items, BATCH_SIMHASHES, options, remember=True)
+
+    def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
+        """Add simhashes without pages or verdicts, and return how many were not known.
+
+        For a load from elsewhere: all of them or none. Lookups find them with no URL, and they
+        stay when pages that share them are deleted. Batches that another writer is deciding at
+        that moment may not see them.
+
+        Args:
+            simhashes: shape (n,), dtype uint64.
+
+        Raises:
+            InvalidSimhashError: the array has another shape or dtype.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        check_simhashes(simhashes)
+        with self.session.transaction() as connection:
+            return add_simhashes(connection, self.opened, simhashes)
+
+    def start_run(self, what: str) -> int:
+        """Let what is added from now on belong to a run of its own, and return its number.
+
+        Without this, all that one store adds is one run. ``what`` describes it in the list.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        return self._ingest.start_run(what)
+
+    def expire(
+        self,
+        older_than: timedelta | None = None,
+        *,
+        progress: Forgotten = unheard,
+    ) -> int:
+        """Forget every version not seen for so long, and return how many there were.
+
+        A version is seen when it comes in, and whenever its URL comes again unchanged.
+
+        Args:
+            older_than: versions last seen longer ago than this go; None leaves it to the
+                ``expire_after`` of policies, for pages that have one.
+            progress: told how many are gone so far.
+
+        Raises:
+            InvalidTimeError: ``older_than`` is not more than nothing.
+            PolicyError: neither an age nor a policy says when pages expire.
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        if older_than is not None:
+            check_age(older_than)
+        return forgetting.expire(self.session, self.opened, older_than, progress)
+
+    def delete(self, url: str) -> int:
+        """Forget all versions of the page at ``url`` and return how many there were.
+
+        Raises:
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        return forgetting.forget(self.session, self.opened, "pages_of_url", {"url": url}, unheard)
+
+    def delete_host(self, host: str, *, progress: Forgotten = unheard) -> int:
+        """Forget all pages of a host and return how many versions there were.
+
+        Raises:
+            CollectionError: the collection was renamed since it was opened.
+            StoreError: the database does not answer.
+        """
+        scope = {"host": host.lower()}
+        return forgetting.forget(self.session, self.opened, "pages_of_host", scope, progress)
+
+    def pairs(self, distance: int = 3, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
+        """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
+
+        The simhashes are read once into a temporary file (8 bytes each) and searched outside
+        the database; see :func:`pgsimhash.find_pairs`. What is written meanwhile may be missed.
+
+        Args:
+            distance: the largest number of differing bits.
+            memory: how many bytes to use for simhashes at a time.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            StoreError: the database does not answer.
+        """
+        self.session.check()
+        return self._pairs(check_distance(distance, DISTANCE_MAX), memory)
+
+    def clusters(
+        self,
+        distance: int = 3,
+        *,
+        linkage: Linkage = "single",
+        canonical: str | Score | Sequence[str] = "earliest",
+    ) -> Generator[Cluster]:
+        """Yield the clusters of more than one page, by the present versions of all pages.
+
+        Args:
+            distance: the largest number of differing bits of a pair.
+            linkage: ``single`` takes all that are joined by a chain of pairs; with ``complete``
+                every two members are within ``distance``.
+            canonical: how the page that stands for a cluster is chosen: a name in
+                :data:`pgsimhash.clusters.RULES`, several to break ties, or a function from
+                :class:`~pgsimhash.clusters.ClusterPage` to a score, of which the largest wins.
+
+        Raises:
+            InvalidDistanceError: ``distance`` is not in 0..12.
+            UnknownRuleError: there is no such rule or linkage.
+            StoreError: the database does not answer.
+        """
+        self.session.check()
+        check_linkage(linkage)
+        return self._clusters(check_distance(distance, DISTANCE_MAX), linkage, scorer(canonical))
+
+    def status(self) -> list[CollectionStatus]:
+        """Return the figures of every collection in the database.
+
+        Raises:
+            StoreError: the database does not answer.
+        """
+        with self.session.read() as connection:
+            return read_status(connection)
+
+    def _read(self, pages: Iterable[Page], jobs: int, max_bytes: int) -> Iterator[Item]:
+        self.session.check()
+        collection = self.opened
+        records = extract_many(
+            map(as_source, pages),
+            jobs,
+            collection.scheme,
+            markdown=collection.keep_markdown,
+            max_bytes=max_bytes,
+        )
+        return map(with_checked_time, records)
+
+    def _pairs(self, distance: int, memory: int) -> Generator[Pairs]:
+        with self.session.read() as connection:
+            read = groups.spool(connection, self.opened)
+        with read as simhashes:
+            yield from stream_pairs(simhashes, distance, memory=memory)
+
+    def _clusters(self, distance: int, linkage: Linkage, score: Score) -> Generator[Cluster]:
+        with self.session.transaction() as connection:
+            for cluster in groups.clusters(connection, self.opened, distance, linkage, score):
+                yield cluster
+                self.session.check()
+
+
+def _page(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
+    moment = None if fetched_at is None else check_time(fetched_at)
+    return SourcePage(url, frozen(html), fetched_at=moment)

@@ -17,7 +17,7 @@ from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ALL_PAGES, ask, known_pages, split_sketches, urls_of
-from pgsimhash.store.policing import StalePoliciesError
+from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.reach import arrived_since, newest_pages, reach_of
 from pgsimhash.store.runs import Run
 from pgsimhash.store.verdicts import Decision, count_verdicts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import connect
+from pgsimhash import connect, maintenance
 from pgsimhash.layout import LAYOUTS
 from tests.cli.harness import Run
 from tests.store.test_relayout import InterruptionError
@@ -91,7 +91,7 @@ def test_no_collection_is_created_in_a_layout_that_a_move_is_filling(
 
     run("ingest", folder)
     with connect(dsn) as store, pytest.raises(InterruptionError):
-        store.relayout("5 choose 2", progress=stop)
+        maintenance.relayout(store, "5 choose 2", progress=stop)
     create = ("collection", "create", "other", "--layout", "5 choose 2")
     refused = run(*create)
     assert refused.code == 2

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from pgsimhash import connect
+from pgsimhash import connect, maintenance
 from pgsimhash.cli import printing
 from pgsimhash.cli.commands import commands
 from pgsimhash.policies import Settings
@@ -56,7 +56,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
     )
     with connect(dsn, collection=EVIL, keep_markdown=True) as store:
-        store.set_policy("c.example", Settings(distance=1))
+        maintenance.set_policy(store, "c.example", Settings(distance=1))
         store.ingest(OTHER, html)
         store.start_run(EVIL)
         store.ingest(f"{OTHER}2", html)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash import Store
+from pgsimhash import Store, maintenance
 from pgsimhash.urls import same_site
 from tests.store.test_store import ARTICLE, page, paragraph
 
@@ -84,6 +84,6 @@ def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
 def test_a_mark_says_otherwise(store: Store) -> None:
     store.ingest(FRONT, page(*ARTICLE))
     store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
-    store.mark(FRONT, "https://a.example/2", same=False)
+    maintenance.mark(store, FRONT, "https://a.example/2", same=False)
     later = linked(FRONT, paragraph(5), paragraph(6))
     assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "new"

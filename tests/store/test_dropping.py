@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import CollectionError, Store, StoreError, connect
+from pgsimhash import CollectionError, Store, StoreError, connect, maintenance
+from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.policies import Settings
-from pgsimhash.store.dropping import delete_collection
 
 URL = "https://a.example/"
 OTHER = "https://b.example/"
@@ -31,9 +31,9 @@ def fill(store: Store) -> None:
     store.add(URL, 1)
     store.add(URL, 1)
     store.add(OTHER, 2**40)
-    store.mark(URL, OTHER, same=True)
-    store.set_policy("a.example", Settings(distance=2))
-    list(store.rejudge(save=True))
+    maintenance.mark(store, URL, OTHER, same=True)
+    maintenance.set_policy(store, "a.example", Settings(distance=2))
+    list(maintenance.rejudge(store, save=True))
 
 
 def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:

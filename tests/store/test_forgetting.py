@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import InvalidTimeError, UnknownRunError
 from pgsimhash.sources import SourcePage
 from tests.conftest import wait_for_a_lock
@@ -72,7 +72,7 @@ class TestRuns:
             number = store.start_run("monday")
             list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
             store.add("https://a.example/2", 1)
-            (run,) = store.runs()
+            (run,) = maintenance.runs(store)
         assert (run.run_id, run.what) == (number, "monday")
         assert (run.pages, run.new, run.duplicates, run.unchanged) == (3, 1, 1, 1)
         assert run.started_at < run.finished_at
@@ -82,10 +82,10 @@ class TestRuns:
             with connect(dsn, collection=collection) as store:
                 store.add("https://a.example/1", 0)
         with connect(dsn) as store:
-            assert [run.pages for run in store.runs()] == [1, 1]
+            assert [run.pages for run in maintenance.runs(store)] == [1, 1]
             known = store.get("https://a.example/1")
             assert known is not None
-            assert known.run_id == store.runs()[1].run_id
+            assert known.run_id == maintenance.runs(store)[1].run_id
 
     def test_undo_goes_back_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
@@ -93,16 +93,16 @@ class TestRuns:
         store.start_run("two")
         store.add("https://a.example/1", FAR)
         store.add("https://a.example/2", FAR)
-        run, forgotten = store.undo()
+        run, forgotten = maintenance.undo(store)
         assert (run.what, forgotten) == ("two", 2)
         known = store.get("https://a.example/1")
         assert known is not None
         assert known.simhash == 0
         assert store.find(FAR) == []
-        assert [run.what for run in store.runs()] == ["one"]
-        store.undo()
+        assert [run.what for run in maintenance.runs(store)] == ["one"]
+        maintenance.undo(store)
         with pytest.raises(UnknownRunError, match="no run to undo"):
-            store.undo()
+            maintenance.undo(store)
 
     def test_a_run_can_be_deleted_from_among_others(self, dsn: str) -> None:
         with connect(dsn) as one, connect(dsn) as two:
@@ -110,16 +110,16 @@ class TestRuns:
             for number in range(3):
                 one.add(f"https://a.example/{number}", 1 << number)
                 two.add(f"https://b.example/{number}", FAR - (1 << number))
-            assert one.delete_run(second) == 3
+            assert maintenance.delete_run(one, second) == 3
             assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
-            assert [run.run_id for run in one.runs()] == [first]
+            assert [run.run_id for run in maintenance.runs(one)] == [first]
 
     def test_an_unknown_run_is_refused(self, store: Store, dsn: str) -> None:
         with connect(dsn, collection="other") as other:
             number = other.start_run("elsewhere")
             other.add("https://a.example/1", 0)
         with pytest.raises(UnknownRunError, match="pgsimhash run list --collection default"):
-            store.delete_run(number)
+            maintenance.delete_run(store, number)
 
     def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -127,7 +127,7 @@ class TestRuns:
             with connection.transaction(force_rollback=True):
                 store.add("https://a.example/1", 1)
             store.add("https://a.example/2", 1)
-            assert [run.pages for run in store.runs()] == [1]
+            assert [run.pages for run in maintenance.runs(store)] == [1]
 
 
 def test_a_host_can_be_forgotten(store: Store) -> None:
@@ -301,7 +301,7 @@ class TestBareSimhashes:
                 more = [3, 4, 11] if done == 0 else [5, 12]
                 store.add_simhashes(np.array(more, dtype=np.uint64) << np.uint64(32))
 
-        store.relayout("16+16+16+16", progress=add_more)
+        maintenance.relayout(store, "16+16+16+16", progress=add_more)
         store.delete_host("a.example")
         kept = [5, *(n << 32 for n in (1, 2, 3, 4, 5, 11, 12))]
         assert sorted(analysis.simhashes(store).tolist()) == kept

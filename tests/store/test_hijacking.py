@@ -20,7 +20,7 @@ from psycopg import conninfo, sql
 from sqlalchemy import text
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, migrate, statements
+from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
@@ -168,20 +168,22 @@ def look_up(store: Store) -> None:
 
 
 def change(store: Store) -> None:
-    store.mark("https://a.example/1", "https://a.example/2", same=False)
-    store.mark("https://a.example/1", "https://c.example/1", same=True)
-    assert store.unmark("https://a.example/1", "https://a.example/2")
-    assert len(store.marks()) == 1
-    store.set_policy("a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
-    store.set_policy("d.example", Settings(newest=3))
-    assert store.policy_for("https://www.a.example/").keep_first == 2
-    assert store.remove_policy("e.example") is False
+    maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
+    maintenance.mark(store, "https://a.example/1", "https://c.example/1", same=True)
+    assert maintenance.unmark(store, "https://a.example/1", "https://a.example/2")
+    assert len(maintenance.marks(store)) == 1
+    maintenance.set_policy(store, "a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
+    maintenance.set_policy(store, "d.example", Settings(newest=3))
+    assert maintenance.policy_for(store, "https://www.a.example/").keep_first == 2
+    assert maintenance.remove_policy(store, "e.example") is False
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
     list(
-        store.refingerprint(f"{store.collection} anew", "pgsimhash-blog-words-1", approximate=True)
+        maintenance.refingerprint(
+            store, f"{store.collection} anew", "pgsimhash-blog-words-1", approximate=True
+        )
     )
-    list(store.rejudge(distance=3, scope="global"))
-    list(store.rejudge(distance=3, save=True))
+    list(maintenance.rejudge(store, distance=3, scope="global"))
+    list(maintenance.rejudge(store, distance=3, save=True))
 
 
 def stop(step: str, done: int, total: int) -> None:
@@ -191,12 +193,12 @@ def stop(step: str, done: int, total: int) -> None:
 
 def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
     with pytest.raises(InterruptedError):
-        store.relayout(layout, progress=stop)
+        maintenance.relayout(store, layout, progress=stop)
     with pytest.raises(pgsimhash.CollectionError, match="on its way"):
         set_default_layout(connection, LAYOUTS[layout])
-    store.relayout("22+21+21")
+    maintenance.relayout(store, "22+21+21")
     for step in (layout, "22+21+21"):
-        store.relayout(step)
+        maintenance.relayout(store, step)
     set_default_layout(connection, LAYOUTS[layout])
     set_default_layout(connection, LAYOUTS["22+21+21"])
 
@@ -208,8 +210,8 @@ def remove(store: Store) -> None:
     assert store.delete_host("b.example") == 1
     store.start_run("last")
     store.add("https://a.example/5", 99)
-    assert store.undo()[1] == 1
-    store.rename(f"{store.collection} renamed")
+    assert maintenance.undo(store)[1] == 1
+    maintenance.rename(store, f"{store.collection} renamed")
 
 
 SQL = """

@@ -11,7 +11,7 @@ import pytest
 from psycopg import IsolationLevel, conninfo
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Store, connect, maintenance
 
 DAY = timedelta(days=1)
 
@@ -20,13 +20,15 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
     "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
     "delete": lambda store: store.delete("https://a.example/1"),
     "delete_host": lambda store: store.delete_host("a.example"),
-    "delete_run": lambda store: store.delete_run(store.runs()[0].run_id),
-    "undo": lambda store: store.undo(),
+    "delete_run": lambda store: maintenance.delete_run(store, maintenance.runs(store)[0].run_id),
+    "undo": lambda store: maintenance.undo(store),
     "expire": lambda store: store.expire(DAY),
-    "mark": lambda store: store.mark("https://a.example/1", "https://a.example/2", same=True),
-    "rename": lambda store: store.rename("other"),
-    "rejudge": lambda store: list(store.rejudge(save=True)),
-    "relayout": lambda store: store.relayout("32+32", distance=3),
+    "mark": lambda store: maintenance.mark(
+        store, "https://a.example/1", "https://a.example/2", same=True
+    ),
+    "rename": lambda store: maintenance.rename(store, "other"),
+    "rejudge": lambda store: list(maintenance.rejudge(store, save=True)),
+    "relayout": lambda store: maintenance.relayout(store, "32+32", distance=3),
 }
 
 FROM_SQL = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from pgsimhash import Store
+from pgsimhash import Store, maintenance
 from pgsimhash.clusters import Linkage
 from pgsimhash.errors import MarkError, UnknownPageError
 from tests.store.test_store import FAR
@@ -21,7 +21,7 @@ def clusters(store: Store, distance: int = 1, linkage: Linkage = "single") -> li
 def test_pages_that_differ_are_no_duplicates_in_any_version(store: Store) -> None:
     store.add(A, 0)
     assert store.add(B, 1).duplicate_of == A
-    store.mark(A, B, same=False)
+    maintenance.mark(store, A, B, same=False)
     assert store.add(B, 2).duplicate_of == B
     assert store.add(A, 2).duplicate_of == A
     store.delete(B)
@@ -33,14 +33,14 @@ def test_nor_of_what_was_found_to_duplicate_the_other_one(store: Store) -> None:
     store.add(A, 0)
     store.add(C, 0)
     store.add(B, FAR)
-    store.mark(A, B, same=False)
+    maintenance.mark(store, A, B, same=False)
     assert store.add(B, 0).verdict == "new"
     assert store.add(D, 0).duplicate_of == A
 
 
 def test_marks_hold_within_a_batch(store: Store) -> None:
     list(store.add_many([(A, 0), (B, FAR)]))
-    store.mark(B, A, same=False)
+    maintenance.mark(store, B, A, same=False)
     verdicts = list(store.add_many([(A, 1 << 30), (C, 1 << 30), (B, 1 << 30)]))
     assert [verdict.duplicate_of for verdict in verdicts] == [A, A, None]
 
@@ -48,7 +48,7 @@ def test_marks_hold_within_a_batch(store: Store) -> None:
 def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) -> None:
     store.add(A, 0)
     store.add(B, FAR)
-    store.mark(A, B, same=True)
+    maintenance.mark(store, A, B, same=True)
     found = store.add(B, FAR - 1)
     assert (found.verdict, found.reason) == ("near", "marked_same")
     assert (found.distance, found.duplicate_of) == (63, A)
@@ -61,7 +61,7 @@ def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) ->
 
 def test_a_mark_outlives_its_pages(store: Store) -> None:
     list(store.add_many([(A, 0), (B, FAR)]))
-    store.mark(A, B, same=True)
+    maintenance.mark(store, A, B, same=True)
     store.delete(A)
     store.delete(B)
     verdicts = list(store.add_many([(B, FAR), (A, 0)]))
@@ -73,54 +73,57 @@ def test_a_mark_outlives_its_pages(store: Store) -> None:
 
 def test_marks_are_listed_and_taken_back(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
-    store.mark(B, A, same=False)
-    store.mark(C, A, same=True)
-    assert [(mark.a, mark.b, mark.same) for mark in store.marks()] == [(A, B, False), (A, C, True)]
-    store.mark(A, B, same=True)
-    assert [mark.same for mark in store.marks()] == [True, True]
-    assert store.unmark(A, B)
-    assert not store.unmark(B, A)
-    assert [mark.b for mark in store.marks()] == [C]
+    maintenance.mark(store, B, A, same=False)
+    maintenance.mark(store, C, A, same=True)
+    assert [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)] == [
+        (A, B, False),
+        (A, C, True),
+    ]
+    maintenance.mark(store, A, B, same=True)
+    assert [mark.same for mark in maintenance.marks(store)] == [True, True]
+    assert maintenance.unmark(store, A, B)
+    assert not maintenance.unmark(store, B, A)
+    assert [mark.b for mark in maintenance.marks(store)] == [C]
 
 
 def test_contradictions_are_refused(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
-    store.mark(A, B, same=True)
-    store.mark(B, C, same=True)
+    maintenance.mark(store, A, B, same=True)
+    maintenance.mark(store, B, C, same=True)
     with pytest.raises(MarkError, match="are the same; take one of them back"):
-        store.mark(A, C, same=False)
-    store.mark(C, D, same=False)
+        maintenance.mark(store, A, C, same=False)
+    maintenance.mark(store, C, D, same=False)
     with pytest.raises(MarkError, match=f"{C} and {D} are different"):
-        store.mark(D, A, same=True)
-    assert len(store.marks()) == 3
+        maintenance.mark(store, D, A, same=True)
+    assert len(maintenance.marks(store)) == 3
     with pytest.raises(MarkError, match="give another URL"):
-        store.mark(A, A, same=True)
+        maintenance.mark(store, A, A, same=True)
 
 
 def test_unknown_urls_are_refused(store: Store) -> None:
     store.add(A, 0)
     with pytest.raises(UnknownPageError, match=r"no page at https.*; ingest"):
-        store.mark(A, B, same=True)
+        maintenance.mark(store, A, B, same=True)
 
 
 @pytest.mark.parametrize("linkage", ["single", "complete"])
 def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
     assert clusters(store, 1, linkage) == [[A, B], [C, D]]
-    store.mark(A, C, same=True)
+    maintenance.mark(store, A, C, same=True)
     assert clusters(store, 1, linkage) == [[A, B, C, D]]
-    store.mark(B, D, same=False)
+    maintenance.mark(store, B, D, same=False)
     assert clusters(store, 1, linkage) == [[A, B, C]]
-    store.unmark(A, C)
-    store.unmark(B, D)
-    store.mark(A, B, same=False)
+    maintenance.unmark(store, A, C)
+    maintenance.unmark(store, B, D)
+    maintenance.mark(store, A, B, same=False)
     assert clusters(store, 1, linkage) == [[C, D]]
 
 
 def test_copies_that_differ_are_in_two_clusters(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 0), (D, FAR)]))
-    store.mark(A, B, same=False)
-    store.mark(B, D, same=True)
+    maintenance.mark(store, A, B, same=False)
+    maintenance.mark(store, B, D, same=True)
     assert clusters(store) == [[A, C], [B, D]]
 
 
@@ -128,7 +131,7 @@ def test_marks_can_be_made_in_sql(store: Store, dsn: str) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT pgsimhash.mark('default', %s, %s, false)", [B, A])
-        assert [mark.same for mark in store.marks()] == [False]
+        assert [mark.same for mark in maintenance.marks(store)] == [False]
         rows = connection.execute("SELECT pgsimhash.unmark('default', %s, %s)", [A, B]).fetchall()
         assert rows == [(True,)]
         with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 import pgsimhash
-from pgsimhash import Store, connect
+from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import (
     InvalidDistanceError,
     InvalidTimeError,
@@ -32,18 +32,21 @@ def near(number: int) -> str:
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
-    made = store.set_policy("Shop.example/Sale/*", Settings(distance=3))
+    made = maintenance.set_policy(store, "Shop.example/Sale/*", Settings(distance=3))
     assert (made.pattern, made.distance) == ("shop.example/Sale/*", 3)
-    made = store.set_policy("shop.example/Sale/*", Settings(scope="host"))
+    made = maintenance.set_policy(store, "shop.example/Sale/*", Settings(scope="host"))
     assert (made.distance, made.scope) == (3, "host")
-    store.set_policy("*", Settings(distance=6, max_age=timedelta(days=30)))
-    assert [policy.pattern for policy in store.policies()] == ["*", "shop.example/Sale/*"]
-    assert store.policy_for("https://www.shop.example/Sale/1") == Settings(
+    maintenance.set_policy(store, "*", Settings(distance=6, max_age=timedelta(days=30)))
+    assert [policy.pattern for policy in maintenance.policies(store)] == [
+        "*",
+        "shop.example/Sale/*",
+    ]
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == Settings(
         distance=3, scope="host", max_age=timedelta(days=30)
     )
-    assert store.remove_policy("shop.example/Sale/*")
-    assert not store.remove_policy("shop.example/Sale/*")
-    assert store.policy_for("https://www.shop.example/Sale/1").distance == 6
+    assert maintenance.remove_policy(store, "shop.example/Sale/*")
+    assert not maintenance.remove_policy(store, "shop.example/Sale/*")
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1").distance == 6
 
 
 @settings(
@@ -66,22 +69,22 @@ def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
 def test_python_and_sql_find_the_same_settings(
     store: Store, dsn: str, said: list[tuple[str, str, dict[str, int]]], host: str, path: str
 ) -> None:
-    for policy in store.policies():
-        store.remove_policy(policy.pattern)
+    for policy in maintenance.policies(store):
+        maintenance.remove_policy(store, policy.pattern)
     for pattern, tail, values in said:
-        store.set_policy(pattern + tail, Settings(**values))  # type: ignore[arg-type]
+        maintenance.set_policy(store, pattern + tail, Settings(**values))  # type: ignore[arg-type]
     url = f"https://{host}{path}"
     with psycopg.connect(dsn) as connection:
         (in_sql,) = connection.execute(
             "SELECT * FROM pgsimhash.policy_for('default', %s)", [url]
         ).fetchall()
-    found = store.policy_for(url)
+    found = maintenance.policy_for(store, url)
     assert in_sql == tuple(getattr(found, name) for name in SETTINGS)
 
 
 def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
-    store.set_policy("strict.example", Settings(distance=0))
-    store.set_policy("island.example", Settings(scope="host"))
+    maintenance.set_policy(store, "strict.example", Settings(distance=0))
+    maintenance.set_policy(store, "island.example", Settings(scope="host"))
     pages = [
         ("https://a.example/", HTML),
         ("https://b.example/", near(0)),
@@ -105,14 +108,14 @@ def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
 
 
 def test_an_option_counts_before_a_policy(store: Store) -> None:
-    store.set_policy("*", Settings(scope="host", distance=0))
+    maintenance.set_policy(store, "*", Settings(scope="host", distance=0))
     store.ingest("https://a.example/", HTML)
     assert store.decide("https://b.example/", HTML).verdict == "new"
     assert store.decide("https://b.example/", HTML, scope="collection").verdict == "identical"
 
 
 def test_the_first_pages_of_a_kind_are_kept(store: Store) -> None:
-    store.set_policy("*", Settings(keep_first=2))
+    maintenance.set_policy(store, "*", Settings(keep_first=2))
     known = [store.should_store(f"https://a.example/{n}", HTML) for n in range(4)]
     assert known == [True, True, False, False]
     batch = [(f"https://b.example/{n}", page(paragraph(3), paragraph(4))) for n in range(3)]
@@ -131,7 +134,7 @@ def test_what_is_kept_counts_pages_and_not_only_simhashes(store: Store) -> None:
 
 
 def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
-    store.set_policy("long.example", Settings(min_words=10_000))
+    maintenance.set_policy(store, "long.example", Settings(min_words=10_000))
     verdicts = list(
         store.ingest_many([("https://long.example/", HTML), ("https://a.example/", HTML)])
     )
@@ -146,7 +149,7 @@ def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
 
 
 def test_a_canonical_link_is_believed_where_a_policy_says_so(store: Store) -> None:
-    store.set_policy("a.example", Settings(canonical_link=True))
+    maintenance.set_policy(store, "a.example", Settings(canonical_link=True))
     link = '<link rel="canonical" href="https://{0}/page"><title>'
     far = page(paragraph(3), paragraph(4))
     for host in ("a.example", "b.example"):
@@ -160,25 +163,25 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)
         assert other.decide("https://b.example/", HTML).verdict == "identical"
-        store.set_policy("*", Settings(scope="host"))
+        maintenance.set_policy(store, "*", Settings(scope="host"))
         assert other.decide("https://b.example/", HTML).verdict == "new"
         assert other.ingest("https://b.example/", HTML).verdict == "new"
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("SELECT pgsimhash.remove_policy('default', '*')")
         assert other.decide("https://c.example/", HTML).verdict == "identical"
-        assert [run.pages for run in other.runs()] == [1, 1]
+        assert [run.pages for run in maintenance.runs(other)] == [1, 1]
 
 
 def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
-    store.set_policy("long.example", Settings(min_words=10_000))
+    maintenance.set_policy(store, "long.example", Settings(min_words=10_000))
     with connect(dsn) as other:
         assert other.ingest("https://long.example/", HTML).reason == "policy"
-        store.remove_policy("long.example")
+        maintenance.remove_policy(store, "long.example")
         assert other.decide("https://long.example/", HTML).verdict == "new"
         assert other.ingest("https://long.example/", HTML).verdict == "new"
-        store.set_policy("*", Settings(min_words=10_000))
+        maintenance.set_policy(store, "*", Settings(min_words=10_000))
         assert other.ingest("https://a.example/", HTML).reason == "policy"
-        assert [run.pages for run in other.runs()] == [1]
+        assert [run.pages for run in maintenance.runs(other)] == [1]
 
 
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
@@ -186,9 +189,9 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
     with psycopg.connect(dsn) as connection:
         own = connect(connection=connection)
         connection.commit()
-        own.set_policy("*", Settings(distance=0))
+        maintenance.set_policy(own, "*", Settings(distance=0))
         connection.rollback()
-        store.set_policy("*", Settings(distance=3))
+        maintenance.set_policy(store, "*", Settings(distance=3))
         assert own.add("https://b.example/", 0b1).verdict == "identical"
 
 
@@ -204,16 +207,16 @@ class TestExpiry:
         assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
 
     def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
-        store.set_policy("news.example", Settings(expire_after=timedelta(days=30)))
-        store.set_policy("text.example", Settings(expire_after=timedelta(days=30)))
-        store.set_policy("a.example", Settings(expire_after=timedelta(days=90)))
+        maintenance.set_policy(store, "news.example", Settings(expire_after=timedelta(days=30)))
+        maintenance.set_policy(store, "text.example", Settings(expire_after=timedelta(days=30)))
+        maintenance.set_policy(store, "a.example", Settings(expire_after=timedelta(days=90)))
         self.fill(store)
         told: list[int] = []
         assert store.expire(progress=told.append) == 2
         assert told[-1] == 2
         assert store.get("https://news.example/0") is None
         assert store.get("https://a.example/1") is not None
-        store.set_policy("a.example", Settings(expire_after=timedelta(days=59)))
+        maintenance.set_policy(store, "a.example", Settings(expire_after=timedelta(days=59)))
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
@@ -226,7 +229,7 @@ class TestExpiry:
             connection.execute("CALL pgsimhash.expire('nowhere')")
 
     def test_what_was_seen_again_stays(self, store: Store) -> None:
-        store.set_policy("*", Settings(expire_after=timedelta(days=30)))
+        maintenance.set_policy(store, "*", Settings(expire_after=timedelta(days=30)))
         self.fill(store)
         store.ingest("https://a.example/1", page(paragraph(1)))
         assert store.expire() == 2
@@ -234,7 +237,7 @@ class TestExpiry:
 
     def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
         self.fill(store)
-        store.set_policy("*", Settings(distance=3))
+        maintenance.set_policy(store, "*", Settings(distance=3))
         with pytest.raises(PolicyError, match="policy set"):
             store.expire()
 
@@ -251,18 +254,18 @@ class TestRefusals:
     )
     def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
         with pytest.raises(PolicyError, match="without https://"):
-            store.set_policy(pattern, Settings(distance=3))
+            maintenance.set_policy(store, pattern, Settings(distance=3))
 
     def test_settings(self, store: Store) -> None:
         with pytest.raises(PolicyError, match="needs a setting"):
-            store.set_policy("*", Settings())
+            maintenance.set_policy(store, "*", Settings())
         with pytest.raises(PolicyError, match="fewer than 12 words"):
-            store.set_policy("*", Settings(min_words=5))
+            maintenance.set_policy(store, "*", Settings(min_words=5))
         with pytest.raises(UnknownRuleError, match="keep_first"):
-            store.set_policy("*", Settings(keep_first=0))
+            maintenance.set_policy(store, "*", Settings(keep_first=0))
         with pytest.raises(InvalidTimeError):
-            store.set_policy("*", Settings(expire_after=timedelta(0)))
-        assert store.policies() == []
+            maintenance.set_policy(store, "*", Settings(expire_after=timedelta(0)))
+        assert maintenance.policies(store) == []
 
     @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
     @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
@@ -278,8 +281,8 @@ class TestRefusals:
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
             with pytest.raises(InvalidDistanceError, match="from 0 to 7"):
-                store.set_policy("*", Settings(distance=8))
-            store.set_policy("*", Settings(distance=7))
+                maintenance.set_policy(store, "*", Settings(distance=8))
+            maintenance.set_policy(store, "*", Settings(distance=7))
             with (
                 psycopg.connect(dsn) as connection,
                 pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
@@ -287,7 +290,7 @@ class TestRefusals:
                 connection.execute("UPDATE pgsimhash.policies SET distance = 8")
 
     def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
-        store.set_policy("a.example", Settings(distance=9))
+        maintenance.set_policy(store, "a.example", Settings(distance=9))
         with pytest.raises(pgsimhash.CollectionError, match="policy"):
-            store.relayout("32+32", distance=3)
+            maintenance.relayout(store, "32+32", distance=3)
         assert store.layout == "22+21+21"

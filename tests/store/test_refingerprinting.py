@@ -14,11 +14,12 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import InvalidDistanceError, NoServerError, PolicyError, SchemeError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
+from pgsimhash.maintenance import refingerprinting
 from pgsimhash.policies import Settings
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
@@ -34,7 +35,6 @@ from pgsimhash.schemes import (
     simhash_texts,
 )
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.store import refingerprinting
 from pgsimhash.tokens import Words
 from tests.conftest import ROOT
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
@@ -105,7 +105,7 @@ def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
 ) -> None:
     with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
         list(kept.ingest_many(read_pages([EXAMPLES])))
-        again = list(kept.refingerprint("again", scheme))
+        again = list(maintenance.refingerprint(kept, "again", scheme))
     with connect(dsn, collection="afresh", scheme=scheme, keep_markdown=True) as afresh:
         known = {row[0] for row in content(dsn, "kept")}
         fresh = [
@@ -128,7 +128,9 @@ def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store
         Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, weighting)
     )
     list(kept.ingest_many(read_pages([EXAMPLES])))
-    by_url = {verdict.url: verdict.simhash for verdict in kept.refingerprint("again", scheme)}
+    by_url = {
+        verdict.url: verdict.simhash for verdict in maintenance.refingerprint(kept, "again", scheme)
+    }
     for found in read_pages([EXAMPLES]):
         if isinstance(found, SourcePage) and found.url in by_url:
             made = pgsimhash.fingerprint(
@@ -140,15 +142,15 @@ def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store
 def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> None:
     crawl(kept, 30)
     a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
-    kept.mark(a, b, same=False)
-    kept.mark(b, c, same=True)
-    list(kept.refingerprint("again", WORDS))
+    maintenance.mark(kept, a, b, same=False)
+    maintenance.mark(kept, b, c, same=True)
+    list(maintenance.refingerprint(kept, "again", WORDS))
     with connect(dsn, collection="again", create=False) as again:
-        assert [(m.a, m.b, m.same, m.marked_at) for m in again.marks()] == [
-            (m.a, m.b, m.same, m.marked_at) for m in kept.marks()
+        assert [(m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(again)] == [
+            (m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(kept)
         ]
         assert len(analysis.versions(again, "https://a.example/2")) == 2
-        (run,) = again.runs()
+        (run,) = maintenance.runs(again)
         assert (run.what, run.pages) == ("refingerprint of kept", 35)
         found = again.get(c)
         assert found is not None
@@ -164,23 +166,23 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
 ) -> None:
     monkeypatch.setattr(refingerprinting, "BATCH_PAGES", 8)
     crawl(kept, 30)
-    whole = list(kept.refingerprint("whole", WORDS))
-    some = kept.refingerprint("stopped", WORDS)
+    whole = list(maintenance.refingerprint(kept, "whole", WORDS))
+    some = maintenance.refingerprint(kept, "stopped", WORDS)
     before = [next(some) for _ in range(stop)]
     del some
-    after = list(kept.refingerprint("stopped", WORDS))
+    after = list(maintenance.refingerprint(kept, "stopped", WORDS))
     # What was stored and not yet taken from the iterator is not told again.
     assert before == whole[:stop]
     assert after == whole[-(-stop // 8) * 8 :]
     assert content(dsn, "stopped") == content(dsn, "whole")
-    assert list(kept.refingerprint("stopped", WORDS)) == []
+    assert list(maintenance.refingerprint(kept, "stopped", WORDS)) == []
     assert content(dsn, "stopped") == content(dsn, "whole")
 
 
 def _go_on_until_killed(dsn: str) -> None:
     with connect(dsn, collection="kept") as store:
         store.start_run("x")
-        for number, _ in enumerate(store.refingerprint("killed", WORDS)):
+        for number, _ in enumerate(maintenance.refingerprint(store, "killed", WORDS)):
             if number == 300:
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -193,8 +195,8 @@ def test_killed_it_goes_on(dsn: str, kept: Store) -> None:
     assert child.exitcode == -signal.SIGKILL
     stored = len(content(dsn, "killed"))
     assert 300 < stored < 605
-    assert len(list(kept.refingerprint("killed", WORDS))) == 605 - stored
-    list(kept.refingerprint("whole", WORDS))
+    assert len(list(maintenance.refingerprint(kept, "killed", WORDS))) == 605 - stored
+    list(maintenance.refingerprint(kept, "whole", WORDS))
     assert content(dsn, "killed") == content(dsn, "whole")
 
 
@@ -212,11 +214,11 @@ def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, kept: S
                 )
 
     with pytest.raises(NoServerError, match="run again to continue"):
-        list(kept.refingerprint("lost", WORDS, progress=interfere))
+        list(maintenance.refingerprint(kept, "lost", WORDS, progress=interfere))
     assert told == [0, 256]
     with connect(dsn, collection="kept") as store:
-        assert len(list(store.refingerprint("lost", WORDS))) == 605 - 256
-        list(store.refingerprint("whole", WORDS))
+        assert len(list(maintenance.refingerprint(store, "lost", WORDS))) == 605 - 256
+        list(maintenance.refingerprint(store, "whole", WORDS))
     assert content(dsn, "lost") == content(dsn, "whole")
 
 
@@ -225,9 +227,9 @@ def test_two_at_a_time_share_the_work(
 ) -> None:
     monkeypatch.setattr(refingerprinting, "BATCH_PAGES", 8)
     crawl(kept, 30)
-    list(kept.refingerprint("whole", WORDS))
+    list(maintenance.refingerprint(kept, "whole", WORDS))
     with connect(dsn, collection="kept") as other:
-        one, two = (store.refingerprint("both", WORDS) for store in (kept, other))
+        one, two = (maintenance.refingerprint(store, "both", WORDS) for store in (kept, other))
         first = [next(one), next(two)]
         rest = [*one, *two]
     assert len(first + rest) == 35
@@ -237,27 +239,29 @@ def test_two_at_a_time_share_the_work(
 def test_what_comes_meanwhile_is_taken_the_next_time(dsn: str, kept: Store) -> None:
     crawl(kept, 12)
     told: list[tuple[int, int]] = []
-    list(kept.refingerprint("again", WORDS, progress=lambda *step: told.append(step)))
+    list(maintenance.refingerprint(kept, "again", WORDS, progress=lambda *step: told.append(step)))
     assert told == [(0, 17), (17, 17)]
     later = fetched(1, page(paragraph(0), paragraph(0)), 30)
     list(kept.ingest_many([fetched(40, page(paragraph(40))), later]))
-    kept.mark("https://a.example/40", "https://a.example/1", same=True)
-    assert [v.url for v in kept.refingerprint("again", WORDS)] == ["https://a.example/40"]
+    maintenance.mark(kept, "https://a.example/40", "https://a.example/1", same=True)
+    assert [v.url for v in maintenance.refingerprint(kept, "again", WORDS)] == [
+        "https://a.example/40"
+    ]
     with connect(dsn, collection="again") as again:
         found = again.get("https://a.example/1")
         assert found is not None
         # It was seen again there as well, though no version of it is new.
         assert found.seen_at == later.fetched_at
-        assert len(again.marks()) == 1
+        assert len(maintenance.marks(again)) == 1
 
 
 def test_it_begins_anew_once_all_of_it_was_forgotten(dsn: str, kept: Store) -> None:
     crawl(kept, 12)
-    list(kept.refingerprint("again", WORDS))
+    list(maintenance.refingerprint(kept, "again", WORDS))
     before = content(dsn, "again")
     with connect(dsn, collection="again") as again:
-        again.undo()
-    list(kept.refingerprint("again", WORDS))
+        maintenance.undo(again)
+    list(maintenance.refingerprint(kept, "again", WORDS))
     assert content(dsn, "again") == before
 
 
@@ -274,7 +278,7 @@ def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept:
     kept.add("https://a.example/2", FAR)
     kept.ingest("https://a.example/3", page(paragraph(3)))
     kept.ingest("https://a.example/4", page(*ARTICLE))
-    verdicts = list(kept.refingerprint("again", patient))
+    verdicts = list(maintenance.refingerprint(kept, "again", patient))
     assert [(v.verdict, v.reason) for v in verdicts] == [
         ("new", "first_seen"),
         ("failed", "no_markdown"),
@@ -289,21 +293,23 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
     kept.ingest("https://b.example/1", page(paragraph(1)))
     kept.ingest("https://a.example/2", page(*ARTICLE))
-    kept.set_policy("b.example", least)
-    kept.set_policy("a.example", Settings(scope="host", expire_after=timedelta(days=9)))
-    verdicts = list(kept.refingerprint("again", WORDS))
+    maintenance.set_policy(kept, "b.example", least)
+    maintenance.set_policy(
+        kept, "a.example", Settings(scope="host", expire_after=timedelta(days=9))
+    )
+    verdicts = list(maintenance.refingerprint(kept, "again", WORDS))
     assert [(v.verdict, v.reason) for v in verdicts] == [
         ("new", "first_seen"),
         ("too_short", "policy"),
         ("identical", "same_bytes"),
     ]
     with connect(dsn, collection="again") as again:
-        assert [(p.pattern, p.given()) for p in again.policies()] == [
-            (p.pattern, p.given()) for p in kept.policies()
+        assert [(p.pattern, p.given()) for p in maintenance.policies(again)] == [
+            (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
-    kept.set_policy("*", Settings(distance=12))
+    maintenance.set_policy(kept, "*", Settings(distance=12))
     with pytest.raises(PolicyError, match="give a smaller distance"):
-        kept.refingerprint("small", WORDS, layout="32+32")
+        maintenance.refingerprint(kept, "small", WORDS, layout="32+32")
 
 
 def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
@@ -313,10 +319,10 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
     )
     for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", hinted):
         with pytest.raises(SchemeError, match="reads pages in another way"):
-            kept.refingerprint("again", scheme)
+            maintenance.refingerprint(kept, "again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
             connect(dsn, collection="again", create=False)
-    verdicts = list(kept.refingerprint("again", "pgsimhash-text-1", approximate=True))
+    verdicts = list(maintenance.refingerprint(kept, "again", "pgsimhash-text-1", approximate=True))
     assert [v.verdict for v in verdicts] == ["new"]
 
 
@@ -326,8 +332,8 @@ def test_recipes_that_read_pages_in_their_own_way_take_kept_markdown_only_when_t
 ) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
     with pytest.raises(SchemeError, match="reads pages in another way"):
-        kept.refingerprint("again", scheme)
-    (again,) = kept.refingerprint("again", scheme, approximate=True)
+        maintenance.refingerprint(kept, "again", scheme)
+    (again,) = maintenance.refingerprint(kept, "again", scheme, approximate=True)
     markdown = content(dsn, "kept")[0][13]
     hashed = markdown if "blog" in scheme else plain_text(markdown)
     assert again.simhash == get_scheme(scheme).simhash(hashed)
@@ -337,36 +343,40 @@ def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
     text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
     with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
         store.ingest("https://a.example/1", text)
-        (again,) = store.refingerprint("again", "pgsimhash-text-1")
+        (again,) = maintenance.refingerprint(store, "again", "pgsimhash-text-1")
         assert again.simhash == next(simhash_texts([text]))
 
 
 def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -> None:
     crawl(kept, 3)
     with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
-        store.refingerprint("again", WORDS)
+        maintenance.refingerprint(store, "again", WORDS)
     with pytest.raises(pgsimhash.CollectionError, match="rename-collection NAME kept --swap"):
-        kept.refingerprint("kept", WORDS)
+        maintenance.refingerprint(kept, "kept", WORDS)
     with pytest.raises(SchemeError, match="there is no scheme 'none'"):
-        kept.refingerprint("again", "none")
+        maintenance.refingerprint(kept, "again", "none")
     with pytest.raises(InvalidDistanceError):
-        kept.refingerprint("again", WORDS, distance=9, layout="32+32")
-    list(kept.refingerprint("again", WORDS))
+        maintenance.refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
+    list(maintenance.refingerprint(kept, "again", WORDS))
     with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'words-alone-1'.*--into"):
-        kept.refingerprint("again", DEFAULT_SCHEME, approximate=True)
+        maintenance.refingerprint(kept, "again", DEFAULT_SCHEME, approximate=True)
     with pytest.raises(pgsimhash.CollectionError, match="filled with another distance and scope"):
-        kept.refingerprint("again", WORDS, distance=3, scope="host")
+        maintenance.refingerprint(kept, "again", WORDS, distance=3, scope="host")
     with connect(dsn, collection="other", keep_markdown=True) as other:
         other.ingest("https://a.example/1", page(*ARTICLE))
         with pytest.raises(pgsimhash.CollectionError, match="filled with another source"):
-            other.refingerprint("again", WORDS)
+            maintenance.refingerprint(other, "again", WORDS)
         with pytest.raises(pgsimhash.CollectionError, match="has pages already"):
-            kept.refingerprint("other", "pgsimhash-article-1", approximate=True)
+            maintenance.refingerprint(kept, "other", "pgsimhash-article-1", approximate=True)
 
 
 def test_the_new_collection_is_made_as_asked(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
-    list(kept.refingerprint("small", WORDS, layout="32+32", distance=5, keep_markdown=False))
+    list(
+        maintenance.refingerprint(
+            kept, "small", WORDS, layout="32+32", distance=5, keep_markdown=False
+        )
+    )
     with connect(dsn, collection="small", create=False) as small:
         assert (small.scheme, small.layout) == (WORDS, "32+32")
         assert [one.default_distance for one in small.status()] == [8, 5]
@@ -377,7 +387,7 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(dsn: str, k
     crawl(kept, 3)
     with psycopg.connect(dsn) as connection:
         mine = Store(connection, "kept")
-        list(mine.refingerprint("again", WORDS))
+        list(maintenance.refingerprint(mine, "again", WORDS))
         connection.rollback()
     with pytest.raises(pgsimhash.CollectionError, match="does not exist"):
         connect(dsn, collection="again", create=False)

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, Verdict, analysis, connect
+from pgsimhash import Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.maintenance import rejudging
 from pgsimhash.policies import Settings
 from pgsimhash.records import PageRecord
-from pgsimhash.store import rejudging
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
@@ -118,10 +118,10 @@ def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
     ingested = ingest(dsn, "default", crawl(1), terms, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "identical"}
     before = content(dsn, "default")
-    again = list(store.rejudge(**options(terms)))  # type: ignore[arg-type]
+    again = list(maintenance.rejudge(store, **options(terms)))  # type: ignore[arg-type]
     assert again == stored_ones(ingested)
     assert content(dsn, "default") == before
-    assert list(store.rejudge(save=True, **options(terms))) == again  # type: ignore[arg-type]
+    assert list(maintenance.rejudge(store, save=True, **options(terms))) == again  # type: ignore[arg-type]
     assert content(dsn, "default") == before
 
 
@@ -136,10 +136,10 @@ def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
         put_marks(dsn, collection)
     ingest(dsn, "default", records, Terms(1), 20)
     afresh = ingest(dsn, "afresh", records, terms, 20)
-    again = list(store.rejudge(save=True, **options(terms)))  # type: ignore[arg-type]
+    again = list(maintenance.rejudge(store, save=True, **options(terms)))  # type: ignore[arg-type]
     assert again == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
-    assert list(store.rejudge(**options(terms))) == again  # type: ignore[arg-type]
+    assert list(maintenance.rejudge(store, **options(terms))) == again  # type: ignore[arg-type]
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
@@ -153,9 +153,11 @@ def test_all_collections_are_compared_with_in_the_order_of_their_pages(
         collection = ("default", "other")[number % 3 == 1]
         told[collection] += ingest(dsn, collection, records[start : start + 10], terms, 4)
     # Pages of the other collection came between those of a batch.
-    assert list(store.rejudge(scope="global")) == stored_ones(told["default"])
+    assert list(maintenance.rejudge(store, scope="global")) == stored_ones(told["default"])
     with connect(dsn, collection="other") as other:
-        assert list(other.rejudge(scope="global", save=True)) == stored_ones(told["other"])
+        assert list(maintenance.rejudge(other, scope="global", save=True)) == stored_ones(
+            told["other"]
+        )
 
 
 def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
@@ -166,21 +168,21 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
     for records in (first, second, third):
         ingest(dsn, "default", records, Terms(8), 16)
-    store.delete_run(store.runs()[1].run_id)
+    maintenance.delete_run(store, maintenance.runs(store)[1].run_id)
     connect(dsn, collection="afresh").close()
     afresh = ingest(dsn, "afresh", first + third, Terms(8), 16)
-    assert list(store.rejudge(save=True)) == stored_ones(afresh)
+    assert list(maintenance.rejudge(store, save=True)) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
 
 
 def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
-    store.set_policy("b.example", Settings(distance=1))
+    maintenance.set_policy(store, "b.example", Settings(distance=1))
     ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
-    assert list(store.rejudge()) == ingested
-    assert [v.duplicate_of for v in store.rejudge(distance=2)] == [None, A, A, A, A]
-    store.set_policy("b.example", Settings(distance=2))
-    assert [v.duplicate_of for v in store.rejudge(save=True)][1] == A
+    assert list(maintenance.rejudge(store)) == ingested
+    assert [v.duplicate_of for v in maintenance.rejudge(store, distance=2)] == [None, A, A, A, A]
+    maintenance.set_policy(store, "b.example", Settings(distance=2))
+    assert [v.duplicate_of for v in maintenance.rejudge(store, save=True)][1] == A
 
 
 def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
@@ -189,7 +191,7 @@ def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
     found = store.get(C)
     assert found is not None
     assert found.duplicate_of is None
-    verdicts = list(store.rejudge(save=True))
+    verdicts = list(maintenance.rejudge(store, save=True))
     assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
     found = store.get(C)
     assert found is not None
@@ -198,22 +200,22 @@ def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
 
 def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
-    store.mark(A, B, same=False)
-    assert [verdict.verdict for verdict in store.rejudge()] == ["new", "new"]
+    maintenance.mark(store, A, B, same=False)
+    assert [verdict.verdict for verdict in maintenance.rejudge(store)] == ["new", "new"]
     run = store.start_run("between")
     store.add(C, FAR)
     store.add(C, 5)
     store.start_run("after")
     store.add(C, FAR)
-    store.delete_run(run)
+    maintenance.delete_run(store, run)
     store.start_run("two")
     store.add(C, 7)
     run = store.start_run("between again")
     store.add(C, 1 << 40)
     store.start_run("after again")
     store.add(C, 7)
-    store.delete_run(run)
-    *_, last = store.rejudge(save=True)
+    maintenance.delete_run(store, run)
+    *_, last = maintenance.rejudge(store, save=True)
     assert (last.verdict, last.reason, last.duplicate_of) == ("identical", "unchanged", C)
     found = store.get(C)
     assert found is not None
@@ -226,18 +228,20 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(rejudging, "BATCH_PAGES", 10)
     ingest(dsn, "default", crawl(6), Terms(8), 20)
-    whole = list(store.rejudge(distance=3))
-    some = store.rejudge(distance=3, save=True)
+    whole = list(maintenance.rejudge(store, distance=3))
+    some = maintenance.rejudge(store, distance=3, save=True)
     before = [next(some) for _ in range(stop)]
     del some
     told: list[tuple[int, int]] = []
-    rest = list(store.rejudge(distance=3, save=True, progress=lambda *step: told.append(step)))
+    rest = list(
+        maintenance.rejudge(store, distance=3, save=True, progress=lambda *step: told.append(step))
+    )
     assert before == whole[:stop]
     assert rest == whole[-(-stop // 10) * 10 :]
     assert told[0] == (0, len(rest))
     assert told[-1] == (len(rest), len(rest))
     # What is done begins anew.
-    assert list(store.rejudge(distance=3, save=True)) == whole
+    assert list(maintenance.rejudge(store, distance=3, save=True)) == whole
 
 
 def test_on_other_terms_it_starts_over(
@@ -245,14 +249,16 @@ def test_on_other_terms_it_starts_over(
 ) -> None:
     monkeypatch.setattr(rejudging, "BATCH_PAGES", 10)
     ingest(dsn, "default", crawl(6), Terms(8), 20)
-    some = store.rejudge(distance=3, save=True)
+    some = maintenance.rejudge(store, distance=3, save=True)
     next(some)
     with connect(dsn) as other:
-        assert list(other.rejudge(distance=5, save=True)) == list(other.rejudge(distance=5))
+        assert list(maintenance.rejudge(other, distance=5, save=True)) == list(
+            maintenance.rejudge(other, distance=5)
+        )
         assert list(some)[9:] == []
-        some = store.rejudge(distance=3, save=True)
+        some = maintenance.rejudge(store, distance=3, save=True)
         next(some)
-        next(other.rejudge(distance=5, save=True))
+        next(maintenance.rejudge(other, distance=5, save=True))
         with pytest.raises(pgsimhash.StoreError, match="someone else began to rejudge"):
             list(some)
 
@@ -270,7 +276,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
         return made
 
     monkeypatch.setattr(rejudging, "_judge", judge_and_forget)
-    assert [v.duplicate_of for v in store.rejudge(save=True)] == [None, A, B]
+    assert [v.duplicate_of for v in maintenance.rejudge(store, save=True)] == [None, A, B]
     rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
     assert rows == [(B, None, None), (C, B, 1)]
 
@@ -280,7 +286,7 @@ def test_pages_that_come_meanwhile_wait_for_a_batch_and_are_judged_too(
 ) -> None:
     monkeypatch.setattr(rejudging, "BATCH_PAGES", 2)
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
-    verdicts = store.rejudge(save=True)
+    verdicts = maintenance.rejudge(store, save=True)
     seen = [next(verdicts)]
     with connect(dsn) as other:
         other.add(D, FAR)
@@ -290,9 +296,9 @@ def test_pages_that_come_meanwhile_wait_for_a_batch_and_are_judged_too(
 def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     ingest(dsn, "default", crawl(7), Terms(8), 20)
     before = analysis.report(store)
-    loose = [v for v in store.rejudge(distance=1) if v.distance is not None]
+    loose = [v for v in maintenance.rejudge(store, distance=1) if v.distance is not None]
     assert analysis.report(store).distances == before.distances
-    list(store.rejudge(distance=1, save=True))
+    list(maintenance.rejudge(store, distance=1, save=True))
     after = analysis.report(store)
     assert sum(after.distances.values()) == len(loose) < sum(before.distances.values())
     assert set(after.distances) == {0, 1}
@@ -308,13 +314,13 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(
     list(store.add_many([(A, 0), (B, 5)]))
     before = content(dsn, "default")
     with psycopg.connect(dsn) as connection:
-        list(Store(connection).rejudge(distance=1, save=True))
+        list(maintenance.rejudge(Store(connection), distance=1, save=True))
         connection.rollback()
     assert content(dsn, "default") == before
 
 
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     with pytest.raises(InvalidDistanceError):
-        store.rejudge(distance=13)
+        maintenance.rejudge(store, distance=13)
     with pytest.raises(UnknownRuleError):
-        store.rejudge(scope="planet", save=True)  # type: ignore[arg-type]
+        maintenance.rejudge(store, scope="planet", save=True)  # type: ignore[arg-type]

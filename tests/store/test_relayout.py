@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.store.layouts import set_default_layout
 
@@ -46,7 +46,7 @@ def rows_in(dsn: str, layout: str) -> int:
 @pytest.mark.parametrize("layout", ["16+16+16+16", "5 choose 2"])
 def test_everything_moves_and_nothing_stays_behind(full: Store, dsn: str, layout: str) -> None:
     steps: list[tuple[str, int, int]] = []
-    full.relayout(layout, progress=lambda *step: steps.append(step))
+    maintenance.relayout(full, layout, progress=lambda *step: steps.append(step))
     assert full.layout == layout
     assert rows_in(dsn, layout) == ROWS
     assert rows_in(dsn, "22+21+21") == 0
@@ -58,7 +58,7 @@ def test_everything_moves_and_nothing_stays_behind(full: Store, dsn: str, layout
         "index",
         "clean up",
     ]
-    full.relayout("22+21+21")
+    maintenance.relayout(full, "22+21+21")
     assert rows_in(dsn, "22+21+21") == ROWS
     assert rows_in(dsn, layout) == 0
 
@@ -66,7 +66,7 @@ def test_everything_moves_and_nothing_stays_behind(full: Store, dsn: str, layout
 def test_other_collections_stay_where_they_are(full: Store, dsn: str) -> None:
     with connect(dsn, collection="other") as other:
         list(other.add_many([(url(simhash), simhash) for simhash in known(100)]))
-        full.relayout("16+16+16+16")
+        maintenance.relayout(full, "16+16+16+16")
         assert other.layout == "22+21+21"
         assert sorted(analysis.simhashes(other).tolist()) == sorted(known(100))
         assert other.exists(known()[0])
@@ -122,7 +122,7 @@ def test_lookups_and_writers_go_on_all_the_while(full: Store, dsn: str) -> None:
     for thread in threads:
         thread.start()
     for layout in ("16+16+16+16", "32+32", "22+21+21"):
-        full.relayout(layout, distance=7, progress=in_between)
+        maintenance.relayout(full, layout, distance=7, progress=in_between)
     stop.set()
     for thread in threads:
         thread.join()
@@ -144,7 +144,7 @@ def test_plain_sql_is_mirrored_too(full: Store, dsn: str) -> None:
                     "SELECT 1, n * 2 FROM generate_series(1, 50) AS n"
                 )
 
-        full.relayout("16+16+16+16", progress=in_between)
+        maintenance.relayout(full, "16+16+16+16", progress=in_between)
     odd = {simhash for simhash in known() if simhash % 2}
     assert set(analysis.simhashes(full).tolist()) == odd | {2 * n for n in range(1, 51)}
 
@@ -159,7 +159,7 @@ def interrupted(full: Store, layout: str, at: str) -> None:
             raise InterruptionError
 
     with pytest.raises(InterruptionError):
-        full.relayout(layout, progress=stop)
+        maintenance.relayout(full, layout, progress=stop)
 
 
 def leave_half_an_index(connection: psycopg.Connection, table: str) -> None:
@@ -188,8 +188,8 @@ def test_an_interrupted_move_goes_on_when_asked_again(full: Store, dsn: str, at:
     assert full.exists(known()[0] ^ 1)
     list(full.add_many([("https://a.example/late", 99)], distance=0))
     with pytest.raises(pgsimhash.CollectionError, match="on its way to layout '5 choose 2'"):
-        full.relayout("32+32", distance=3)
-    full.relayout("5 choose 2")
+        maintenance.relayout(full, "32+32", distance=3)
+    maintenance.relayout(full, "5 choose 2")
     assert set(analysis.simhashes(full).tolist()) == {*known(), 99}
     assert rows_in(dsn, "22+21+21") == 0
 
@@ -197,7 +197,7 @@ def test_an_interrupted_move_goes_on_when_asked_again(full: Store, dsn: str, at:
 def test_an_interrupted_move_can_be_cancelled(full: Store, dsn: str) -> None:
     interrupted(full, "16+16+16+16", "copy")
     assert rows_in(dsn, "16+16+16+16") > 0
-    full.relayout("22+21+21")
+    maintenance.relayout(full, "22+21+21")
     assert full.layout == "22+21+21"
     assert rows_in(dsn, "16+16+16+16") == 0
     assert sorted(analysis.simhashes(full).tolist()) == sorted(known())
@@ -208,7 +208,7 @@ def test_what_an_interrupted_index_build_leaves_is_built_anew(full: Store, dsn: 
     table = LAYOUTS["5 choose 2"].table
     with psycopg.connect(dsn, autocommit=True) as connection:
         leave_half_an_index(connection, table)
-        full.relayout("5 choose 2")
+        maintenance.relayout(full, "5 choose 2")
         assert valid_indexes(connection, table) == 10
 
 
@@ -226,7 +226,7 @@ def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
     with psycopg.connect(dsn) as connection, pytest.raises(pgsimhash.CollectionError, match=advice):
         set_default_layout(connection, LAYOUTS["5 choose 2"])
     assert [status.collection for status in full.status()] == ["default"]
-    full.relayout("5 choose 2")
+    maintenance.relayout(full, "5 choose 2")
     with connect(dsn, collection="other", layout="5 choose 2") as other:
         assert other.layout == "5 choose 2"
 
@@ -238,19 +238,19 @@ def test_what_a_cancelled_move_left_without_indexes_gets_them_for_a_new_collecti
     table = LAYOUTS["5 choose 2"].table
     with psycopg.connect(dsn, autocommit=True) as connection:
         leave_half_an_index(connection, table)
-        full.relayout("22+21+21")
+        maintenance.relayout(full, "22+21+21")
         with connect(dsn, collection="other", layout="5 choose 2") as other:
             assert valid_indexes(connection, table) == 10
             list(other.add_many([(url(simhash), simhash) for simhash in known(100)]))
             assert all(other.exists(simhash ^ 0b1011, 3) for simhash in known(100))
-    full.relayout("5 choose 2")
+    maintenance.relayout(full, "5 choose 2")
     assert rows_in(dsn, "5 choose 2") == ROWS + 100
 
 
 def test_a_layout_that_does_not_answer_the_default_distance_is_refused(full: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="give a smaller one with --distance"):
-        full.relayout("32+32")
-    full.relayout("32+32", distance=5)
+        maintenance.relayout(full, "32+32")
+    maintenance.relayout(full, "32+32", distance=5)
     assert full.status()[0].default_distance == 5
 
 
@@ -260,13 +260,13 @@ def test_two_at_once_are_refused(full: Store, dsn: str) -> None:
         def meanwhile(step: str, done: int, total: int) -> None:
             if step == "index":
                 with pytest.raises(pgsimhash.StoreError, match="being changed by someone else"):
-                    other.relayout("16+16+16+16")
+                    maintenance.relayout(other, "16+16+16+16")
 
-        full.relayout("16+16+16+16", progress=meanwhile)
+        maintenance.relayout(full, "16+16+16+16", progress=meanwhile)
 
 
 def test_a_connection_in_a_transaction_is_refused(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection=connection)
         with pytest.raises(pgsimhash.StoreError, match="autocommit=True"):
-            store.relayout("32+32")
+            maintenance.relayout(store, "32+32")

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.policies import Settings
 from tests.conftest import wait_for_a_lock
 from tests.store.test_refingerprinting import content
@@ -30,12 +30,12 @@ def names(dsn: str) -> dict[str, int]:
 
 def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> None:
     store.add(A, 1)
-    store.rename("news")
+    maintenance.rename(store, "news")
     assert store.collection == "news"
     assert store.add(B, 1).duplicate_of == A
     assert len(content(dsn, "news")) == 2
     assert list(names(dsn)) == ["news"]
-    store.rename("news")
+    maintenance.rename(store, "news")
     assert store.collection == "news"
 
 
@@ -43,7 +43,7 @@ def test_two_collections_exchange_their_names(dsn: str, store: Store) -> None:
     store.add(A, 1)
     with connect(dsn, collection="better") as better:
         before = names(dsn)
-        better.rename("default", swap=True)
+        maintenance.rename(better, "default", swap=True)
         assert better.collection == "default"
         better.add(B, 2)
     assert names(dsn) == {"default": before["better"], "better": before["default"]}
@@ -55,7 +55,7 @@ def test_two_collections_exchange_their_names(dsn: str, store: Store) -> None:
 def test_who_has_it_open_by_the_old_name_writes_into_no_other(dsn: str, store: Store) -> None:
     store.add(A, 1)
     with connect(dsn, collection="better") as better:
-        better.rename("default", swap=True)
+        maintenance.rename(better, "default", swap=True)
     with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'better'; open it again"):
         store.add(B, 2)
     with connect(dsn, create=False) as present:
@@ -71,11 +71,11 @@ def test_who_has_it_open_by_the_old_name_writes_into_no_other(dsn: str, store: S
 def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
     connect(dsn, collection="other").close()
     with pytest.raises(pgsimhash.CollectionError, match=r'"other" exists already; .*--swap'):
-        store.rename("other")
+        maintenance.rename(store, "other")
     with pytest.raises(pgsimhash.CollectionError, match='"nowhere" does not exist'):
-        store.rename("nowhere", swap=True)
+        maintenance.rename(store, "nowhere", swap=True)
     with pytest.raises(pgsimhash.CollectionError, match="give one that is not empty"):
-        store.rename("")
+        maintenance.rename(store, "")
     assert store.collection == "default"
     with psycopg.connect(dsn) as connection, pytest.raises(psycopg.errors.UndefinedObject):
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
@@ -86,9 +86,9 @@ def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) ->
     store.add(A, 1)
     with connect(dsn, collection="other") as other:
         other.add(B, 3)
-        other.rename("third")
+        maintenance.rename(other, "third")
         with connect(dsn, create=False) as renamer:
-            renamer.rename("third" if swap else "fourth", swap=swap)
+            maintenance.rename(renamer, "third" if swap else "fourth", swap=swap)
         assert [(match.simhash, match.url) for match in other.find(1)] == [(3, B)]
     assert [(match.simhash, match.url) for match in store.find(1)] == [(1, A)]
     assert store.find_many(np.array([1], dtype=np.uint64)).simhashes.tolist() == [1]
@@ -96,20 +96,20 @@ def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) ->
     assert store.exists(1, distance=0)
     assert not store.exists(3, distance=0)
     assert analysis.report(store).status.collection == ("third" if swap else "fourth")
-    assert [verdict.url for verdict in store.rejudge()] == [A]
+    assert [verdict.url for verdict in maintenance.rejudge(store)] == [A]
 
 
 CHANGES: list[Callable[[Store], object]] = [
     lambda store: store.delete(A),
     lambda store: store.delete_host("a.example"),
-    lambda store: store.undo(),
+    lambda store: maintenance.undo(store),
     lambda store: store.expire(timedelta(microseconds=1)),
-    lambda store: store.mark(A, B, same=True),
-    lambda store: store.unmark(A, B),
-    lambda store: store.set_policy("*", Settings(distance=3)),
-    lambda store: store.remove_policy("*"),
-    lambda store: store.relayout("32+32", distance=3),
-    lambda store: store.rename("fifth"),
+    lambda store: maintenance.mark(store, A, B, same=True),
+    lambda store: maintenance.unmark(store, A, B),
+    lambda store: maintenance.set_policy(store, "*", Settings(distance=3)),
+    lambda store: maintenance.remove_policy(store, "*"),
+    lambda store: maintenance.relayout(store, "32+32", distance=3),
+    lambda store: maintenance.rename(store, "fifth"),
 ]
 
 
@@ -123,15 +123,15 @@ def test_who_has_it_open_by_the_old_name_changes_nothing(
         other.add(A, 1)
         other.add(B, 1)
         if not swap:
-            other.rename("third")
+            maintenance.rename(other, "third")
         with connect(dsn, create=False) as renamer:
-            renamer.rename("other", swap=swap)
+            maintenance.rename(renamer, "other", swap=swap)
         before = content(dsn, "other"), content(dsn, "default")
         with pytest.raises(pgsimhash.CollectionError):
             change(store)
         assert (content(dsn, "other"), content(dsn, "default")) == before
-        assert other.marks() == []
-        assert other.policies() == []
+        assert maintenance.marks(other) == []
+        assert maintenance.policies(other) == []
         assert {status.layout for status in store.status()} == {"22+21+21"}
 
 
@@ -142,7 +142,7 @@ def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
     ):
         with psycopg.connect(dsn) as connection:
             connection.execute("SELECT pgsimhash.rename_collection('default', 'first')")
-            late = pool.submit(store.rename, "second")
+            late = pool.submit(maintenance.rename, store, "second")
             wait_for_a_lock(dsn)
             connection.commit()
         with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
@@ -164,7 +164,7 @@ def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str)
                 "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
                 "FROM pgsimhash.collections WHERE name = 'new'"
             )
-            late = pool.submit(store.refingerprint, "new", scheme, approximate=True)
+            late = pool.submit(maintenance.refingerprint, store, "new", scheme, approximate=True)
             wait_for_a_lock(dsn)
             connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
             connection.commit()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import StoreError, analysis, connect, migrate
+from pgsimhash import StoreError, analysis, connect, maintenance, migrate
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
 from pgsimhash.policies import Settings
@@ -50,7 +50,10 @@ def test_times_ages_and_texts_come_back_under_any_settings(
         given = {} if own else {"connection": connection}
         with connect(dsn if own else None, keep_markdown=True, **given) as store:  # type: ignore[arg-type]
             said = Settings(max_age=AGE, expire_after=AGE * 9)
-            for made in (store.set_policy("a.example", said), *store.policies()):
+            for made in (
+                maintenance.set_policy(store, "a.example", said),
+                *maintenance.policies(store),
+            ):
                 assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
                 assert made.set_at is not None
                 assert made.set_at.tzinfo is not None
@@ -60,7 +63,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + timedelta(days=number))
             store.ingest(f"{URL}0", html, fetched_at=WHEN + timedelta(days=3))
             store.add(f"{URL}0", FAR, fetched_at=WHEN + timedelta(days=4))
-            store.mark(f"{URL}0", f"{URL}1", same=True)
+            maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
             found = store.get(f"{URL}1")
             assert found is not None
             assert (found.title, found.fetched_at) == (title, WHEN + timedelta(days=1))
@@ -76,15 +79,17 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 WHEN + timedelta(days=1),
                 WHEN + timedelta(days=4),
             }
-            (run,) = store.runs()
-            assert abs(run.finished_at - store.marks()[0].marked_at) < timedelta(minutes=10)
+            (run,) = maintenance.runs(store)
+            assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < timedelta(
+                minutes=10
+            )
             assert len(analysis.report(store).histories) == 1
             assert analysis.advise_fetch(store, f"{URL}0", now=WHEN).hint is not None
             assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
                 days=4
             )
-            assert len(list(store.rejudge(save=True, max_age=AGE))) == 3
-            copied = list(store.refingerprint("copy", OTHER_SCHEME, approximate=True))
+            assert len(list(maintenance.rejudge(store, save=True, max_age=AGE))) == 3
+            copied = list(maintenance.refingerprint(store, "copy", OTHER_SCHEME, approximate=True))
             assert [one.verdict for one in copied] == ["new", "identical", "failed"]
             assert store.expire(AGE) == 3
 

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import SharedStoreError
 from pgsimhash.policies import Settings
 
@@ -72,7 +72,6 @@ USES: dict[str, Callable[[Store], Any]] = {
     "decide_many": lambda store: store.decide_many([(URL, HTML)]),
     "delete": lambda store: store.delete(URL),
     "delete_host": lambda store: store.delete_host("a.example"),
-    "delete_run": lambda store: store.delete_run(1),
     "exists": lambda store: store.exists(1),
     "expire": lambda store: store.expire(timedelta(days=1)),
     "find": lambda store: store.find(1),
@@ -80,27 +79,30 @@ USES: dict[str, Callable[[Store], Any]] = {
     "get": lambda store: store.get(URL),
     "ingest": lambda store: store.ingest(URL, HTML),
     "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
-    "mark": lambda store: store.mark(URL, f"{URL}2", same=True),
-    "marks": lambda store: store.marks(),
     "pairs": lambda store: store.pairs(),
-    "policies": lambda store: store.policies(),
-    "policy_for": lambda store: store.policy_for(URL),
-    "refingerprint": lambda store: store.refingerprint("other", "pgsimhash-blog-words-1"),
-    "rejudge": lambda store: store.rejudge(),
-    "relayout": lambda store: store.relayout("22+21+21"),
-    "remove_policy": lambda store: store.remove_policy("a.example"),
-    "rename": lambda store: store.rename("renamed"),
-    "runs": lambda store: store.runs(),
-    "set_policy": lambda store: store.set_policy("a.example", Settings(distance=3)),
     "should_fetch": lambda store: store.should_fetch(URL),
     "should_store": lambda store: store.should_store(URL, HTML),
     "start_run": lambda store: store.start_run("a test"),
     "status": lambda store: store.status(),
-    "undo": lambda store: store.undo(),
-    "unmark": lambda store: store.unmark(URL, f"{URL}2"),
 }
 
 BESIDE: dict[str, Callable[[Store], Any]] = {
+    "delete_run": lambda store: maintenance.delete_run(store, 1),
+    "mark": lambda store: maintenance.mark(store, URL, f"{URL}2", same=True),
+    "marks": lambda store: maintenance.marks(store),
+    "policies": lambda store: maintenance.policies(store),
+    "policy_for": lambda store: maintenance.policy_for(store, URL),
+    "refingerprint": lambda store: maintenance.refingerprint(
+        store, "other", "pgsimhash-blog-words-1"
+    ),
+    "rejudge": lambda store: maintenance.rejudge(store),
+    "relayout": lambda store: maintenance.relayout(store, "22+21+21"),
+    "remove_policy": lambda store: maintenance.remove_policy(store, "a.example"),
+    "rename": lambda store: maintenance.rename(store, "renamed"),
+    "runs": lambda store: maintenance.runs(store),
+    "set_policy": lambda store: maintenance.set_policy(store, "a.example", Settings(distance=3)),
+    "undo": lambda store: maintenance.undo(store),
+    "unmark": lambda store: maintenance.unmark(store, URL, f"{URL}2"),
     "advise_fetch": lambda store: analysis.advise_fetch(store, URL),
     "explain": lambda store: analysis.explain(store, URL, URL),
     "report": lambda store: analysis.report(store),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pgsimhash import Store, analysis
+from pgsimhash import Store, analysis, maintenance
 from pgsimhash.errors import InvalidTimeError
 from pgsimhash.sources import SourcePage, read_pages
 from tests.store.test_store import page, paragraph
@@ -54,7 +54,7 @@ def test_a_time_that_is_none_fails_its_page_and_the_others_are_stored(store: Sto
     assert all(verdict.detail for verdict in verdicts[1:7])
     assert fetched_at(store, "https://a.example/7") == MOMENT
     assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
-    assert len(list(store.rejudge())) == 3
+    assert len(list(maintenance.rejudge(store))) == 3
     (version,) = analysis.versions(store, "https://a.example/0")
     assert version.fetched_at == MOMENT
 

@@ -10,6 +10,8 @@ from psycopg.rows import tuple_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import CollectionError, MarkError, PolicyError
+from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
+from pgsimhash.maintenance.tasks import Progress, Task, as_json
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.rereading import Rereading
 from pgsimhash.statements import query
@@ -22,13 +24,10 @@ from pgsimhash.store.collection import (
     lock_collections,
     open_collection,
 )
-from pgsimhash.store.part import rules_of
-from pgsimhash.store.policing import StalePoliciesError, read_policies
+from pgsimhash.store.policies import StalePoliciesError, read_policies, rules_of
 from pgsimhash.store.reach import Reach, newest_pages
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
-from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
-from pgsimhash.store.tasks import Progress, Task, as_json
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.store.writer import see_pages, write_batch
 from pgsimhash.terms import Options

@@ -13,6 +13,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import scalar_row
 
+from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
+from pgsimhash.maintenance.tasks import Progress, Task, as_json
 from pgsimhash.policies import Rules
 from pgsimhash.records import Verdict
 from pgsimhash.statements import query
@@ -22,8 +24,6 @@ from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ask
 from pgsimhash.store.reach import reach_of
 from pgsimhash.store.session import Session
-from pgsimhash.store.stored import StoredRecord, count_pages_after, stored_records
-from pgsimhash.store.tasks import Progress, Task, as_json
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.terms import Options, Terms
 

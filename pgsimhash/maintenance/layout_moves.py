@@ -21,7 +21,7 @@ from pgsimhash.layout import COLLECTION_SHIFT, Layout, get_layout
 from pgsimhash.statements import SCHEMA, query
 from pgsimhash.store.collection import Collection, find_collection, lock_collections
 from pgsimhash.store.layouts import build_indexes, deploy_table
-from pgsimhash.store.policing import read_policies
+from pgsimhash.store.policies import read_policies
 
 Progress = Callable[[str, int, int], None]
 

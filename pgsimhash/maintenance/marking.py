@@ -1,0 +1,66 @@
+"""What people say about pairs of pages: said, listed and taken back.
+
+See :mod:`pgsimhash.marks` for what follows from it.
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg.rows import scalar_row
+
+from pgsimhash.connection import server_words
+from pgsimhash.errors import MarkError, UnknownPageError
+from pgsimhash.marks import Mark
+from pgsimhash.statements import query
+from pgsimhash.store import Store
+from pgsimhash.store.collection import changing
+from pgsimhash.store.marks import all_marks
+
+
+def mark(store: Store, a: str, b: str, *, same: bool) -> None:
+    """Say that the pages at two URLs are the same or different, instead of what was said.
+
+    It holds for the verdicts and clusters from now on, not for verdicts already given.
+
+    Raises:
+        UnknownPageError: one of the URLs is not known.
+        MarkError: the URLs are one, or other marks say the contrary.
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    parameters = {"collection": store.opened.name, "a": a, "b": b, "same": same}
+    try:
+        with changing(store) as connection:
+            connection.execute(query("mark"), parameters)
+    except psycopg.errors.NoDataFound as error:
+        raise UnknownPageError(server_words(error)) from error
+    except (
+        psycopg.errors.IntegrityConstraintViolation,
+        psycopg.errors.InvalidParameterValue,
+    ) as error:
+        raise MarkError(server_words(error)) from error
+
+
+def unmark(store: Store, a: str, b: str) -> bool:
+    """Take back what was said about two URLs; return whether anything was.
+
+    Raises:
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    parameters = {"collection": store.opened.name, "a": a, "b": b}
+    with (
+        changing(store) as connection,
+        connection.cursor(row_factory=scalar_row) as cursor,
+    ):
+        return bool(cursor.execute(query("unmark"), parameters).fetchone())
+
+
+def marks(store: Store) -> list[Mark]:
+    """Return all that was said, in its order.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with store.session.read() as connection:
+        return all_marks(connection, store.opened)

@@ -1,0 +1,113 @@
+"""Policies: set, listed and taken back, and found for a URL.
+
+See :mod:`pgsimhash.policies` for which of them counts.
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg.rows import class_row, scalar_row
+
+from pgsimhash.connection import server_words
+from pgsimhash.errors import PolicyError
+from pgsimhash.policies import SETTINGS, Policy, Settings, merged
+from pgsimhash.schemes import get_scheme
+from pgsimhash.statements import query
+from pgsimhash.store import Store
+from pgsimhash.store.collection import changing, checked_distance
+from pgsimhash.store.policies import read_policies
+from pgsimhash.terms import Terms
+from pgsimhash.times import check_age
+
+
+def set_policy(store: Store, pattern: str, settings: Settings) -> Policy:
+    """Set what holds for the pages that ``pattern`` fits, and return all that does.
+
+    What is None stays as it was. It holds for verdicts from now on, those of other processes
+    too.
+
+    Args:
+        store: whose collection it is for.
+        pattern: a host, which stands for its subdomains too, or ``*``, and perhaps a path in
+            which ``*`` stands for anything: ``example.com/shop/*``.
+        settings: at least one of them.
+
+    Raises:
+        PolicyError: there is no setting, the pattern is none, or it contradicts the scheme.
+        InvalidDistanceError: the layout does not answer the distance.
+        UnknownRuleError: there is no such scope, or a number is below 1.
+        InvalidTimeError: an age is none.
+        SchemeError: the collection's scheme is not registered in this process.
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    _check(store, settings)
+    parameters = {
+        "collection": store.opened.name,
+        "pattern": pattern,
+        **{name: getattr(settings, name) for name in SETTINGS},
+    }
+    try:
+        with (
+            changing(store) as connection,
+            connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
+        ):
+            made: Policy
+            (made,) = cursor.execute(query("set_policy"), parameters)
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
+        raise PolicyError(server_words(error)) from error
+    return made
+
+
+def remove_policy(store: Store, pattern: str) -> bool:
+    """Take back what was set for ``pattern``; return whether anything was.
+
+    Raises:
+        PolicyError: the pattern is none.
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    parameters = {"collection": store.opened.name, "pattern": pattern}
+    try:
+        with (
+            changing(store) as connection,
+            connection.cursor(row_factory=scalar_row) as cursor,
+        ):
+            removed = cursor.execute(query("remove_policy"), parameters).fetchone()
+    except psycopg.errors.InvalidParameterValue as error:
+        raise PolicyError(server_words(error)) from error
+    return bool(removed)
+
+
+def policies(store: Store) -> list[Policy]:
+    """Return the policies of the collection, by host and path.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with store.session.read() as connection:
+        return read_policies(connection, store.opened).all
+
+
+def policy_for(store: Store, url: str) -> Settings:
+    """Return the settings that policies have for the page at ``url``.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with store.session.read() as connection:
+        return merged(read_policies(connection, store.opened).fitting(url))
+
+
+def _check(store: Store, settings: Settings) -> None:
+    if not settings.given():
+        raise PolicyError(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
+    if settings.expire_after is not None:
+        check_age(settings.expire_after)
+    scheme = get_scheme(store.opened.scheme)
+    if settings.min_words is not None and settings.min_words < scheme.min_tokens:
+        raise PolicyError(
+            f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
+            f"{scheme.name!r}; give a larger min_words than {settings.min_words}"
+        )
+    Terms(**{**settings.terms(), "distance": checked_distance(store.opened, settings.distance)})

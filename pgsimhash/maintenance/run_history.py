@@ -1,0 +1,67 @@
+"""The runs that added pages: listed, and taken back."""
+
+from __future__ import annotations
+
+from psycopg.rows import class_row
+
+from pgsimhash.errors import UnknownRunError
+from pgsimhash.records import RunRecord
+from pgsimhash.statements import query
+from pgsimhash.store import Store, forgetting
+from pgsimhash.store.forgetting import Forgotten, unheard
+
+
+def runs(store: Store) -> list[RunRecord]:
+    """Return the runs that added pages, the last one first.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    with (
+        store.session.read() as connection,
+        connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
+    ):
+        scope = {"collection_id": store.opened.collection_id}
+        return cursor.execute(query("runs"), scope).fetchall()
+
+
+def delete_run(store: Store, run_id: int, *, progress: Forgotten = unheard) -> int:
+    """Forget what a run added and return how many versions that were.
+
+    URLs go back to the versions before. What the run only saw again stays.
+
+    Raises:
+        UnknownRunError: the collection has no such run.
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    known = [run.run_id for run in runs(store)]
+    if run_id not in known:
+        raise UnknownRunError(
+            f"collection {store.opened.name!r} has no run {run_id}; "
+            f"pgsimhash run list --collection {store.opened.name} lists them"
+        )
+    scope = {"run_id": run_id}
+    forgotten = forgetting.forget(store.session, store.opened, "pages_of_run", scope, progress)
+    with store.session.transaction() as connection:
+        connection.execute(
+            query("delete_run"), {**scope, "collection_id": store.opened.collection_id}
+        )
+    return forgotten
+
+
+def undo(store: Store, *, progress: Forgotten = unheard) -> tuple[RunRecord, int]:
+    """Forget what the last run added; return the run, and how many versions that were.
+
+    Raises:
+        UnknownRunError: there is none.
+        CollectionError: the collection was renamed since it was opened.
+        StoreError: the database does not answer.
+    """
+    known = runs(store)
+    if not known:
+        raise UnknownRunError(
+            f"collection {store.opened.name!r} has no run to undo: nothing was "
+            "added, or all of it was undone; pgsimhash status --brief lists the collections"
+        )
+    return known[0], delete_run(store, known[0].run_id, progress=progress)
