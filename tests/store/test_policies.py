@@ -261,7 +261,7 @@ class TestScheme:
     ) -> None:
         with connect(dsn, collection=f"default:{OTHER}"):
             store.set_policy("text.example", Settings(scheme=OTHER))
-            with pytest.raises(pgsimhash.CollectionError, match="rename-collection"):
+            with pytest.raises(pgsimhash.CollectionError, match="collection rename"):
                 store.ingest("https://text.example/1", HTML)
 
 
