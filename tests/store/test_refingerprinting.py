@@ -345,7 +345,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
     crawl(kept, 3)
     with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
         store.refingerprint("again", WORDS)
-    with pytest.raises(pgsimhash.CollectionError, match="rename-collection NAME kept --swap"):
+    with pytest.raises(pgsimhash.CollectionError, match="collection rename NAME kept --swap"):
         kept.refingerprint("kept", WORDS)
     with pytest.raises(SchemeError, match="there is no scheme 'none'"):
         kept.refingerprint("again", "none")
