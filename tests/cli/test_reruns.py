@@ -1,4 +1,4 @@
-"""``refingerprint``, ``rejudge`` and ``rename-collection``."""
+"""``collection refingerprint``, ``rejudge`` and ``rename``."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
+from pgsimhash.store.dropping import delete_collection
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.terms import Options
 from tests.conftest import _create, _drop, _fresh_name
@@ -269,6 +270,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
             move(store, layout, connection)
             remove(store)
         assert "one renamed" in collection_names(connection)
+        delete_collection(connection, "one renamed")
     unused = set(statements.queries()) - used_queries()
     assert unused == set()
 

@@ -351,7 +351,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
     crawl(kept, 3)
     with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
         maintenance.refingerprint(store, "again", WORDS)
-    with pytest.raises(pgsimhash.CollectionError, match="rename-collection NAME kept --swap"):
+    with pytest.raises(pgsimhash.CollectionError, match="collection rename NAME kept --swap"):
         maintenance.refingerprint(kept, "kept", WORDS)
     with pytest.raises(SchemeError, match="there is no scheme 'none'"):
         maintenance.refingerprint(kept, "again", "none")

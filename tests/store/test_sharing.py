@@ -276,6 +276,7 @@ def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
 FORK = """
 import contextlib, gc, os, sys
 import psycopg, pgsimhash
+from pgsimhash.errors import SharedStoreError
 
 dsn, given, looping = sys.argv[1], sys.argv[2] == "given", sys.argv[3] == "looping"
 
