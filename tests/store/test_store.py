@@ -465,7 +465,9 @@ class TestBadInput:
     def test_an_unknown_collection_names_the_known_ones(self, dsn: str) -> None:
         with connect(dsn, collection="news"):
             pass
-        with pytest.raises(pgsimhash.CollectionError, match=r"there are: news.*pgsimhash ingest"):
+        with pytest.raises(
+            pgsimhash.CollectionError, match=r"there are: news.*pgsimhash collection create typo"
+        ):
             connect(dsn, collection="typo", create=False)
 
     def test_another_scheme_is_refused(self, dsn: str) -> None:
@@ -473,7 +475,7 @@ class TestBadInput:
             connection.execute(
                 "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
             )
-        with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*--collection old-2"):
+        with pytest.raises(pgsimhash.CollectionError, match=r"other-scheme-1.*such as old-2"):
             connect(dsn, collection="old", scheme="pgsimhash-article-1")
         with pytest.raises(SchemeError, match="there is no scheme 'mine'"):
             connect(dsn, collection="new", scheme="mine")
