@@ -16,6 +16,7 @@ import numpy as np
 import psycopg
 import pytest
 from alembic import command
+from pgsimhash.store.dropping import delete_collection
 from psycopg import conninfo, sql
 from sqlalchemy import text
 
@@ -24,7 +25,6 @@ from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
-from pgsimhash.store.dropping import delete_collection
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.terms import Options
 from tests.conftest import _create, _drop, _fresh_name
