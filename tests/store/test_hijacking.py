@@ -16,7 +16,7 @@ import numpy as np
 import psycopg
 import pytest
 from alembic import command
-from pgsimhash.store.dropping import delete_collection
+from pgsimhash.maintenance.dropping import delete_collection
 from psycopg import conninfo, sql
 from sqlalchemy import text
 
