@@ -9,17 +9,17 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from pgsimhash.bits import check_distance, to_bigint
+from pgsimhash.bits import to_bigint
 from pgsimhash.clusters import Cluster, Linkage, Score, scorer
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
-from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import Pairs, stream_pairs
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
+from pgsimhash.store.collection import pair_distance
 
 
-def save_pairs(store: Store, table: str, distance: int = 3) -> int:
+def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
     """Create ``table`` with ``Store.pairs`` (low, high, distance) and return their number.
 
     All in one transaction. ``table`` may name a schema: ``mine.near_copies``.
@@ -28,18 +28,18 @@ def save_pairs(store: Store, table: str, distance: int = 3) -> int:
         InvalidDistanceError: ``distance`` is not in 0..12.
         StoreError: the table is there already, or the database does not answer.
     """
-    check_distance(distance, DISTANCE_MAX)
+    wanted = pair_distance(store.opened, distance)
     with (
         store.session.transaction() as connection,
         groups.spool(connection, store.opened) as simhashes,
     ):
-        return _write_pairs(connection, table, stream_pairs(simhashes, distance))
+        return _write_pairs(connection, table, stream_pairs(simhashes, wanted))
 
 
 def save_clusters(
     store: Store,
     table: str,
-    distance: int = 3,
+    distance: int | None = None,
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
@@ -54,9 +54,9 @@ def save_clusters(
         UnknownRuleError: there is no such rule or linkage.
         StoreError: the table is there already, or the database does not answer.
     """
-    check_distance(distance, DISTANCE_MAX)
+    wanted = pair_distance(store.opened, distance)
     with store.session.transaction() as connection:
-        found = groups.clusters(connection, store.opened, distance, linkage, scorer(canonical))
+        found = groups.clusters(connection, store.opened, wanted, linkage, scorer(canonical))
         return _write_clusters(connection, table, found)
 
 

@@ -17,11 +17,11 @@ _table_option = click.option(
 
 
 @click.command()
-@distance_option(3, "3")
+@distance_option(None, "the collection's")
 @_table_option
 @collection_option
 @dsn_option
-def pairs(distance: int, table: str | None, collection: str, dsn: str | None) -> None:
+def pairs(distance: int | None, table: str | None, collection: str, dsn: str | None) -> None:
     """Find all pairs of near-copies in a collection, a JSON line each, in no order."""
     with connect(dsn, collection=collection, create=False) as store:
         if table is not None:
@@ -35,13 +35,13 @@ def pairs(distance: int, table: str | None, collection: str, dsn: str | None) ->
 
 
 @click.command()
-@distance_option(3, "3")
+@distance_option(None, "the collection's")
 @cluster_options
 @_table_option
 @collection_option
 @dsn_option
 def clusters(
-    distance: int,
+    distance: int | None,
     linkage: Linkage,
     canonical: tuple[str, ...],
     table: str | None,

@@ -52,7 +52,7 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
 
 @click.command()
 @click.argument("what", metavar="FILE|SIMHASH")
-@distance_option(3, "3")
+@distance_option(None, "the collection's")
 @click.option(
     "--verify/--no-verify",
     default=True,
@@ -65,7 +65,7 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
 def find(
     context: click.Context,
     what: str,
-    distance: int,
+    distance: int | None,
     verify: bool,
     collection: str,
     dsn: str | None,
@@ -87,12 +87,12 @@ def find(
 
 @click.command("find-many")
 @click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
-@distance_option(3, "3")
+@distance_option(None, "the collection's")
 @collection_option
 @dsn_option
 @click.pass_context
 def find_many(
-    context: click.Context, file: TextIO, distance: int, collection: str, dsn: str | None
+    context: click.Context, file: TextIO, distance: int | None, collection: str, dsn: str | None
 ) -> None:
     """Find what is near many simhashes, without adding them or comparing them with one another.
 

@@ -12,7 +12,7 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import CollectionError, UnknownLayoutError
-from pgsimhash.layout import get_layout
+from pgsimhash.layout import DISTANCE_MAX, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout
@@ -141,6 +141,17 @@ def checked_distance(collection: Collection, distance: int | None) -> int:
     """
     largest = get_layout(collection.layout).distances[-1]
     return check_distance(collection.default_distance if distance is None else distance, largest)
+
+
+def pair_distance(collection: Collection, distance: int | None) -> int:
+    """Return the distance of pairs, by default the collection's; layouts do not matter to them.
+
+    Raises:
+        InvalidDistanceError: it is not in 0..12.
+    """
+    return check_distance(
+        collection.default_distance if distance is None else distance, DISTANCE_MAX
+    )
 
 
 def lock_collections(

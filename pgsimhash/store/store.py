@@ -11,12 +11,11 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from pgsimhash.bits import check_distance, check_simhash, check_simhashes
+from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
-from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
@@ -33,7 +32,7 @@ from pgsimhash.store.batches import (
     as_source,
     with_checked_time,
 )
-from pgsimhash.store.collection import checked_distance, open_collection
+from pgsimhash.store.collection import checked_distance, open_collection, pair_distance
 from pgsimhash.store.forgetting import Forgotten, unheard
 from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
@@ -150,7 +149,7 @@ class Store:
     def find(
         self,
         simhash: int,
-        distance: int = 3,
+        distance: int | None = None,
         *,
         limit: int | None = None,
         host: str | None = None,
@@ -163,7 +162,7 @@ class Store:
 
         Args:
             simhash: what to look for.
-            distance: the largest number of differing bits.
+            distance: the largest number of differing bits; by default the collection's.
             limit: at most so many matches, the nearest.
             host: only matches that have a page on this host.
             since: only matches that have a page fetched then or later.
@@ -188,12 +187,12 @@ class Store:
                 sketch=sketch,
             )
 
-    def find_many(self, simhashes: NDArray[np.uint64], distance: int = 3) -> Matches:
+    def find_many(self, simhashes: NDArray[np.uint64], distance: int | None = None) -> Matches:
         """Look up an array of simhashes in one statement; several times as fast as one by one.
 
         Args:
             simhashes: shape (n,), dtype uint64.
-            distance: the largest number of differing bits.
+            distance: the largest number of differing bits; by default the collection's.
 
         Returns:
             The matches of all of them, by query, nearest first.
@@ -207,7 +206,7 @@ class Store:
         with self.session.read() as connection:
             return reader.find_many(connection, self.opened, simhashes, wanted)
 
-    def exists(self, simhash: int, distance: int = 3) -> bool:
+    def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
 
         Raises:
@@ -483,14 +482,14 @@ class Store:
         scope = {"host": host.lower()}
         return forgetting.forget(self.session, self.opened, "pages_of_host", scope, progress)
 
-    def pairs(self, distance: int = 3, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
+    def pairs(self, distance: int | None = None, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
         """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
 
         The simhashes are read once into a temporary file (8 bytes each) and searched outside
         the database; see :func:`pgsimhash.find_pairs`. What is written meanwhile may be missed.
 
         Args:
-            distance: the largest number of differing bits.
+            distance: the largest number of differing bits; by default the collection's.
             memory: how many bytes to use for simhashes at a time.
 
         Raises:
@@ -498,11 +497,11 @@ class Store:
             StoreError: the database does not answer.
         """
         self.session.check()
-        return self._pairs(check_distance(distance, DISTANCE_MAX), memory)
+        return self._pairs(pair_distance(self.opened, distance), memory)
 
     def clusters(
         self,
-        distance: int = 3,
+        distance: int | None = None,
         *,
         linkage: Linkage = "single",
         canonical: str | Score | Sequence[str] = "earliest",
@@ -510,7 +509,8 @@ class Store:
         """Yield the clusters of more than one page, by the present versions of all pages.
 
         Args:
-            distance: the largest number of differing bits of a pair.
+            distance: the largest number of differing bits of a pair; by default the
+                collection's.
             linkage: ``single`` takes all that are joined by a chain of pairs; with ``complete``
                 every two members are within ``distance``.
             canonical: how the page that stands for a cluster is chosen: a name in
@@ -524,7 +524,7 @@ class Store:
         """
         self.session.check()
         check_linkage(linkage)
-        return self._clusters(check_distance(distance, DISTANCE_MAX), linkage, scorer(canonical))
+        return self._clusters(pair_distance(self.opened, distance), linkage, scorer(canonical))
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.

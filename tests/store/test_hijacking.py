@@ -16,13 +16,13 @@ import numpy as np
 import psycopg
 import pytest
 from alembic import command
-from pgsimhash.maintenance.dropping import delete_collection
 from psycopg import conninfo, sql
 from sqlalchemy import text
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.policies import Settings
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
