@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pgsimhash.store import Store, connect
     from pgsimhash.votes import simhash
 
+    __version__: str
+
 __all__ = [
     "CollectionError",
     "Fingerprint",
@@ -65,13 +67,18 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    found: object
+    if name == "__version__":
+        # It stands in pyproject.toml, and so in what the package was installed with.
+        found = import_module("importlib.metadata").version(__name__)
+    elif name in _HOMES:
+        found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     # Asked for once: from now on it is found without coming here.
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -1,33 +1,250 @@
-"""What docs/schemes.md shows is so."""
+"""Everything that the README and docs/ show is run: Python, SQL, commands; what they say holds."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from pgsimhash import parse_simhash
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import connect, parse_simhash, planner
+from pgsimhash.layout import LAYOUTS, Layout
 from pgsimhash.schemes import scheme_names
+from pgsimhash.sources import read_pages
+from tests.conftest import ROOT
+from tests.manual import (
+    LANGUAGES,
+    PAGES,
+    all_blocks,
+    blocks,
+    commands,
+    pages_with,
+    run_commands,
+    run_python,
+    text_of,
+)
 
-ROOT = Path(__file__).parent.parent
-SCHEMES = (ROOT / "docs" / "schemes.md").read_text(encoding="utf-8")
+PYTHON = [
+    pytest.param(code, id=f"{page}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python"), 1)
+]
 
 
-def test_the_code_runs() -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", SCHEMES, re.DOTALL | re.MULTILINE)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().isdecimal()
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with the sample pages, where a command may leave files."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+@pytest.fixture
+def filled(dsn: str) -> str:
+    """A database with the sample pages, one of them in two versions."""
+    pages = ROOT / "examples" / "pages"
+    with connect(dsn) as store:
+        list(store.ingest_many(read_pages([pages])))
+        other = (pages / "night-train.html").read_bytes()
+        store.ingest((pages / "tide-pools.html").as_uri(), other)
+    return dsn
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_kind_that_is_run(page: str) -> None:
+    found = all_blocks(page)
+    assert len(re.findall("^ *(```|~~~)", text_of(page), re.MULTILINE)) == 2 * len(found)
+    assert {language for language, _ in found} <= LANGUAGES
+    # What stands as plain text is the README's alone, and tests/test_readme.py looks at it.
+    assert page == "README.md" or not blocks(page, "text")
+
+
+@pytest.mark.parametrize("code", PYTHON)
+def test_python(code: str, dsn: str, clone: Path) -> None:
+    run_python(code, dsn, clone)
+
+
+@pytest.mark.parametrize(
+    ("page", "part", "printed"),
+    [
+        (
+            "README.md",
+            "store.find(",
+            [
+                r"https://example.com/tide-pools new None None",
+                r"https://example.com/tide-pools-print identical \d https://example.com/tide-pools",
+                r"0 https://example.com/tide-pools-print .+",
+                r"\d https://example.com/tide-pools .+",
+            ],
+        ),
+        (
+            "ingest.md",
+            "store.should_store(",
+            ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
+        ),
+        ("maintain.md", "maintenance.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
+        ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
+        ("maintain.md", "store.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
+        ("schemes.md", "my-news-1", [r"\d+"]),
+    ],
+)
+def test_what_the_python_prints(
+    page: str, part: str, printed: list[str], dsn: str, clone: Path
+) -> None:
+    (code,) = [block for block in blocks(page, "python") if part in block]
+    lines = run_python(code, dsn, clone)
+    assert len(lines) == len(printed)
+    for line, pattern in zip(lines, printed, strict=True):
+        assert re.fullmatch(pattern, line)
+
+
+@pytest.mark.parametrize("page", [page for page in pages_with("sh") if page != "deploy.md"])
+def test_commands(page: str, dsn: str, clone: Path) -> None:
+    """The commands of a page in their order, as a reader types them who begins with that page."""
+    run_commands(commands(page), dsn, clone)
+    for name, is_right in FILES[page].items():
+        assert is_right((clone / name).read_text(encoding="utf-8")), name
+    # Whatever else a command writes is to be looked at, too.
+    assert {path.name for path in clone.iterdir()} == {"examples", *FILES[page]}
+
+
+html: Callable[[str], bool] = lambda text: text.startswith("<!doctype html>")  # noqa: E731
+verdicts: Callable[[str], bool] = lambda text: text.count('"verdict"') > 15  # noqa: E731
+
+FILES: dict[str, dict[str, Callable[[str], bool]]] = {
+    "README.md": {"verdicts.jsonl": verdicts, "why.html": html, "glance.html": html},
+    "analyse.md": {
+        "why.html": html,
+        "timeline.html": html,
+        "glance.html": html,
+        "report.html": html,
+        "curve.jsonl": lambda text: text.count('"recommended": true') == 1,
+        "borderline.csv": lambda text: text.startswith("a,b,label"),
+        "near.jsonl": lambda text: text.count("\n") > 15,
+    },
+    "ingest.md": {"verdicts.jsonl": verdicts},
+    "layouts.md": {},
+    "maintain.md": {"strict.jsonl": verdicts},
+    "search.md": {},
+}
+"""What the commands of each page leave behind."""
+
+
+def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:
+    """In a clone, for Alembic's settings are there."""
+    alembic, migrate = commands("deploy.md")
+    assert alembic == "alembic upgrade head"
+    back = "pgsimhash migrate --downgrade base"
+    assert f"`{back}`" in text_of("deploy.md")
+    for command in (alembic, migrate, back):
+        run_commands([command], empty_dsn, ROOT)
+
+
+@pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
+def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
+    (piped,) = [
+        line.split(" #")[0].strip()
+        for block in blocks("deploy.md", "sh")
+        for line in block.splitlines()
+        if "| psql" in line
+    ]
+    run_commands([piped.replace("| psql", "| psql -q -v ON_ERROR_STOP=1")], empty_dsn, ROOT)
+    with psycopg.connect(empty_dsn) as connection:
+        assert connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("page", pages_with("sql"))
+def test_sql(page: str, filled: str) -> None:
+    with psycopg.connect(filled, autocommit=True) as connection:
+        for block in blocks(page, "sql"):
+            connection.execute(block)
+
+
+def rows_of(connection: psycopg.Connection, page: str, part: str) -> list[tuple[object, ...]]:
+    (block,) = [block for block in blocks(page, "sql") if part in block]
+    return connection.execute(block).fetchall()
+
+
+@pytest.mark.parametrize(("page", "part"), [("README.md", "WITH q"), ("sql.md", "WITH q")])
+def test_a_query_of_ones_own_is_exact(page: str, part: str, filled: str) -> None:
+    with connect(filled) as store:
+        known = store.get((ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
+        assert known is not None
+        # All that is within 2 bits, so that every block is the one that is left as it was.
+        flips = {1 << one | 1 << other for one in range(64) for other in range(64)}
+        store.add_simhashes(np.array([known.simhash ^ flip for flip in flips], np.uint64))
+    with psycopg.connect(filled, autocommit=True) as connection:
+        exact = connection.execute(
+            "SELECT m.* FROM pgsimhash.pages AS q "
+            "CROSS JOIN pgsimhash.near_duplicates(q.simhash, 2) AS m "
+            "WHERE q.url LIKE '%/tide-pools.html'"
+        ).fetchall()
+        assert sorted(rows_of(connection, page, part)) == sorted(exact)
+        assert len(exact) > 64 * 63 // 2
+
+
+def test_what_the_sql_returns(filled: str) -> None:
+    with psycopg.connect(filled, autocommit=True) as connection:
+        near = rows_of(connection, "sql.md", "CROSS JOIN pgsimhash.near_duplicates")
+        assert near[0][1] == 0
+        assert any(str(url).endswith("tide-pools-print.html") for url, _ in near)
+        moved = [row[2] for row in rows_of(connection, "sql.md", "lag(") if row[2] is not None]
+        assert len(moved) == 1
+        (policies,) = [block for block in blocks("sql.md", "sql") if "set_policy" in block]
+        connection.execute(policies)
+        assert connection.execute("SELECT host FROM pgsimhash.policies").fetchall() == [("*",)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    here = PAGES[page].parent
+    links = re.findall(r"\]\(([^)]+)\)", text_of(page))
+    assert [link for link in links if "://" not in link and not (here / link).exists()] == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    links = re.findall(r"\]\(docs/([^)]+\.md)\)", text_of("README.md"))
+    assert {*links} == {*PAGES} - {"README.md"}
+
+
+def test_the_table_of_layouts_is_what_plan_says() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)`[^|]*\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|([^|]+)\|$",
+        text_of("layouts.md"),
+        re.MULTILINE,
+    )
+    shown = {name: [cell.strip() for cell in cells] for name, *cells in rows}
+
+    def latency(layout: Layout, distance: int) -> str:
+        if distance not in layout.distances:
+            return "-"
+        milliseconds = planner.plan(layout, 10**8, distance).memory_milliseconds
+        return f"{milliseconds:.2g} ms" if milliseconds < 100 else f"{milliseconds:.0f} ms"
+
+    assert shown == {
+        layout.name: [
+            str(len(layout.permutations)),
+            str(planner.plan(layout, 10**8, 3).bytes_a_row),
+            f"0-{layout.distances[-1]}",
+            latency(layout, 3),
+            latency(layout, 8),
+        ]
+        for layout in LAYOUTS.values()
+    }
 
 
 def test_every_scheme_is_in_the_table() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
-    table = SCHEMES[: SCHEMES.index("What to take")]
+    schemes = text_of("schemes.md")
+    table = schemes[: schemes.index("What to take")]
     assert re.findall(r"^\| `(pgsimhash-[^`]+)`", table, re.MULTILINE) == shipped
 
 
 def test_the_forms_are_one_simhash() -> None:
-    forms = re.findall(r"^\| (?:hex|decimal|base32) \| `([^`]+)`", SCHEMES, re.MULTILINE)
+    rows = r"^\| (?:hex|decimal|base32) \| `([^`]+)`"
+    forms = re.findall(rows, text_of("schemes.md"), re.MULTILINE)
     assert len(forms) == 3
     assert {parse_simhash(form) for form in forms} == {0xF09F8DDE00000001}

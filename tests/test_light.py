@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -77,6 +78,20 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert set(pgsimhash.__all__) <= set(dir(pgsimhash))
     with pytest.raises(AttributeError, match="'pgsimhash' has no attribute 'fingerprnt'"):
         pgsimhash.fingerprnt  # noqa: B018
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert pgsimhash.__version__ == project["version"]
+    assert "__version__" in dir(pgsimhash)
+    arguments = [sys.executable, "-m", "pgsimhash", "--version"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stdout == f"pgsimhash, version {project['version']}\n"
+
+
+def test_nothing_asks_for_the_version_but_who_wants_it() -> None:
+    code = "import sys, pgsimhash; sys.exit('importlib.metadata' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_type_checkers_see_what_is_loaded_later() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
+import pgsimhash
 from pgsimhash.cli import INTERRUPTED, STOPPED
 from pgsimhash.cli.lazy import Entry, LazyGroup
-from pgsimhash.cli.printing import guard_other_output, printable_complaints, tell
+from pgsimhash.cli.printing import guard_other_output, print_text, printable_complaints, tell
 from pgsimhash.errors import (
     CollectionError,
     InvalidDistanceError,
@@ -202,13 +203,26 @@ _SECTIONS = {
 }
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        print_text(f"pgsimhash, version {pgsimhash.__version__}")
+        context.exit()
+
+
 @click.group(
     "pgsimhash",
     cls=_Commands,
     sections=_SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="pgsimhash")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def commands() -> None:
     """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
 

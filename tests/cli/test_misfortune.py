@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import Store
 from tests.cli.harness import Run
 
 NO_TEXT = os.fsdecode(b"\xff")
@@ -58,7 +57,7 @@ def test_stopping_any_command_exits_with_130(run: Run, monkeypatch: pytest.Monke
         raise KeyboardInterrupt
 
     run("collection", "create", "default")
-    monkeypatch.setattr(Store, "undo", stopped)
+    monkeypatch.setattr("pgsimhash.maintenance.undo", stopped)
     done = run("run", "undo")
     assert done.code == 130
     assert "run again to continue" in done.stderr

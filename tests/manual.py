@@ -1,0 +1,71 @@
+"""The README and the pages of docs/, and how what they show is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+
+PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
+
+LANGUAGES = frozenset({"python", "sh", "sql", "text"})
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+NOT_RUN = ("./run ", "pip install ", "pgsimhash migrate --dsn ", "pgsimhash migrate --sql | psql ")
+"""How the commands begin that install packages, or name a server that nobody has."""
+
+
+def text_of(page: str) -> str:
+    return PAGES[page].read_text(encoding="utf-8")
+
+
+def all_blocks(page: str) -> list[tuple[str, str]]:
+    """Return the language and the content of each block of a page."""
+    return [(found[1], found[2]) for found in _BLOCK.finditer(text_of(page))]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [content for found, content in all_blocks(page) if found == language]
+
+
+def pages_with(language: str) -> list[str]:
+    return [page for page in PAGES if blocks(page, language)]
+
+
+def commands(page: str) -> list[str]:
+    """Return the lines of a page's shell blocks that can be run, without their comments."""
+    lines = [
+        line.split(" #")[0].strip() for block in blocks(page, "sh") for line in block.split("\n")
+    ]
+    return [line for line in lines if line and not line.startswith(NOT_RUN)]
+
+
+def environment(dsn: str) -> dict[str, str]:
+    """Return that of a shell in which this Python's commands are found first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PGSIMHASH_DSN": dsn}
+
+
+def run_python(code: str, dsn: str, folder: Path) -> list[str]:
+    """Run a block in a folder and return the lines that it printed."""
+    return _run([sys.executable, "-c", code], dsn, folder).splitlines()
+
+
+def run_commands(lines: list[str], dsn: str, folder: Path) -> str:
+    """Run lines in one shell, which stops at the first failure, and return what they printed."""
+    return _run(["sh", "-c", "\n".join(["set -eu", *lines])], dsn, folder)
+
+
+def _run(arguments: list[str], dsn: str, folder: Path) -> str:
+    done = subprocess.run(
+        arguments, cwd=folder, env=environment(dsn), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
