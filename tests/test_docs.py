@@ -87,7 +87,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         ),
         ("maintain.md", "maintenance.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
-        ("maintain.md", "store.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
+        ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
         ("schemes.md", "my-news-1", [r"\d+"]),
     ],
 )

@@ -57,7 +57,7 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Whether matches of a FILE beyond 8 bits need a second, independent look.",
+    help="Whether matches of a FILE beyond 5 bits need a second, independent look.",
 )
 @collection_option
 @dsn_option

@@ -47,7 +47,7 @@ _OPTIONS_OF_STORED = (
         "--verify/--no-verify",
         default=None,
         show_default="verify",
-        help="Whether matches beyond 8 bits need a second, independent look.",
+        help="Whether matches beyond 5 bits need a second, independent look.",
     ),
     click.option(
         "--scope",
@@ -88,7 +88,7 @@ _OPTIONS = (
         "--min-words",
         type=_COUNT,
         metavar="N",
-        show_default="the scheme's, 20",
+        show_default="the scheme's, 12",
         help="A page of fewer words is too short.",
     ),
 )

@@ -166,7 +166,7 @@ class Store:
             limit: at most so many matches, the nearest.
             host: only matches that have a page on this host.
             since: only matches that have a page fetched then or later.
-            sketch: the sketch that belongs to ``simhash``: matches more than 8 bits away whose
+            sketch: the sketch that belongs to ``simhash``: matches more than 5 bits away whose
                 page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:

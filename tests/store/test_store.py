@@ -138,7 +138,20 @@ def test_add_and_find_with_the_callers_own_simhashes(store: Store) -> None:
         (3, 2, "https://a.example/2"),
     ]
     assert [match.url for match in store.find(FAR)] == ["https://a.example/4"]
-    assert store.find(0b1111 << 30) == []
+    assert store.find(0b1111 << 30, distance=3) == []
+
+
+def test_without_a_distance_that_of_the_collection_counts(store: Store) -> None:
+    array = np.array([0xFF], dtype=np.uint64)
+    store.add("https://a.example/1", 0)
+    assert store.find(0xFF)[0].distance == 8
+    assert store.exists(0xFF)
+    assert store.find_many(array).distances.tolist() == [8]
+    store.add("https://a.example/2", 0x1FF << 20, distance=3)
+    assert [block.distances.tolist() for block in store.pairs()] == []
+    store.add("https://a.example/3", 0xFF << 20, distance=0)
+    assert sorted(bits for block in store.pairs() for bits in block.distances.tolist()) == [1, 8]
+    assert not store.exists(0x1FF)
 
 
 @settings(
