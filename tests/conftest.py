@@ -10,6 +10,7 @@ import contextlib
 import gc
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 import warnings
@@ -52,6 +53,11 @@ def _route() -> str:
     if os.environ.get(DSN_VARIABLE):
         return DSN_VARIABLE
     return f"testcontainers {IMAGE}" if _docker_answers() else "embedded server"
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a job in the background, whose children could not be stopped with Ctrl-C either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 ROUTE = _route()

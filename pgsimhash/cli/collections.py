@@ -7,10 +7,12 @@ import sys
 
 import click
 
-from pgsimhash.cli.options import dsn_option
+from pgsimhash import maintenance
+from pgsimhash.cli.options import distance_option, dsn_option
 from pgsimhash.cli.printing import print_json, printable
 from pgsimhash.connection import checked_connection
 from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.store import connect
 from pgsimhash.store.collection import (
     Collection,
     collection_names,
@@ -34,6 +36,28 @@ def list_collections(dsn: str | None) -> None:
             found = find_collection(connection, name)
             if found is not None:
                 print_json(collection_fields(found))
+
+
+@click.command("set")
+@click.argument("name")
+@distance_option(None, "as it is")
+@click.option(
+    "--keep-markdown/--no-keep-markdown",
+    default=None,
+    help="Whether pages to come keep their main content.",
+)
+@dsn_option
+def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
+    """Change a collection's distance and what it keeps.
+
+    What is not given stays as it is, and so do verdicts: `collection rejudge` gives them anew.
+    Prints the collection as a JSON line.
+    """
+    if distance is None and keep_markdown is None:
+        raise click.UsageError("say what to change: --distance, --keep-markdown")
+    with connect(dsn, collection=name, create=False) as store:
+        maintenance.change_settings(store, distance=distance, keep_markdown=keep_markdown)
+        print_json(collection_fields(store.opened))
 
 
 @click.command("delete")

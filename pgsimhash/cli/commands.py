@@ -110,6 +110,7 @@ collection = LazyGroup(
         "Commands": {
             "list": Entry("collections:list_collections", "List the collections"),
             "create": Entry("layouts:create", "Create a collection"),
+            "set": Entry("collections:set_one", "Change a collection's distance and what it keeps"),
             "rename": Entry("reruns:rename", "Give a collection another name"),
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
@@ -229,7 +230,7 @@ def commands() -> None:
     Without --dsn and PGSIMHASH_DSN the embedded PostgreSQL is used. Data goes to stdout as JSON
     lines, everything else to stderr.
 
-    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 mistyped, or no such file or
-    collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C.
+    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
+    or collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C.
     """
     guard_other_output()

@@ -5,8 +5,10 @@ from pgsimhash.maintenance.marking import mark, marks, unmark
 from pgsimhash.maintenance.policy_settings import policies, policy_for, remove_policy, set_policy
 from pgsimhash.maintenance.reruns import refingerprint, rejudge, relayout, rename
 from pgsimhash.maintenance.run_history import delete_run, runs, undo
+from pgsimhash.maintenance.settings import change_settings
 
 __all__ = [
+    "change_settings",
     "delete_collection",
     "delete_run",
     "mark",

@@ -56,3 +56,8 @@ ORDER BY c.name
 
 -- delete_rows --
 DELETE FROM {table} WHERE collection_id = %(collection_id)s
+
+-- set_collection --
+UPDATE pgsimhash.collections
+SET default_distance = %(distance)s, keep_markdown = %(keep_markdown)s
+WHERE collection_id = %(collection_id)s

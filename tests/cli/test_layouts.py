@@ -121,3 +121,12 @@ def test_migrate_can_choose_the_layout_of_new_collections(
     assert status["layout"] == "16+16+16+16"
     assert run("migrate", "--sql", "--layout", "32+32").code == 2
     assert run("migrate", "--downgrade", "base", "--layout", "32+32").code == 2
+
+
+def test_a_collection_is_set(run: Run) -> None:
+    run("collection", "create", "news")
+    done = run("collection", "set", "news", "--distance", "5", "--keep-markdown")
+    assert (done.lines[0]["default_distance"], done.lines[0]["keep_markdown"]) == (5, True)
+    assert run("collection", "set", "news", "--no-keep-markdown").lines[0]["default_distance"] == 5
+    assert "say what to change" in run("collection", "set", "news").stderr
+    assert run("collection", "set", "typo", "--distance", "5").code == 2

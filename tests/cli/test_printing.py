@@ -174,6 +174,10 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["collection", "refingerprint", "--collection", EVIL, "--into", EVIL, "--scheme", SCHEME],
     ],
     "collection rejudge": [["collection", "rejudge", "--save", "--summary", "--collection", EVIL]],
+    "collection set": [
+        ["collection", "set", EVIL, "--distance", "3"],
+        ["collection", "set", f"missing{EVIL}", "--distance", "3"],
+    ],
     "collection rename": [
         ["collection", "rename", EVIL, f"{EVIL}2"],
         ["collection", "rename", f"{EVIL}4", EVIL],

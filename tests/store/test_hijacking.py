@@ -169,6 +169,8 @@ def look_up(store: Store) -> None:
 
 
 def change(store: Store) -> None:
+    maintenance.change_settings(store, distance=3)
+    maintenance.change_settings(store, distance=8)
     maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
     maintenance.mark(store, "https://a.example/1", "https://c.example/1", same=True)
     assert maintenance.unmark(store, "https://a.example/1", "https://a.example/2")

@@ -1,0 +1,50 @@
+"""What a collection was created with can be changed."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from pgsimhash import CollectionError, Store, connect, maintenance
+from pgsimhash.errors import InvalidDistanceError
+
+
+def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
+    store.add("https://a.example/1", 0)
+    maintenance.change_settings(store, distance=3)
+    assert store.add("https://a.example/2", 0xFF).verdict == "new"
+    assert [match.simhash for match in store.find(0xF)] == []
+    with connect(dsn) as again, psycopg.connect(dsn) as connection:
+        assert not again.exists(0xF)
+        (found,) = connection.execute("SELECT pgsimhash.has_near_duplicate(15)").fetchone() or ()
+        assert found is False
+    maintenance.change_settings(store, distance=12)
+    assert store.add("https://a.example/3", 0xFFF).duplicate_of == "https://a.example/2"
+
+
+def test_what_is_not_given_stays(store: Store) -> None:
+    maintenance.change_settings(store, keep_markdown=True)
+    assert (store.opened.default_distance, store.opened.keep_markdown) == (8, True)
+    maintenance.change_settings(store, distance=5)
+    assert (store.opened.default_distance, store.opened.keep_markdown) == (5, True)
+    text = "One page says what the other one said, in twelve words or perhaps some more of them."
+    store.ingest("https://a.example/", f"<p>{text}</p>")
+    page = store.get("https://a.example/")
+    assert page is not None
+    assert page.markdown == text
+
+
+def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
+    with connect(dsn, layout="32+32") as store:
+        with pytest.raises(InvalidDistanceError):
+            maintenance.change_settings(store, distance=9)
+        assert store.opened.default_distance <= 8
+
+
+def test_one_that_was_renamed_meanwhile_is_left_alone(store: Store, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT pgsimhash.rename_collection('default', 'other')")
+    with pytest.raises(CollectionError):
+        maintenance.change_settings(store, distance=3)
+    with connect(dsn, collection="other") as other:
+        assert other.opened.default_distance == 8
