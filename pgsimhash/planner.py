@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
 from operator import attrgetter
 from typing import Final
 
 from pgsimhash.bits import check_distance
-from pgsimhash.layout import LAYOUTS, NOT_PROBED, Layout
+from pgsimhash.layout import LAYOUTS, Layout
 
 CALL_MS: Final = 0.087
 PERMUTATION_MS: Final = 0.0008
@@ -83,7 +82,7 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
     Raises:
         InvalidDistanceError: the layout does not answer ``distance``.
     """
-    radii = cheapest_radii(layout, rows, distance)
+    radii = layout.radii(distance)
     probes = sum(
         permutation.probes(radius)
         for permutation, radius in zip(layout.permutations, radii, strict=True)
@@ -137,27 +136,6 @@ def recommend(found: list[Plan]) -> Plan:
         (option for option in found if option.milliseconds <= NEAR_ENOUGH * fastest),
         key=attrgetter("bytes_a_row"),
     )
-
-
-def cheapest_radii(layout: Layout, rows: int, distance: int) -> tuple[int, ...]:
-    """Return the radii that miss nothing within ``distance`` and take the least time.
-
-    Where single blocks lead, every choice with sum(radius + 1) = distance + 1 is exact.
-
-    Raises:
-        InvalidDistanceError: the layout does not answer ``distance``.
-    """
-    usual = layout.radii(distance)
-    if layout.leading > 1 or layout.inner:
-        return usual
-    # A radius far from the even share costs many times as much.
-    choices = range(max(NOT_PROBED, min(usual) - 1), max(usual) + 2)
-    exact = (
-        radii
-        for radii in product(choices, repeat=len(usual))
-        if sum(radius + 1 for radius in radii) == distance + 1
-    )
-    return min(exact, key=lambda radii: (milliseconds(layout, rows, radii), radii != usual))
 
 
 def expected_candidates(layout: Layout, rows: int, distance: int) -> float:
