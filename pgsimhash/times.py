@@ -76,7 +76,7 @@ def check_age(age: timedelta) -> timedelta:
     longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
     if not timedelta(0) < age < longest:
         raise InvalidTimeError(
-            f"an age is more than nothing, such as timedelta(days=90), not {age}"
+            f"an age is more than nothing and reaches no further back than the year 1, not {age}"
         )
     return age
 
