@@ -76,7 +76,8 @@ def check_age(age: timedelta) -> timedelta:
     longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
     if not timedelta(0) < age < longest:
         raise InvalidTimeError(
-            f"an age is more than nothing and reaches no further back than the year 1, not {age}"
+            f"an age, such as 90 days, is more than nothing and reaches no further back than the "
+            f"year 1, unlike {age}"
         )
     return age
 

@@ -81,7 +81,7 @@ def test_what_is_no_age_is_refused(text: str) -> None:
 
 
 def test_an_age_is_more_than_nothing() -> None:
-    with pytest.raises(InvalidTimeError, match="such as timedelta"):
+    with pytest.raises(InvalidTimeError, match="such as 90 days"):
         check_age(timedelta(0))
 
 
