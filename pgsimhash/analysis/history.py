@@ -96,7 +96,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
     Each has its distance to the previous and to the first, and what became of the page:
     ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
     same simhash added no version; ``seen_at`` of its version says when it last was.
-    :func:`pgsimhash.recrawl_hint` makes of them when to come again.
+    :func:`pgsimhash.recrawl.recrawl_hint` makes of them when to come again.
 
     Args:
         store: where the page is.
@@ -131,7 +131,7 @@ def newest_versions(
 def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:
     """Return whether to fetch a page, with the hint that says so where it is known.
 
-    The hint is that of :func:`pgsimhash.recrawl_hint`, by when the page changed and when it
+    The hint is that of :func:`pgsimhash.recrawl.recrawl_hint`, by when the page changed and when it
     was last met unchanged. ``Store.should_fetch`` gives the answer alone.
 
     Args:

@@ -13,10 +13,11 @@ from pgsimhash.bits import to_bigint
 from pgsimhash.clusters import Cluster, Linkage, Score, scorer
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
+from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import Pairs, stream_pairs
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
-from pgsimhash.store.collection import pair_distance
+from pgsimhash.store.collection import checked_distance
 
 
 def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
@@ -28,7 +29,7 @@ def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
         InvalidDistanceError: ``distance`` is not in 0..12.
         StoreError: the table is there already, or the database does not answer.
     """
-    wanted = pair_distance(store.opened, distance)
+    wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
     with (
         store.session.transaction() as connection,
         groups.spool(connection, store.opened) as simhashes,
@@ -54,7 +55,7 @@ def save_clusters(
         UnknownRuleError: there is no such rule or linkage.
         StoreError: the table is there already, or the database does not answer.
     """
-    wanted = pair_distance(store.opened, distance)
+    wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
     with store.session.transaction() as connection:
         found = groups.clusters(connection, store.opened, wanted, linkage, scorer(canonical))
         return _write_clusters(connection, table, found)

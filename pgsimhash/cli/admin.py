@@ -83,7 +83,7 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
 @click.command()
 @click.option("--brief", is_flag=True, help="The counters only, which is fast.")
 @click.option("--collection", help="Only this one; by default all.")
-@distance_option(None, "each collection's")
+@distance_option("each collection's")
 @dsn_option
 def status(brief: bool, collection: str | None, distance: int | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.

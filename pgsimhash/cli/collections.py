@@ -40,7 +40,7 @@ def list_collections(dsn: str | None) -> None:
 
 @click.command("set")
 @click.argument("name")
-@distance_option(None, "as it is")
+@distance_option("as it is")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,

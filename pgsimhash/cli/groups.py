@@ -17,7 +17,7 @@ _table_option = click.option(
 
 
 @click.command()
-@distance_option(None, "the collection's")
+@distance_option("the collection's")
 @_table_option
 @collection_option
 @dsn_option
@@ -35,7 +35,7 @@ def pairs(distance: int | None, table: str | None, collection: str, dsn: str | N
 
 
 @click.command()
-@distance_option(None, "the collection's")
+@distance_option("the collection's")
 @cluster_options
 @_table_option
 @collection_option

@@ -52,7 +52,7 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
 
 @click.command()
 @click.argument("what", metavar="FILE|SIMHASH")
-@distance_option(None, "the collection's")
+@distance_option("the collection's")
 @click.option(
     "--verify/--no-verify",
     default=True,
@@ -87,7 +87,7 @@ def find(
 
 @click.command("find-many")
 @click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
-@distance_option(None, "the collection's")
+@distance_option("the collection's")
 @collection_option
 @dsn_option
 @click.pass_context

@@ -56,12 +56,11 @@ class Distance(click.IntRange):
         return super().convert(named.get(value, value), param, ctx)
 
 
-def distance_option(default: int | None, shown: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--distance``."""
+def distance_option(shown: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--distance``; without it ``shown`` counts."""
     return click.option(
         "--distance",
         type=Distance(0, _LARGEST),
-        default=default,
         show_default=shown,
         help="The largest number of differing bits that makes a duplicate, or close (1) or "
         "loose (6).",

@@ -40,7 +40,7 @@ def _limit(name: str, told: str) -> click.Option:
         _limit("urls", "pages that changed, those that changed most first"),
     ]
 )
-@distance_option(None, "the collection's")
+@distance_option("the collection's")
 @cluster_options
 @output_option
 @summary_option

@@ -42,7 +42,7 @@ def _added(command: Command, options: Sequence[Callable[[Command], Command]]) ->
 _COUNT = click.IntRange(1, NUMBER_MAX)
 
 _OPTIONS_OF_STORED = (
-    distance_option(None, "the collection's, 8"),
+    distance_option("the collection's, 8"),
     click.option(
         "--verify/--no-verify",
         default=None,

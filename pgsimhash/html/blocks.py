@@ -89,7 +89,8 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
 
     Args:
         body: the tree, from :func:`pgsimhash.html.parse.parse`.
-        pieces: takes note of where the text of each block stands, for whoever needs that.
+        pieces: takes note of where the text of each block stands, for whoever needs that; what
+            elements say is then left out.
     """
     parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]
     owners: list[int] = []

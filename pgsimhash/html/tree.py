@@ -116,12 +116,7 @@ class Tree:
                 small,
             )
         )
-        above = self.parents
-        # Each turn doubles how far up it looks.
-        while above.any():
-            np.maximum(said, said[:, above], out=said)
-            above = above[above]
-        return said
+        return self._with_all_around(said)
 
     def in_frame(self) -> NDArray[np.bool_]:
         """Return which blocks are in elements that say they are not the text (shape (m,)).
@@ -132,12 +127,17 @@ class Tree:
         frame = (says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
         frame |= (self._kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
         frame &= self.words < 0.95 * self.words[0]
-        above = self.parents
-        while above.any():
-            frame |= frame[above]
-            above = above[above]
-        inside: NDArray[np.bool_] = frame[self.owners]
+        inside: NDArray[np.bool_] = self._with_all_around(frame)[self.owners]
         return inside
+
+    def _with_all_around(self, said: NDArray[Any]) -> NDArray[Any]:
+        """Return for each element the most of what is said of it and of what is around it."""
+        above = self.parents
+        # Each turn doubles how far up it looks.
+        while above.any():
+            np.maximum(said, said[..., above], out=said)
+            above = above[above]
+        return said
 
     def _like_siblings(self) -> Integers:
         """Return how many siblings, itself included, have an element's tag and first name."""

@@ -95,8 +95,8 @@ def is_frame_only(page: Page, scores: Floats) -> bool:
     So it is where blocks look like what stands around a text, and nearly all are in elements that
     are called so.
     """
-    mass = page.counts * np.exp(scores)
-    if not (mass * np.exp(scores)).sum() < _FRAME_LEVEL * mass.sum():
+    whole, squares = _masses(np.exp(scores), page.counts)
+    if not squares < _FRAME_LEVEL * whole:
         return False
     own = page.counts[~(page.tree.in_frame() | (page.copyrights > 0))]
     return bool(own.sum() < _OWN_WORDS)
@@ -112,11 +112,16 @@ def weights_of(scores: Floats, counts: Floats) -> Floats:
     if not len(scores):
         return scores
     levels = np.exp(scores)
-    mass = counts * levels
-    whole, squares = mass.sum(), (mass * levels).sum()
+    whole, squares = _masses(levels, counts)
     own = squares / whole / (1.0 + LEVEL * squares / (whole * whole))
     weights: Floats = levels / (levels + own)
     return weights
+
+
+def _masses(levels: Floats, counts: Floats) -> tuple[float, float]:
+    """Return the sums of words times their level, and times its square."""
+    mass = counts * levels
+    return float(mass.sum()), float((mass * levels).sum())
 
 
 def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:

@@ -1,4 +1,7 @@
-"""What is done to a collection now and then, by functions that take a store."""
+"""What is done to a collection now and then, by functions that take a store.
+
+Only :func:`delete_collection` takes a connection and a name: afterwards no store is left.
+"""
 
 from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.maintenance.marking import mark, marks, unmark

@@ -10,10 +10,10 @@ from psycopg.rows import scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import MarkError, UnknownPageError
+from pgsimhash.maintenance.changes import changing
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
 from pgsimhash.store import Store
-from pgsimhash.store.collection import changing
 from pgsimhash.store.marks import all_marks
 
 

@@ -10,11 +10,12 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
+from pgsimhash.maintenance.changes import changing
 from pgsimhash.policies import SETTINGS, Policy, Settings, merged
 from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
 from pgsimhash.store import Store
-from pgsimhash.store.collection import changing, checked_distance
+from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.policies import read_policies
 from pgsimhash.terms import Terms
 from pgsimhash.times import check_age

@@ -6,17 +6,22 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Unpack
 
+import psycopg
+
+from pgsimhash.connection import server_words
+from pgsimhash.errors import CollectionError
 from pgsimhash.layout import get_layout
 from pgsimhash.maintenance import layout_moves, refingerprinting, rejudging
+from pgsimhash.maintenance.changes import changing
 from pgsimhash.maintenance.layout_moves import Progress as LayoutProgress
-from pgsimhash.maintenance.renaming import rename_collection
 from pgsimhash.maintenance.tasks import Progress, unheard
 from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
 from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.statements import query
 from pgsimhash.store import Store
-from pgsimhash.store.collection import changing, check_names, open_collection
+from pgsimhash.store.collection import check_names, open_collection
 from pgsimhash.store.policies import read_policies, rules_of
 from pgsimhash.terms import Options
 
@@ -137,8 +142,16 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
             and it is true; or the name is empty, or this one was renamed since it was opened.
         StoreError: the database does not answer.
     """
-    with changing(store) as connection:
-        rename_collection(connection, store.opened.name, name, swap=swap)
+    names = {"old": store.opened.name, "new": name, "swap": swap}
+    try:
+        with changing(store) as connection:
+            connection.execute(query("rename_collection"), names)
+    except (
+        psycopg.errors.UndefinedObject,
+        psycopg.errors.UniqueViolation,
+        psycopg.errors.InvalidParameterValue,
+    ) as error:
+        raise CollectionError(server_words(error)) from error
     store.opened = dataclasses.replace(store.opened, name=name)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pgsimhash.maintenance.changes import changing
 from pgsimhash.statements import query
 from pgsimhash.store import Store
-from pgsimhash.store.collection import changing, checked_distance, open_collection
+from pgsimhash.store.collection import checked_distance, open_collection
 
 
 def change_settings(
@@ -25,10 +26,12 @@ def change_settings(
         CollectionError: the collection was renamed since it was opened.
         StoreError: the database does not answer.
     """
+    if distance is not None:
+        checked_distance(store.opened, distance)
     values = {
         "collection_id": store.opened.collection_id,
-        "distance": checked_distance(store.opened, distance),
-        "keep_markdown": store.opened.keep_markdown if keep_markdown is None else keep_markdown,
+        "distance": distance,
+        "keep_markdown": keep_markdown,
     }
     with changing(store) as connection:
         connection.execute(query("set_collection"), values)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import CollectionError, UnknownLayoutError
-from pgsimhash.layout import DISTANCE_MAX, get_layout
+from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout
-from pgsimhash.store.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +28,6 @@ class Collection:
     next_layout: str | None
     default_distance: int
     keep_markdown: bool
-
-
-class Opened(Protocol):
-    """What a store has for functions that take one."""
-
-    session: Session
-    opened: Collection
 
 
 def open_collection(
@@ -133,25 +124,22 @@ def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> lis
         return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
 
 
-def checked_distance(collection: Collection, distance: int | None) -> int:
+def checked_distance(
+    collection: Collection, distance: int | None, largest: int | None = None
+) -> int:
     """Return ``distance``, the collection's own for None.
 
+    Args:
+        collection: which one.
+        distance: what is asked for.
+        largest: what is answered at most; by default what the collection's layout answers.
+
     Raises:
-        InvalidDistanceError: the layout does not answer it.
+        InvalidDistanceError: it is more than that, or below 0.
     """
-    largest = get_layout(collection.layout).distances[-1]
+    if largest is None:
+        largest = get_layout(collection.layout).distances[-1]
     return check_distance(collection.default_distance if distance is None else distance, largest)
-
-
-def pair_distance(collection: Collection, distance: int | None) -> int:
-    """Return the distance of pairs, by default the collection's; layouts do not matter to them.
-
-    Raises:
-        InvalidDistanceError: it is not in 0..12.
-    """
-    return check_distance(
-        collection.default_distance if distance is None else distance, DISTANCE_MAX
-    )
 
 
 def lock_collections(
@@ -221,15 +209,3 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
             f"run: pgsimhash collection relayout {name} '{layout}'"
         )
-
-
-@contextmanager
-def changing(store: Opened) -> Iterator[psycopg.Connection[Any]]:
-    """Run a block that writes to a store's collection by its name, in a transaction.
-
-    Raises:
-        CollectionError: it was renamed since it was opened.
-    """
-    with store.session.transaction() as connection:
-        check_names(connection, [store.opened])
-        yield connection

@@ -16,6 +16,7 @@ from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
 from pgsimhash.errors import PageError
 from pgsimhash.extraction import extract_many
+from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
@@ -32,7 +33,7 @@ from pgsimhash.store.batches import (
     as_source,
     with_checked_time,
 )
-from pgsimhash.store.collection import checked_distance, open_collection, pair_distance
+from pgsimhash.store.collection import checked_distance, open_collection
 from pgsimhash.store.forgetting import Forgotten, unheard
 from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
@@ -230,8 +231,8 @@ class Store:
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
         """Return whether to fetch a page: it is not known, or due again.
 
-        Due is what :func:`pgsimhash.recrawl_hint` says by when the page changed and when it was
-        last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
+        Due is what :func:`pgsimhash.recrawl.recrawl_hint` says by when the page changed and when it
+        was last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
 
         Args:
             url: the page.
@@ -497,7 +498,7 @@ class Store:
             StoreError: the database does not answer.
         """
         self.session.check()
-        return self._pairs(pair_distance(self.opened, distance), memory)
+        return self._pairs(checked_distance(self.opened, distance, DISTANCE_MAX), memory)
 
     def clusters(
         self,
@@ -524,7 +525,9 @@ class Store:
         """
         self.session.check()
         check_linkage(linkage)
-        return self._clusters(pair_distance(self.opened, distance), linkage, scorer(canonical))
+        return self._clusters(
+            checked_distance(self.opened, distance, DISTANCE_MAX), linkage, scorer(canonical)
+        )
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.

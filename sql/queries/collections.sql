@@ -59,5 +59,6 @@ DELETE FROM {table} WHERE collection_id = %(collection_id)s
 
 -- set_collection --
 UPDATE pgsimhash.collections
-SET default_distance = %(distance)s, keep_markdown = %(keep_markdown)s
+SET default_distance = coalesce(%(distance)s::smallint, default_distance),
+    keep_markdown = coalesce(%(keep_markdown)s::boolean, keep_markdown)
 WHERE collection_id = %(collection_id)s

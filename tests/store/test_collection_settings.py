@@ -22,6 +22,13 @@ def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
     assert store.add("https://a.example/3", 0xFFF).duplicate_of == "https://a.example/2"
 
 
+def test_what_is_not_given_stays_as_others_set_it(store: Store, dsn: str) -> None:
+    with connect(dsn) as other:
+        maintenance.change_settings(store, keep_markdown=True)
+        maintenance.change_settings(other, distance=5)
+        assert (other.opened.default_distance, other.opened.keep_markdown) == (5, True)
+
+
 def test_what_is_not_given_stays(store: Store) -> None:
     maintenance.change_settings(store, keep_markdown=True)
     assert (store.opened.default_distance, store.opened.keep_markdown) == (8, True)
