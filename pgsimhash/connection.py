@@ -167,13 +167,15 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
     Raises:
         NoServerError: the connection was lost.
-        CollectionError: a collection is there no more by the name it had.
+        CollectionError: a collection is there no more by the name it had, or is being made.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
             read-only, cannot hold a value, forgets prepared statements, is in a transaction that
             failed or whose isolation level is not READ COMMITTED, or the user may not do this.
     """
     try:
         yield
+    except psycopg.errors.ObjectInUse as error:
+        raise CollectionError(server_words(error)) from error
     except psycopg.OperationalError as error:
         kind, what = (
             (NoServerError, "the connection to the database was lost")

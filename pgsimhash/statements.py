@@ -36,7 +36,7 @@ SCHEMA_FILES: Final = (
 )
 """The files of the schema, in the order in which they are deployed."""
 
-LayoutPart = Literal["table", "indexes", "functions", "triggers", "drop"]
+LayoutPart = Literal["table", "indexes", "functions", "row", "drop"]
 """What :func:`layout_statements` renders of ``sql/layout.sql``."""
 
 _COMMENT: Final = re.compile(
@@ -124,7 +124,7 @@ def _schema() -> Iterator[str]:
     for file in SCHEMA_FILES:
         if file == "layout.sql":
             # The table of the default layout is written out in tables.sql.
-            for part in ("indexes", "functions", "triggers"):
+            for part in ("indexes", "functions", "row"):
                 yield from layout_statements(part, DEFAULT_LAYOUT)
         else:
             yield from split_statements(read_sql(file))

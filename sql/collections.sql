@@ -19,17 +19,17 @@ BEGIN
         WHERE c.name IN (old_name, new_name);
         -- Until it was locked, someone else could rename one.
         EXIT WHEN present IS NOT DISTINCT FROM locked;
-        PERFORM pgsimhash._lock_collections(present);
+        PERFORM pgsimhash._lock_collections(present, true);
         locked := present;
     END LOOP;
-    PERFORM pgsimhash._name_for(old_name, 'simhashes');
+    PERFORM pgsimhash._id_of(old_name);
     IF coalesce(new_name, '') = '' THEN
         RAISE EXCEPTION 'a collection has a name'
             USING ERRCODE = 'invalid_parameter_value', HINT = 'Give one that is not empty.';
     ELSIF old_name = new_name THEN
         RETURN;
     ELSIF swap THEN
-        PERFORM pgsimhash._name_for(new_name, 'simhashes');
+        PERFORM pgsimhash._id_of(new_name);
         -- No name may be there twice, not for a moment either.
         UPDATE pgsimhash.collections SET name = other WHERE name = new_name;
     ELSIF EXISTS (SELECT FROM pgsimhash.collections AS c WHERE c.name = new_name) THEN
@@ -66,16 +66,13 @@ COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- The functions of the default layout hand over to those of another by this.
-CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
+CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    found constant text := (
-        SELECT _name_for.name || l.suffix
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.name = collection
+    found constant integer := (
+        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
 BEGIN
     IF found IS NULL THEN
@@ -84,9 +81,21 @@ BEGIN
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
             HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
     END IF;
-    RETURN format('pgsimhash.%I', found);
+    RETURN found;
 END
 $$;
+
+COMMENT ON FUNCTION pgsimhash._id_of(text) IS
+    'The number of a collection; an error where there is none of this name.';
+
+-- The functions of the default layout hand over to those of another by this.
+CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT format('pgsimhash.%I', _name_for.name || l.suffix)
+        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
+        WHERE c.collection_id = pgsimhash._id_of(collection);
+    END;
 
 COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
     'What a table or function is called for the layout of a collection.';
@@ -137,21 +146,138 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
--- The first key is "pgsh" in ASCII: it keeps this package's locks apart from an application's.
--- All lock in the same order, so that none waits for one that waits for it.
-CREATE FUNCTION pgsimhash._lock_collections(collection_ids integer[]) RETURNS void
+-- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
+-- application's. All lock in the same order, so that none waits for one that waits for it. Who has
+-- the lock of a collection has those of what is being made from it, and so writes there too.
+CREATE FUNCTION pgsimhash._lock_collections(
+    collection_ids integer[], loaders boolean DEFAULT false
+) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
+DECLARE
+    locked integer[] := '{}';
+    wanted integer[];
 BEGIN
     PERFORM pgsimhash._check_isolation();
-    PERFORM pg_advisory_xact_lock(1885827944, c.collection_id)
-    FROM (SELECT u.collection_id FROM unnest(collection_ids) AS u (collection_id) ORDER BY 1) AS c;
+    LOOP
+        wanted := ARRAY(
+            SELECT u FROM unnest(collection_ids) AS u
+            UNION
+            SELECT r.collection_id
+            FROM pgsimhash.rebuilds AS r
+            WHERE r.source_id = ANY (collection_ids)
+            ORDER BY 1
+        );
+        -- While it waited, someone could begin to make another one.
+        EXIT WHEN wanted <@ locked;
+        PERFORM pg_advisory_xact_lock(1885827944, c) FROM unnest(wanted) AS c;
+        IF loaders THEN
+            PERFORM pg_advisory_xact_lock(1885827948, c) FROM unnest(wanted) AS c;
+        END IF;
+        locked := wanted;
+    END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_collections(integer[]) IS
-    'Waits until nobody else changes the pages of collections, and holds them until the commit.';
+COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
+    'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
+    'holds them until the commit.';
+
+CREATE FUNCTION pgsimhash._lock_collection(collection text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted integer;
+    locked integer;
+BEGIN
+    LOOP
+        wanted := pgsimhash._writable_collection(collection);
+        -- While it waited, the name could become another one's.
+        EXIT WHEN wanted = locked;
+        PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+        locked := wanted;
+    END LOOP;
+    RETURN wanted;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._lock_collection(text) IS
+    'Waits until nobody else changes the pages of a collection, and returns its number.';
+
+CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted integer;
+    held integer;
+BEGIN
+    PERFORM pgsimhash._check_isolation();
+    LOOP
+        wanted := pgsimhash._writable_collection(collection);
+        EXIT WHEN wanted = held;
+        PERFORM pg_advisory_xact_lock_shared(1885827948, wanted);
+        held := wanted;
+    END LOOP;
+    RETURN wanted;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._hold_collection(text) IS
+    'Lets nobody rename, delete or rebuild a collection until the commit, and returns its number.';
+
+CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    found record;
+BEGIN
+    SELECT own.own_id, s.name AS source INTO found
+    FROM (SELECT pgsimhash._id_of(collection) AS own_id) AS own
+    LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
+    LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
+    IF found.source IS NOT NULL THEN
+        RAISE EXCEPTION 'collection "%" is being made from "%", and so written by nobody else',
+            collection, found.source
+            USING ERRCODE = 'object_in_use',
+            HINT = format(
+                'Finish that: pgsimhash collection rebuild %s --into %s --then separate.',
+                found.source, collection
+            );
+    END IF;
+    RETURN found.own_id;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
+    'The number of a collection; an error where it is being made from another.';
+
+CREATE FUNCTION pgsimhash._made_alike(own_id integer) RETURNS SETOF integer
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+        SELECT t.collection_id
+        FROM pgsimhash.rebuilds AS r
+        JOIN pgsimhash.collections AS t USING (collection_id)
+        JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id
+        WHERE r.source_id = own_id AND t.scheme = s.scheme;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._made_alike(integer) IS
+    'The collections that are being made from one with simhashes of the same scheme.';
+
+CREATE FUNCTION pgsimhash._own_table(own_id integer) RETURNS text
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+        SELECT 'simhashes' || l.suffix
+        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
+        WHERE c.collection_id = own_id;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._own_table(integer) IS
+    'What the table with the simhashes of a collection is called.';
 
 -- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)

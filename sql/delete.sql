@@ -20,92 +20,112 @@ $$;
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
     'Forgets versions of pages not seen for so long, or as policies say, so many a transaction.';
 
-CREATE FUNCTION pgsimhash.forget_simhashes(
-    collection text, simhashes bigint[], bare boolean DEFAULT true
-) RETURNS bigint
+CREATE FUNCTION pgsimhash.forget_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    forgotten bigint;
+    wanted constant integer := pgsimhash._lock_collection(collection);
 BEGIN
-    PERFORM pgsimhash._lock_collections(
-        ARRAY(SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection)
-    );
-    -- CASE: where few are not bare, the planner would rather walk the table to find those.
-    EXECUTE format(
-        'DELETE FROM %s AS s '
-        'USING pgsimhash.collections AS c, unnest($2) AS o (simhash) '
-        'WHERE c.name = $1 '
-        'AND s.prefix_1 = %s(o.simhash, 1, c.collection_id) AND s.simhash = o.simhash '
-        'AND CASE WHEN s.bare THEN $3 ELSE true END '
-        'AND NOT EXISTS ('
-        'SELECT FROM pgsimhash.pages AS p '
-        'WHERE p.collection_id = c.collection_id AND p.simhash = o.simhash)',
-        pgsimhash._name_for(collection, 'simhashes'),
-        pgsimhash._name_for(collection, 'prefix')
-    ) USING collection, simhashes, bare;
-    GET DIAGNOSTICS forgotten = ROW_COUNT;
-    RETURN forgotten;
+    PERFORM pgsimhash._drop_simhashes(made.collection_id, simhashes, true)
+    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
+    RETURN pgsimhash._drop_simhashes(wanted, simhashes, true);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[], boolean) IS
-    'Removes those of the simhashes that no page of the collection has, or of these only what '
-    'came with a page; returns how many.';
+COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[]) IS
+    'Removes those of the simhashes that no page of the collection has; returns how many.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
+CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], bare boolean)
+RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_table constant text := pgsimhash._own_table(own_id);
+    dropped bigint;
+BEGIN
+    -- CASE: where few are not bare, the planner would rather walk the table to find those.
+    EXECUTE format(
+        'DELETE FROM pgsimhash.%I AS s '
+        'USING unnest($2) AS o (simhash) '
+        'WHERE s.prefix_1 = pgsimhash.%I(o.simhash, 1, $1) AND s.simhash = o.simhash '
+        'AND CASE WHEN s.bare THEN $3 ELSE true END '
+        'AND NOT EXISTS ('
+        'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
+        own_table, replace(own_table, 'simhashes', 'prefix')
+    ) USING own_id, simhashes, bare;
+    GET DIAGNOSTICS dropped = ROW_COUNT;
+    RETURN dropped;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
+    'Removes those of the simhashes that no page of the collection has, bare ones where they are '
+    'to go too; returns how many.';
+
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. Pages that duplicate a forgotten one stay, as originals. With
--- seen_befores, one for each page, those that were seen since stay too.
+-- before or after, not in between. With seen_befores, one for each page, those that were seen since
+-- stay. What is being made from the collection has its pages under the same ids.
 CREATE FUNCTION pgsimhash._forget_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
-#variable_conflict use_column
 DECLARE
-    wanted constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
-    );
-    forgotten bigint[];
-    simhashes bigint[];
-BEGIN
-    PERFORM pgsimhash._name_for(collection, 'simhashes');
-    PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
-    WITH deleted AS (
-        DELETE FROM pgsimhash.pages AS p
-        USING unnest(page_ids, seen_befores) AS d (page_id, seen_before)
-        WHERE p.collection_id = wanted
-            AND p.page_id = d.page_id
-            AND (
-                d.seen_before IS NULL
-                OR p.fetched_at < d.seen_before AND NOT EXISTS (
-                    SELECT FROM pgsimhash.sightings AS s
-                    WHERE s.collection_id = p.collection_id
-                        AND s.page_id = p.page_id
-                        AND s.seen_at >= d.seen_before
-                )
+    wanted constant integer := pgsimhash._lock_collection(collection);
+    forgotten constant bigint[] := ARRAY(
+        SELECT p.page_id
+        FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
+        JOIN pgsimhash.pages AS p ON p.collection_id = wanted AND p.page_id = d.page_id
+        WHERE d.seen_before IS NULL
+            OR p.fetched_at < d.seen_before AND NOT EXISTS (
+                SELECT FROM pgsimhash.sightings AS s
+                WHERE s.collection_id = p.collection_id
+                    AND s.page_id = p.page_id
+                    AND s.seen_at >= d.seen_before
             )
-        RETURNING p.page_id, p.simhash
-    )
-    SELECT array_agg(d.page_id), array_agg(DISTINCT d.simhash)
-    INTO forgotten, simhashes
-    FROM deleted AS d;
-    DELETE FROM pgsimhash.sightings AS s
-    WHERE s.collection_id = wanted AND s.page_id = ANY (forgotten);
-    UPDATE pgsimhash.pages AS p
-    SET duplicate_of = NULL, distance = NULL
-    WHERE p.collection_id = wanted AND p.duplicate_of = ANY (forgotten);
-    PERFORM pgsimhash.forget_simhashes(collection, simhashes, false);
-    RETURN coalesce(cardinality(forgotten), 0);
+    );
+BEGIN
+    PERFORM pgsimhash._drop_pages(wanted, forgotten);
+    PERFORM pgsimhash._drop_pages(r.collection_id, forgotten)
+    FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
+    RETURN cardinality(forgotten);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]) IS
     'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
+
+-- Pages that duplicate one of them stay, as originals.
+CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    dropped bigint[];
+BEGIN
+    WITH deleted AS (
+        DELETE FROM pgsimhash.pages AS p
+        USING unnest(page_ids) AS d (page_id)
+        WHERE p.collection_id = own_id AND p.page_id = d.page_id
+        RETURNING p.simhash
+    )
+    SELECT array_agg(DISTINCT d.simhash) INTO dropped FROM deleted AS d;
+    DELETE FROM pgsimhash.sightings AS s
+    WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
+    UPDATE pgsimhash.pages AS p
+    SET duplicate_of = NULL, distance = NULL
+    WHERE p.collection_id = own_id AND p.duplicate_of = ANY (page_ids);
+    PERFORM pgsimhash._drop_simhashes(own_id, dropped, false);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
+    'Deletes pages by their ids, with when they were seen and the simhashes that came with them.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
 -- order of their ids: for a batch, the planner would rather sort what is left of the table. An age

@@ -59,28 +59,13 @@ CREATE INDEX${" CONCURRENTLY" if concurrently else ""} ${layout.table}_${permuta
 % endfor
 </%def>
 
-<%doc>What makes the table one of a layout: its row in layouts, and triggers.</%doc>
-<%def name="triggers()">
+<%doc>What makes the table one of a layout: its row in layouts.</%doc>
+<%def name="row()">
 INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
 VALUES (
     '${layout.name}', '${layout.suffix}', ${"true" if indexed else "false"},
     ${layout.distances[-1]}, ${layout.permutations[0].width}
 );
-
-CREATE TRIGGER inserted AFTER INSERT ON pgsimhash.${layout.table}
-    REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('${layout.name}');
-
-CREATE TRIGGER deleted AFTER DELETE ON pgsimhash.${layout.table}
-    REFERENCING OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_deleted('${layout.name}');
-
-CREATE TRIGGER changed AFTER UPDATE ON pgsimhash.${layout.table}
-    REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_inserted('${layout.name}');
-
-CREATE TRIGGER updated BEFORE UPDATE OF collection_id, simhash ON pgsimhash.${layout.table}
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._simhashes_updated();
 </%def>
 
 <%doc>Lookups, and below them what they are made of.</%doc>

@@ -5,13 +5,9 @@ CREATE FUNCTION pgsimhash.mark(collection text, a text, b text, same boolean) RE
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = mark.collection
-    );
+    wanted constant integer := pgsimhash._lock_collection(collection);
     unknown text;
 BEGIN
-    PERFORM pgsimhash._name_for(collection, 'simhashes');
-    PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (
@@ -51,11 +47,7 @@ COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- Without asking whether there are pages at the URLs: marks come before the pages where a collection
--- is made of another.
-CREATE FUNCTION pgsimhash._put_mark(
-    collection text, a text, b text, same boolean, marked_at timestamptz DEFAULT now()
-) RETURNS void
+CREATE FUNCTION pgsimhash._put_mark(collection text, a text, b text, same boolean) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -86,54 +78,15 @@ BEGIN
             USING ERRCODE = 'integrity_constraint_violation',
             HINT = 'Take one of them back first: pgsimhash mark remove; pgsimhash mark list lists them.';
     END IF;
-    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same, marked_at)
+    INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
     VALUES (
-        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same,
-        _put_mark.marked_at
+        wanted, least(a COLLATE "C", b COLLATE "C"), greatest(a COLLATE "C", b COLLATE "C"), same
     );
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean, timestamptz) IS
+COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
     'Writes a mark instead of the one there was, unless other marks say the contrary.';
-
-CREATE FUNCTION pgsimhash._copy_marks(source text, target text) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    source_id constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = source
-    );
-    target_id constant integer := (
-        SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = target
-    );
-    said record;
-    copied bigint := 0;
-BEGIN
-    PERFORM pgsimhash._name_for(source, 'simhashes'), pgsimhash._name_for(target, 'simhashes');
-    PERFORM pgsimhash._lock_collections(ARRAY[target_id]);
-    FOR said IN
-        SELECT m.url_a, m.url_b, m.same, m.marked_at
-        FROM pgsimhash.marks AS m
-        WHERE m.collection_id = source_id
-            AND NOT EXISTS (
-                SELECT FROM pgsimhash.marks AS t
-                WHERE t.collection_id = target_id
-                    AND t.url_a = m.url_a
-                    AND t.url_b = m.url_b
-            )
-        ORDER BY m.mark_id
-    LOOP
-        PERFORM pgsimhash._put_mark(target, said.url_a, said.url_b, said.same, said.marked_at);
-        copied := copied + 1;
-    END LOOP;
-    RETURN copied;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._copy_marks(text, text) IS
-    'Writes what was said in one collection into another, where that says nothing of it yet.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
     LANGUAGE sql STABLE

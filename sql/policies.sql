@@ -71,7 +71,7 @@ DECLARE
 BEGIN
     SELECT l.name, l.largest_distance INTO small
     FROM pgsimhash.collections AS c
-    JOIN pgsimhash.layouts AS l ON l.name IN (c.layout, c.next_layout)
+    JOIN pgsimhash.layouts AS l ON l.name = c.layout
     WHERE c.collection_id = NEW.collection_id
         AND l.largest_distance < NEW.distance
     LIMIT 1;
@@ -79,7 +79,7 @@ BEGIN
         RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
             NEW.distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
-            HINT = 'Give a smaller distance, or move to another layout: pgsimhash collection relayout.';
+            HINT = 'Give a smaller distance, or another layout: pgsimhash collection rebuild --layout.';
     END IF;
     RETURN NEW;
 END

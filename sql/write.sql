@@ -1,30 +1,16 @@
--- What goes into the tables of simhashes.
+-- What goes into the tables of simhashes, and when pages were seen.
 
--- The functions below find the table of the collection's layout at every call, so that they are
--- right while a collection changes its layout.
+-- What is being made from the collection gets them too, where simhashes mean the same there.
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    added bigint;
+    wanted constant integer := pgsimhash._hold_collection(collection);
+    added constant bigint := pgsimhash._put_simhashes(wanted, simhashes, true);
 BEGIN
-    PERFORM pgsimhash._check_isolation();
-    -- Each once, for a row is updated once at most; in the order of the first index, so that of
-    -- two that add the same none waits for one that waits for it. xmax tells a new row.
-    EXECUTE format(
-        'WITH added AS ('
-        'INSERT INTO %s AS o (collection_id, simhash) '
-        'SELECT c.collection_id, s.simhash '
-        'FROM pgsimhash.collections AS c CROSS JOIN ('
-        'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
-        ') AS s (simhash) '
-        'WHERE c.name = $1 '
-        'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = true WHERE NOT o.bare '
-        'RETURNING o.xmax = 0 AS is_new'
-        ') SELECT count(*) FROM added WHERE is_new',
-        pgsimhash._name_for(collection, 'simhashes')
-    ) INTO added USING collection, simhashes;
+    PERFORM pgsimhash._put_simhashes(made.collection_id, simhashes, true)
+    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
     RETURN added;
 END
 $$;
@@ -34,104 +20,94 @@ COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- Called by writers, under the lock of the collection.
-CREATE FUNCTION pgsimhash._add_simhashes_of_pages(collection text, simhashes bigint[])
-RETURNS void
+-- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
+-- order of the first index, so that of two that add the same none waits for one that waits for it.
+-- xmax tells a new row.
+CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], bare boolean)
+RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
+DECLARE
+    own_table constant text := pgsimhash._own_table(own_id);
+    added bigint;
 BEGIN
     EXECUTE format(
-        'INSERT INTO %s (collection_id, simhash, bare) '
-        'SELECT c.collection_id, s.simhash, false '
-        'FROM pgsimhash.collections AS c CROSS JOIN unnest($2) AS s (simhash) '
-        'WHERE c.name = $1 '
-        'ON CONFLICT DO NOTHING',
-        pgsimhash._name_for(collection, 'simhashes')
-    ) USING collection, simhashes;
+        'WITH added AS ('
+        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
+        'SELECT $1, s.simhash, $3 FROM ('
+        'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
+        ') AS s (simhash) '
+        'ON CONFLICT ON CONSTRAINT %2$I %3$s '
+        'RETURNING o.xmax = 0 AS is_new'
+        ') SELECT count(*) FROM added WHERE is_new',
+        own_table, own_table || '_pkey',
+        CASE WHEN bare THEN 'DO UPDATE SET bare = true WHERE NOT o.bare' ELSE 'DO NOTHING' END
+    ) INTO added USING own_id, simhashes, bare;
+    RETURN added;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._add_simhashes_of_pages(text, bigint[]) IS
-    'Adds simhashes of pages to a collection, which go with the last page that has them.';
+COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
+    'Adds simhashes to a collection, bare or with pages, and returns how many it did not have.';
 
--- Rows belong into the table of their collection's layout, where lookups look. While a
--- collection changes its layout, what is written to the present table goes to the next one too.
-CREATE FUNCTION pgsimhash._simhashes_inserted() RETURNS trigger
+-- Of one slice of the source's first index; see _simhash_slice.
+CREATE FUNCTION pgsimhash._copy_bare_simhashes(
+    source_id integer, target_id integer, number integer, slices integer
+) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    here constant text := TG_ARGV[0];
-    wrong record;
-    place record;
+    source_table constant text := pgsimhash._own_table(source_id);
+    target_table constant text := pgsimhash._own_table(target_id);
 BEGIN
-    FOR wrong IN
-        SELECT a.collection_id, c.name, l.suffix
-        FROM (SELECT DISTINCT collection_id FROM added) AS a
-        LEFT JOIN pgsimhash.collections AS c USING (collection_id)
-        LEFT JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE (c.layout = here OR c.next_layout = here) IS NOT TRUE
-    LOOP
-        IF wrong.name IS NULL THEN
-            RAISE EXCEPTION 'there is no collection with the number %', wrong.collection_id
-                USING ERRCODE = 'foreign_key_violation',
-                HINT = 'SELECT collection_id, name FROM pgsimhash.collections lists them.';
-        END IF;
-        RAISE EXCEPTION 'collection "%" has another layout than table %.%',
-            wrong.name, TG_TABLE_SCHEMA, TG_TABLE_NAME
-            USING ERRCODE = 'check_violation',
-            HINT = format('Insert into pgsimhash.%I.', 'simhashes' || wrong.suffix);
-    END LOOP;
-    FOR place IN
-        SELECT c.collection_id, l.suffix
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.next_layout
-        WHERE c.layout = here
-    LOOP
-        EXECUTE format(
-            'INSERT INTO pgsimhash.%I AS o (collection_id, simhash, bare) '
-            'SELECT collection_id, simhash, bare FROM added WHERE collection_id = $1 '
-            'ON CONFLICT (prefix_1, simhash) DO UPDATE SET bare = excluded.bare '
-            'WHERE o.bare <> excluded.bare',
-            'simhashes' || place.suffix
-        ) USING place.collection_id;
-    END LOOP;
-    RETURN NULL;
+    EXECUTE format(
+        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
+        'SELECT $2, s.simhash, true '
+        'FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout '
+        'JOIN pgsimhash.%2$I AS s '
+        'ON s.prefix_1 >= ($1::bigint << 40) + (($3::bigint << l.prefix_bits) / $4) '
+        'AND s.prefix_1 < ($1::bigint << 40) + ((($3 + 1)::bigint << l.prefix_bits) / $4) '
+        'WHERE c.collection_id = $1 AND s.bare '
+        'ORDER BY s.simhash < 0, s.simhash '
+        'ON CONFLICT ON CONSTRAINT %3$I DO UPDATE SET bare = true WHERE NOT o.bare',
+        target_table, source_table, target_table || '_pkey'
+    ) USING source_id, target_id, number, slices;
 END
 $$;
 
-CREATE FUNCTION pgsimhash._simhashes_deleted() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    here constant text := TG_ARGV[0];
-    place record;
-BEGIN
-    FOR place IN
-        SELECT c.collection_id, l.suffix
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.next_layout
-        WHERE c.layout = here
-    LOOP
-        EXECUTE format(
-            'DELETE FROM pgsimhash.%I AS s USING removed AS r '
-            'WHERE r.collection_id = $1 AND s.simhash = r.simhash '
-            'AND s.prefix_1 = pgsimhash.%I(r.simhash, 1, $1)',
-            'simhashes' || place.suffix, 'prefix' || place.suffix
-        ) USING place.collection_id;
-    END LOOP;
-    RETURN NULL;
-END
-$$;
+COMMENT ON FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer) IS
+    'Copies a slice of the simhashes without a page from one collection to another.';
 
-CREATE FUNCTION pgsimhash._simhashes_updated() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-BEGIN
-    RAISE EXCEPTION 'rows of %.% are inserted and deleted, not updated',
-        TG_TABLE_SCHEMA, TG_TABLE_NAME
-        USING ERRCODE = 'feature_not_supported',
-        HINT = 'Delete the simhash and insert the other one.';
-END
-$$;
+-- No column that changes is in an index, so only the first time writes one. What is being made of
+-- the collection has its pages under the same ids.
+CREATE FUNCTION pgsimhash._see_pages(
+    own_id integer, page_ids bigint[], seen_at timestamptz[]
+) RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+        INSERT INTO pgsimhash.sightings AS s (collection_id, page_id, seen_at)
+        SELECT t.collection_id, n.page_id, n.seen_at
+        FROM (
+            SELECT u.page_id, max(coalesce(u.seen_at, now())) AS seen_at
+            FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
+            GROUP BY u.page_id
+        ) AS n
+        CROSS JOIN (
+            SELECT own_id AS collection_id
+            UNION ALL
+            SELECT r.collection_id FROM pgsimhash.rebuilds AS r WHERE r.source_id = own_id
+        ) AS t
+        WHERE t.collection_id = own_id
+            OR EXISTS (
+                SELECT FROM pgsimhash.pages AS p
+                WHERE p.collection_id = t.collection_id AND p.page_id = n.page_id
+            )
+        ORDER BY t.collection_id, n.page_id
+        ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
+        WHERE s.seen_at < excluded.seen_at;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
+    'Notes when stored versions were met again; NULL is now, and the latest time counts.';

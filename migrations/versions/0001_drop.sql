@@ -9,11 +9,9 @@ DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
 DROP FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer);
 
-DROP FUNCTION pgsimhash._copy_marks(text, text);
-
 DROP FUNCTION pgsimhash.mark(text, text, text, boolean);
 
-DROP FUNCTION pgsimhash._put_mark(text, text, text, boolean, timestamptz);
+DROP FUNCTION pgsimhash._put_mark(text, text, text, boolean);
 
 DROP FUNCTION pgsimhash.unmark(text, text, text);
 
@@ -22,6 +20,8 @@ DROP FUNCTION pgsimhash._marks_of(integer, text);
 DROP FUNCTION pgsimhash._marked_same(text, text);
 
 DROP FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]);
+
+DROP FUNCTION pgsimhash._drop_pages(integer, bigint[]);
 
 DROP FUNCTION pgsimhash.remove_policy(text, text);
 
@@ -43,19 +43,37 @@ DROP FUNCTION pgsimhash.count_simhashes(text);
 
 DROP FUNCTION pgsimhash._simhash_slice(text, integer, integer);
 
-DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[], boolean);
+DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[]);
 
-DROP FUNCTION pgsimhash._add_simhashes_of_pages(text, bigint[]);
+DROP FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean);
+
+DROP FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]);
+
+DROP FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer);
+
+DROP FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
 
-DROP FUNCTION pgsimhash._lock_collections(integer[]);
+DROP FUNCTION pgsimhash._own_table(integer);
+
+DROP FUNCTION pgsimhash._made_alike(integer);
+
+DROP FUNCTION pgsimhash._writable_collection(text);
+
+DROP FUNCTION pgsimhash._hold_collection(text);
+
+DROP FUNCTION pgsimhash._lock_collection(text);
+
+DROP FUNCTION pgsimhash._lock_collections(integer[], boolean);
 
 DROP FUNCTION pgsimhash._check_isolation();
 
 DROP FUNCTION pgsimhash._check_lookup(integer, text, boolean);
 
 DROP FUNCTION pgsimhash._name_for(text, text);
+
+DROP FUNCTION pgsimhash._id_of(text);
 
 DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
 
@@ -81,7 +99,7 @@ DROP FUNCTION pgsimhash._policy_checked();
 
 DROP TABLE pgsimhash.marks;
 
-DROP TABLE pgsimhash.tasks;
+DROP TABLE pgsimhash.rebuilds;
 
 DROP TABLE pgsimhash.runs;
 
@@ -94,12 +112,6 @@ DROP FUNCTION pgsimhash.host_of(text);
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;
-
-DROP FUNCTION pgsimhash._simhashes_inserted();
-
-DROP FUNCTION pgsimhash._simhashes_deleted();
-
-DROP FUNCTION pgsimhash._simhashes_updated();
 
 DROP TYPE pgsimhash.numbered_match;
 

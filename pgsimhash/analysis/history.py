@@ -107,12 +107,11 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         UnknownPageError: the collection does not have the URL.
         StoreError: the database does not answer.
     """
-    collection = store.opened
-    parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
     with (
-        store.session.read() as connection,
+        store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row, binary=True) as cursor,
     ):
+        parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
         rows = cursor.execute(query("versions"), parameters).fetchall()
     if not rows:
         raise unknown_page(collection, url)
@@ -144,7 +143,7 @@ def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> Fetc
         StoreError: the database does not answer.
     """
     with store.session.read() as connection:
-        seen = visits(connection, store.opened, url)
+        seen = visits(connection, store.collection, url)
     return fetch_advice(url, seen, now=now)
 
 

@@ -20,7 +20,6 @@ from pgsimhash.analysis.cluster_views import (
     with_differences,
 )
 from pgsimhash.analysis.history import Version, newest_versions
-from pgsimhash.bits import check_distance
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
 from pgsimhash.errors import UnknownRuleError
 from pgsimhash.layout import DISTANCE_MAX
@@ -28,7 +27,7 @@ from pgsimhash.records import CollectionStatus
 from pgsimhash.recrawl import RecrawlHint, recrawl_hint
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
-from pgsimhash.store.collection import Collection, present_rows
+from pgsimhash.store.collection import Collection, checked_distance
 from pgsimhash.store.status import read_status
 
 _CHARS: Final = 20_000
@@ -172,12 +171,11 @@ def report(
         StoreError: the database does not answer.
     """
     check_linkage(linkage)
-    wanted = store.opened.default_distance if distance is None else distance
-    with store.session.transaction() as connection:
+    with store.session.reading(together=True) as (connection, collection):
         return _read(
             connection,
-            store.opened,
-            check_distance(wanted, DISTANCE_MAX),
+            collection,
+            checked_distance(collection, distance, DISTANCE_MAX),
             linkage,
             scorer(canonical),
             limits or Limits(),
@@ -192,8 +190,7 @@ def _read(
     score: Score,
     limits: Limits,
 ) -> Report:
-    (present,) = present_rows(connection, [collection])
-    (status,) = read_status(connection, present.name)
+    (status,) = read_status(connection, collection.name)
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=tuple_row) as cursor:
         distances = cursor.execute(query("report_distances"), scope).fetchall()

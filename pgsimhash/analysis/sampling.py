@@ -17,8 +17,8 @@ def simhashes(store: Store) -> NDArray[np.uint64]:
     Raises:
         StoreError: the database does not answer.
     """
-    with store.session.read() as connection:
-        return np.concatenate(list(simhash_slices(connection, store.opened)))
+    with store.session.reading() as (connection, collection):
+        return np.concatenate(list(simhash_slices(connection, collection)))
 
 
 def sample(store: Store, size: int, seed: int = 0) -> tuple[list[str], NDArray[np.uint64]]:
@@ -29,11 +29,11 @@ def sample(store: Store, size: int, seed: int = 0) -> tuple[list[str], NDArray[n
     Raises:
         StoreError: the database does not answer.
     """
-    parameters = {"collection_id": store.opened.collection_id, "size": size, "seed": seed}
     with (
-        store.session.read() as connection,
+        store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row) as cursor,
     ):
+        parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
         rows = cursor.execute(query("sample"), parameters).fetchall()
     values = np.array([simhash for _, simhash in rows], dtype=np.int64).view(np.uint64)
     return [url for url, _ in rows], values

@@ -93,12 +93,11 @@ def known_side(store: Store, url: str) -> Side:
         SchemeError: the collection's scheme is not registered in this process.
         StoreError: the database does not answer.
     """
-    collection = store.opened
-    parameters = {"collection_id": collection.collection_id, "url": url}
     with (
-        store.session.read() as connection,
+        store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row, binary=True) as cursor,
     ):
+        parameters = {"collection_id": collection.collection_id, "url": url}
         row = cursor.execute(query("explained_page"), parameters).fetchone()
     if row is None:
         raise unknown_page(collection, url)

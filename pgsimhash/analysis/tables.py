@@ -31,8 +31,8 @@ def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
     with (
-        store.session.transaction() as connection,
-        groups.spool(connection, store.opened) as simhashes,
+        store.session.reading(together=True) as (connection, collection),
+        groups.spool(connection, collection) as simhashes,
     ):
         return _write_pairs(connection, table, stream_pairs(simhashes, wanted))
 
@@ -56,8 +56,8 @@ def save_clusters(
         StoreError: the table is there already, or the database does not answer.
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
-    with store.session.transaction() as connection:
-        found = groups.clusters(connection, store.opened, wanted, linkage, scorer(canonical))
+    with store.session.reading(together=True) as (connection, collection):
+        found = groups.clusters(connection, collection, wanted, linkage, scorer(canonical))
         return _write_clusters(connection, table, found)
 
 

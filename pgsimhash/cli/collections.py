@@ -24,6 +24,7 @@ from pgsimhash.store.collection import (
 def collection_fields(collection: Collection) -> dict[str, object]:
     """Return what is printed of a collection."""
     about = dataclasses.asdict(collection)
+    del about["source_id"]
     return {"collection": about.pop("name"), **about}
 
 
@@ -50,8 +51,8 @@ def list_collections(dsn: str | None) -> None:
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change a collection's distance and what it keeps.
 
-    What is not given stays as it is, and so do verdicts: `collection rejudge` gives them anew.
-    Prints the collection as a JSON line.
+    What is not given stays as it is, and so do verdicts: `collection rebuild --rejudge` gives them
+    anew. Prints the collection as a JSON line.
     """
     if distance is None and keep_markdown is None:
         raise click.UsageError("say what to change: --distance, --keep-markdown")

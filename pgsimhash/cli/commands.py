@@ -111,12 +111,12 @@ collection = LazyGroup(
             "list": Entry("collections:list_collections", "List the collections"),
             "create": Entry("layouts:create", "Create a collection"),
             "set": Entry("collections:set_one", "Change a collection's distance and what it keeps"),
-            "rename": Entry("reruns:rename", "Give a collection another name"),
+            "rename": Entry("rebuild:rename", "Give a collection another name"),
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
-            "relayout": Entry("layouts:relayout", "Move a collection to another layout"),
-            "refingerprint": Entry("reruns:refingerprint", "Make a collection of another scheme"),
-            "rejudge": Entry("reruns:rejudge", "Give every stored version a verdict anew"),
+            "rebuild": Entry(
+                "rebuild:rebuild", "Make one anew with another layout, scheme or terms"
+            ),
         }
     },
 )

@@ -1,19 +1,17 @@
-"""Commands about layouts: comparing them, choosing one for a collection, changing it."""
+"""Commands about layouts: comparing them, and choosing one for a collection."""
 
 from __future__ import annotations
 
 import click
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pgsimhash import maintenance, planner
+from pgsimhash import planner
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, get_layout
 from pgsimhash.schemes import get_scheme
-from pgsimhash.store import connect
 from pgsimhash.store.collection import create_collection
 
 _ROWS_MAX = 1e12
@@ -154,34 +152,3 @@ def create(
             keep_markdown=keep_markdown,
         )
     print_json(collection_fields(made))
-
-
-@click.command()
-@click.argument("collection")
-@click.argument("layout", type=LayoutName())
-@click.option(
-    "--distance",
-    type=click.IntRange(0, DISTANCE_MAX),
-    help="The collection's new default distance, where the layout does not answer the old one.",
-)
-@dsn_option
-def relayout(collection: str, layout: str, distance: int | None, dsn: str | None) -> None:
-    """Move a collection to another layout, while it is used.
-
-    Lookups stay exact throughout, and indexes are built concurrently. After an interruption the
-    same command goes on; with the collection's present layout it cancels the move.
-    """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with (
-        connect(dsn, collection=collection, create=False) as store,
-        Progress(*columns, console=people(), transient=True, redirect_stdout=False) as bar,
-    ):
-        tasks: dict[str, TaskID] = {}
-
-        def progress(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=total)
-            bar.update(tasks[step], completed=done)
-
-        maintenance.relayout(store, layout, distance=distance, progress=progress)
-        print_json({"collection": collection, "layout": store.layout})

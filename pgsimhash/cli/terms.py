@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import click
@@ -25,23 +24,14 @@ def as_age(
 
 def terms_options(command: Command) -> Command:
     """Add the options that become :class:`pgsimhash.terms.Options`; None says nothing."""
-    return _added(command, _OPTIONS)
-
-
-def stored_terms_options(command: Command) -> Command:
-    """Add those of them that are not about pages to come."""
-    return _added(command, _OPTIONS_OF_STORED)
-
-
-def _added(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
-    for option in reversed(options):
+    for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 _COUNT = click.IntRange(1, NUMBER_MAX)
 
-_OPTIONS_OF_STORED = (
+_OPTIONS = (
     distance_option("the collection's, 8"),
     click.option(
         "--verify/--no-verify",
@@ -80,10 +70,6 @@ _OPTIONS_OF_STORED = (
         show_default="1",
         help="How many pages of a kind are worth keeping.",
     ),
-)
-
-_OPTIONS = (
-    *_OPTIONS_OF_STORED,
     click.option(
         "--min-words",
         type=_COUNT,

@@ -6,11 +6,12 @@ Only :func:`delete_collection` takes a connection and a name: afterwards no stor
 from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.maintenance.marking import mark, marks, unmark
 from pgsimhash.maintenance.policy_settings import policies, policy_for, remove_policy, set_policy
-from pgsimhash.maintenance.reruns import refingerprint, rejudge, relayout, rename
+from pgsimhash.maintenance.rebuilding import Then, rebuild
 from pgsimhash.maintenance.run_history import delete_run, runs, undo
-from pgsimhash.maintenance.settings import change_settings
+from pgsimhash.maintenance.settings import change_settings, rename
 
 __all__ = [
+    "Then",
     "change_settings",
     "delete_collection",
     "delete_run",
@@ -18,9 +19,7 @@ __all__ = [
     "marks",
     "policies",
     "policy_for",
-    "refingerprint",
-    "rejudge",
-    "relayout",
+    "rebuild",
     "remove_policy",
     "rename",
     "runs",

@@ -6,14 +6,13 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import scalar_row
 
-from pgsimhash.errors import StoreError
+from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.statements import SCHEMA, query
-from pgsimhash.store.collection import Collection, lock_collections, open_collection, present_rows
+from pgsimhash.store.collection import Collection, follow, lock_collections, open_collection
 
-_TABLES: Final = ("sightings", "pages", "runs", "marks", "policies", "tasks", "collections")
+_TABLES: Final = ("sightings", "pages", "runs", "marks", "policies", "rebuilds", "collections")
 """What has rows of a collection beside its simhashes, in the order in which they can go."""
 
 
@@ -21,45 +20,32 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     """Delete a collection and all in it; return how many versions of pages there were.
 
     It is one transaction: until it ends readers find everything, and writers wait, who are then
-    told that the collection is gone.
+    told that the collection is gone. What is being made from it stands alone afterwards.
 
     Raises:
-        CollectionError: there is no such collection, or it was renamed at this moment.
-        StoreError: its layout is being changed, or the database does not answer.
+        CollectionError: there is no such collection.
+        StoreError: the database does not answer.
     """
     with connection.transaction():
         doomed = open_collection(connection, name, create=False)
-        lock_collections(connection, [doomed])
-        _hold_layout(connection, doomed)
-        # Only now does nobody move it to another layout.
-        for collection in present_rows(connection, [doomed]):
-            _delete_simhashes(connection, collection)
-        scope = {"collection_id": doomed.collection_id}
-        deleted = {}
-        for table in _TABLES:
-            statement = sql.SQL(query("delete_rows")).format(table=sql.Identifier(SCHEMA, table))
-            deleted[table] = connection.execute(statement, scope).rowcount
-    return deleted["pages"]
+        lock_collections(connection, [doomed], loaders=True)
+        if follow(connection, doomed).collection_id != doomed.collection_id:
+            raise CollectionError(f"collection {name!r} was renamed at this moment; try again")
+        return delete_rows(connection, doomed)
 
 
-def _hold_layout(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    scope = {"collection_id": collection.collection_id}
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        if not cursor.execute(query("relayout_hold"), scope).fetchone():
-            raise StoreError(
-                f"the layout of collection {collection.name!r} is being changed by someone else; "
-                "stop that first"
-            )
-
-
-def _delete_simhashes(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Delete the collection's rows from the table of its layout, and of the one it moves to."""
+def delete_rows(connection: psycopg.Connection[Any], doomed: Collection) -> int:
+    """Delete a collection that is locked; return how many versions of pages there were."""
+    scope = {"collection_id": doomed.collection_id}
+    connection.execute(query("free_collections"), scope)
     borders = {
-        "first": collection.collection_id << COLLECTION_SHIFT,
-        "beyond": collection.collection_id + 1 << COLLECTION_SHIFT,
+        "first": doomed.collection_id << COLLECTION_SHIFT,
+        "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,
     }
-    for layout in (collection.layout, collection.next_layout):
-        if layout is not None:
-            table = sql.Identifier(SCHEMA, get_layout(layout).table)
-            statement = sql.SQL(query("delete_slice")).format(present=table)
-            connection.execute(statement, borders)
+    table = sql.Identifier(SCHEMA, get_layout(doomed.layout).table)
+    connection.execute(sql.SQL(query("delete_simhashes")).format(table=table), borders)
+    deleted = {}
+    for name in _TABLES:
+        statement = sql.SQL(query("delete_rows")).format(table=sql.Identifier(SCHEMA, name))
+        deleted[name] = connection.execute(statement, scope).rowcount
+    return deleted["pages"]

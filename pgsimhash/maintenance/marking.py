@@ -10,7 +10,6 @@ from psycopg.rows import scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import MarkError, UnknownPageError
-from pgsimhash.maintenance.changes import changing
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
 from pgsimhash.store import Store
@@ -25,12 +24,12 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     Raises:
         UnknownPageError: one of the URLs is not known.
         MarkError: the URLs are one, or other marks say the contrary.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
-    parameters = {"collection": store.opened.name, "a": a, "b": b, "same": same}
+    parameters = {"collection": store.collection, "a": a, "b": b, "same": same}
     try:
-        with changing(store) as connection:
+        with store.session.writing() as (connection, _):
             connection.execute(query("mark"), parameters)
     except psycopg.errors.NoDataFound as error:
         raise UnknownPageError(server_words(error)) from error
@@ -45,12 +44,12 @@ def unmark(store: Store, a: str, b: str) -> bool:
     """Take back what was said about two URLs; return whether anything was.
 
     Raises:
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
-    parameters = {"collection": store.opened.name, "a": a, "b": b}
+    parameters = {"collection": store.collection, "a": a, "b": b}
     with (
-        changing(store) as connection,
+        store.session.writing() as (connection, _),
         connection.cursor(row_factory=scalar_row) as cursor,
     ):
         return bool(cursor.execute(query("unmark"), parameters).fetchone())
@@ -62,5 +61,5 @@ def marks(store: Store) -> list[Mark]:
     Raises:
         StoreError: the database does not answer.
     """
-    with store.session.read() as connection:
-        return all_marks(connection, store.opened)
+    with store.session.reading() as (connection, collection):
+        return all_marks(connection, collection)

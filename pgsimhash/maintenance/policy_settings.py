@@ -10,7 +10,6 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
-from pgsimhash.maintenance.changes import changing
 from pgsimhash.policies import SETTINGS, Policy, Settings, merged
 from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
@@ -39,18 +38,18 @@ def set_policy(store: Store, pattern: str, settings: Settings) -> Policy:
         UnknownRuleError: there is no such scope, or a number is below 1.
         InvalidTimeError: an age is none.
         SchemeError: the collection's scheme is not registered in this process.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
     _check(store, settings)
     parameters = {
-        "collection": store.opened.name,
+        "collection": store.collection,
         "pattern": pattern,
         **{name: getattr(settings, name) for name in SETTINGS},
     }
     try:
         with (
-            changing(store) as connection,
+            store.session.writing() as (connection, _),
             connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
         ):
             made: Policy
@@ -65,13 +64,13 @@ def remove_policy(store: Store, pattern: str) -> bool:
 
     Raises:
         PolicyError: the pattern is none.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
-    parameters = {"collection": store.opened.name, "pattern": pattern}
+    parameters = {"collection": store.collection, "pattern": pattern}
     try:
         with (
-            changing(store) as connection,
+            store.session.writing() as (connection, _),
             connection.cursor(row_factory=scalar_row) as cursor,
         ):
             removed = cursor.execute(query("remove_policy"), parameters).fetchone()
@@ -86,8 +85,8 @@ def policies(store: Store) -> list[Policy]:
     Raises:
         StoreError: the database does not answer.
     """
-    with store.session.read() as connection:
-        return read_policies(connection, store.opened).all
+    with store.session.reading() as (connection, collection):
+        return read_policies(connection, collection).all
 
 
 def policy_for(store: Store, url: str) -> Settings:
@@ -96,8 +95,8 @@ def policy_for(store: Store, url: str) -> Settings:
     Raises:
         StoreError: the database does not answer.
     """
-    with store.session.read() as connection:
-        return merged(read_policies(connection, store.opened).fitting(url))
+    with store.session.reading() as (connection, collection):
+        return merged(read_policies(connection, collection).fitting(url))
 
 
 def _check(store: Store, settings: Settings) -> None:

@@ -18,10 +18,10 @@ def runs(store: Store) -> list[RunRecord]:
         StoreError: the database does not answer.
     """
     with (
-        store.session.read() as connection,
+        store.session.reading() as (connection, collection),
         connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
     ):
-        scope = {"collection_id": store.opened.collection_id}
+        scope = {"collection_id": collection.collection_id}
         return cursor.execute(query("runs"), scope).fetchall()
 
 
@@ -32,20 +32,20 @@ def delete_run(store: Store, run_id: int, *, progress: Forgotten = unheard) -> i
 
     Raises:
         UnknownRunError: the collection has no such run.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
     known = [run.run_id for run in runs(store)]
     if run_id not in known:
         raise UnknownRunError(
-            f"collection {store.opened.name!r} has no run {run_id}; "
-            f"pgsimhash run list --collection {store.opened.name} lists them"
+            f"collection {store.collection!r} has no run {run_id}; "
+            f"pgsimhash run list --collection {store.collection} lists them"
         )
     scope = {"run_id": run_id}
-    forgotten = forgetting.forget(store.session, store.opened, "pages_of_run", scope, progress)
-    with store.session.transaction() as connection:
+    forgotten = forgetting.forget(store.session, "pages_of_run", scope, progress)
+    with store.session.writing() as (connection, collection):
         connection.execute(
-            query("delete_run"), {**scope, "collection_id": store.opened.collection_id}
+            query("delete_run"), {**scope, "collection_id": collection.collection_id}
         )
     return forgotten
 
@@ -55,13 +55,13 @@ def undo(store: Store, *, progress: Forgotten = unheard) -> tuple[RunRecord, int
 
     Raises:
         UnknownRunError: there is none.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
     known = runs(store)
     if not known:
         raise UnknownRunError(
-            f"collection {store.opened.name!r} has no run to undo: nothing was "
+            f"collection {store.collection!r} has no run to undo: nothing was "
             "added, or all of it was undone; pgsimhash status --brief lists the collections"
         )
     return known[0], delete_run(store, known[0].run_id, progress=progress)

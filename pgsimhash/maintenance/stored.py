@@ -18,11 +18,11 @@ from pgsimhash.store.collection import Collection
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A version of a page, the id of its row, and when it was last met again, if ever."""
+    """A version of a page, the id of its row, and the run that brought it."""
 
     page_id: int
     record: PageRecord
-    seen_at: datetime | None
+    run_id: int | None
 
 
 def stored_records(
@@ -73,7 +73,7 @@ def _stored(
     markdown: str | None,
     words: int | None,
     html_digest: bytes | None,
-    seen_at: datetime | None,
+    run_id: int | None,
 ) -> StoredRecord:
     record = PageRecord(
         url=url,
@@ -90,4 +90,4 @@ def _stored(
         words=words,
         html_digest=html_digest,
     )
-    return StoredRecord(page_id, record, seen_at)
+    return StoredRecord(page_id, record, run_id)

@@ -10,24 +10,36 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import CollectionError, UnknownLayoutError
+from pgsimhash.errors import CollectionError, StoreError, UnknownLayoutError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
-from pgsimhash.store.layouts import default_layout, deploy_layout
+from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A row of ``pgsimhash.collections``."""
+    """A row of ``pgsimhash.collections``.
+
+    ``source_id`` is the number of the collection that it is being made from, if it is.
+    """
 
     collection_id: int
     name: str
     scheme: str
     layout: str
-    next_layout: str | None
     default_distance: int
     keep_markdown: bool
+    source_id: int | None = None
+
+
+class MovedCollectionError(StoreError):
+    """The name of a collection went to another one since its row was read; nothing was done."""
+
+    def __init__(self, collection: Collection) -> None:
+        super().__init__(
+            f"collection {collection.name!r} was replaced or deleted at this moment; try again"
+        )
 
 
 def open_collection(
@@ -68,6 +80,7 @@ def create_collection(
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool = False,
+    indexed: bool = True,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -78,12 +91,13 @@ def create_collection(
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default 8, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
+        indexed: whether a layout that is deployed now gets its indexes now.
 
     Raises:
         UnknownLayoutError: there is no such layout.
         InvalidDistanceError: the layout does not answer ``distance``.
         CollectionError: the name is empty, or the layout has no indexes yet: another collection
-            is moving to it.
+            is being made in it.
     """
     if not name:
         raise CollectionError("a collection has a name; give one that is not empty")
@@ -91,7 +105,7 @@ def create_collection(
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
     wanted = min(NEAR_MAX, largest) if distance is None else check_distance(distance, largest)
-    deploy_layout(connection, chosen)
+    (deploy_layout if indexed else deploy_table)(connection, chosen)
     values = {
         "name": name,
         "scheme": recipe.name,
@@ -118,10 +132,37 @@ def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
         return cursor.execute(query("collection_names")).fetchall()
 
 
-def sibling_collections(connection: psycopg.Connection[Any], scheme: str) -> list[Collection]:
-    """Return all collections of a scheme, by their numbers."""
+def sibling_collections(
+    connection: psycopg.Connection[Any], collection: Collection
+) -> list[Collection]:
+    """Return all collections that a collection is compared with and itself, by their numbers."""
+    scope = {
+        "scheme": collection.scheme,
+        "collection_id": collection.collection_id,
+        "source_id": collection.source_id,
+    }
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("siblings"), {"scheme": scheme}).fetchall()
+        return cursor.execute(query("siblings"), scope).fetchall()
+
+
+def follow(connection: psycopg.Connection[Any], opened: Collection) -> Collection:
+    """Return the collection that has the name of ``opened`` at this moment.
+
+    Raises:
+        CollectionError: none has, or it holds simhashes of another scheme.
+    """
+    found = find_collection(connection, opened.name)
+    if found is None:
+        raise CollectionError(
+            f"collection {opened.name!r} does not exist any more{_known(connection)}; it was "
+            "renamed or deleted, so open another one"
+        )
+    if found.scheme != opened.scheme:
+        raise CollectionError(
+            f"collection {opened.name!r} holds simhashes of scheme {found.scheme!r} now, not "
+            f"{opened.scheme!r}; open it again"
+        )
+    return found
 
 
 def checked_distance(
@@ -143,45 +184,49 @@ def checked_distance(
 
 
 def lock_collections(
-    connection: psycopg.Connection[Any], collections: Sequence[Collection]
+    connection: psycopg.Connection[Any],
+    collections: Sequence[Collection],
+    *,
+    loaders: bool = False,
 ) -> None:
     """Wait until no other writer works on the collections, and hold them until the commit.
+
+    With ``loaders`` nobody adds simhashes without pages either.
 
     Raises:
         InvalidTransactionState: the isolation level is not READ COMMITTED; see
             :func:`pgsimhash.connection.translated_errors`.
-        CollectionError: a collection was renamed since it was opened.
     """
-    scope = {"collection_ids": [collection.collection_id for collection in collections]}
-    connection.execute(query("lock_collections"), scope)
-    check_names(connection, collections)
+    ids = [collection.collection_id for collection in collections]
+    connection.execute(query("lock_collections"), {"collection_ids": ids, "loaders": loaders})
 
 
-def present_rows(
-    connection: psycopg.Connection[Any], collections: Sequence[Collection]
-) -> list[Collection]:
-    """Return what the rows of collections say at this moment, by their numbers."""
-    scope = {"collection_ids": [collection.collection_id for collection in collections]}
-    with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("present_collections"), scope).fetchall()
-
-
-def check_names(connection: psycopg.Connection[Any], collections: Sequence[Collection]) -> None:
-    """Check that the collections have the names that simhashes are written by.
+def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
+    """Check that a collection is still there, by whatever name.
 
     Raises:
-        CollectionError: one was renamed since it was opened: its name may be another one's now.
+        MovedCollectionError: it is not.
     """
-    names = {row.collection_id: row.name for row in present_rows(connection, collections)}
-    for collection in collections:
-        name = names.get(collection.collection_id)
-        if name is None:
-            raise CollectionError(f"collection {collection.name!r} was deleted; open another one")
-        if name != collection.name:
-            raise CollectionError(
-                f"collection {collection.name!r} was renamed to {name!r}; open it again by the "
-                "name you want"
-            )
+    scope = {"collection_id": collection.collection_id}
+    if connection.execute(query("collection_there"), scope).fetchone() is None:
+        raise MovedCollectionError(collection)
+
+
+def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
+    """Check under its lock that a collection still has its name, and is not being made.
+
+    Raises:
+        MovedCollectionError: the name is another one's now.
+        CollectionError: it is being made from another one, or is gone.
+    """
+    present = follow(connection, collection)
+    if present.collection_id != collection.collection_id:
+        raise MovedCollectionError(collection)
+    if present.source_id is not None:
+        raise CollectionError(
+            f"collection {present.name!r} is being made from another one, and written by nobody "
+            "else until that is done: pgsimhash collection rebuild"
+        )
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:
@@ -207,5 +252,5 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash collection relayout {name} '{layout}'"
+            f"run: pgsimhash collection rebuild {name} --layout '{layout}'"
         )

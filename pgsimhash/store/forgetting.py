@@ -12,7 +12,6 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
 
 BATCH: Final = 1000
@@ -26,49 +25,40 @@ def unheard(pages: int) -> None:
     """Tell nobody."""
 
 
-def expire(
-    session: Session, collection: Collection, older_than: timedelta | None, progress: Forgotten
-) -> int:
+def expire(session: Session, older_than: timedelta | None, progress: Forgotten) -> int:
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 
     Raises:
         PolicyError: no age is given, and no policy gives one.
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
     """
     forgotten = 0
     after_page: int | None = 0
     while after_page is not None:
-        after_page, pages = _expire_batch(session, collection, older_than, after_page)
+        after_page, pages = _expire_batch(session, older_than, after_page)
         forgotten += pages
         progress(forgotten)
     return forgotten
 
 
 def _expire_batch(
-    session: Session, collection: Collection, older_than: timedelta | None, after_page: int
+    session: Session, older_than: timedelta | None, after_page: int
 ) -> tuple[int | None, int]:
     """Return the page to go on after, None at the end, and how many went."""
-    parameters = {
-        "collection": collection.name,
-        "older_than": older_than,
-        "after_page": after_page,
-        "batch": BATCH,
-    }
+    parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
     try:
         with (
-            session.transaction() as connection,
+            session.writing() as (connection, collection),
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
-            done = cursor.execute(query("expire_batch"), parameters).fetchone()
-            check_names(connection, [collection])
-            return done or (None, 0)
+            scope = {"collection": collection.name, **parameters}
+            return cursor.execute(query("expire_batch"), scope).fetchone() or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
         raise PolicyError(server_words(error)) from error
 
 
 def forget(
     session: Session,
-    collection: Collection,
     statement: str,
     parameters: dict[str, Any],
     progress: Forgotten,
@@ -76,32 +66,29 @@ def forget(
     """Delete the pages that ``sql/queries/<statement>.sql`` finds; return how many there were.
 
     Raises:
-        CollectionError: the collection was renamed since it was opened.
+        CollectionError: no collection of the scheme has the name any more.
     """
     forgotten = 0
     after_page: int | None = 0
     while after_page is not None:
         scope = {**parameters, "after_page": after_page}
-        after_page, pages = _forget_batch(session, collection, statement, scope)
+        after_page, pages = _forget_batch(session, statement, scope)
         forgotten += pages
         progress(forgotten)
     return forgotten
 
 
 def _forget_batch(
-    session: Session, collection: Collection, statement: str, parameters: dict[str, Any]
+    session: Session, statement: str, parameters: dict[str, Any]
 ) -> tuple[int | None, int]:
     """Return the page to go on after, None at the end, and how many went."""
-    scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
     with (
-        session.transaction() as connection,
+        session.writing() as (connection, collection),
         connection.cursor(row_factory=scalar_row) as cursor,
     ):
+        scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
         page_ids = cursor.execute(query(statement), scope).fetchall()
         if not page_ids:
             return None, 0
         doomed = {"collection": collection.name, "page_ids": page_ids}
-        forgotten = cursor.execute(query("forget_pages"), doomed).fetchone() or 0
-        # Only now: under the lock that was just taken nobody renames it.
-        check_names(connection, [collection])
-    return page_ids[-1], forgotten
+        return page_ids[-1], cursor.execute(query("forget_pages"), doomed).fetchone() or 0

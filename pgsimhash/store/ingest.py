@@ -10,7 +10,7 @@ import psycopg
 from pgsimhash.policies import Policies, Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, in_batches, sorted_out
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, MovedCollectionError
 from pgsimhash.store.policies import StalePoliciesError, read_policies, rules_of
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
@@ -34,7 +34,6 @@ class Ingest:
 
     def decide(
         self,
-        collection: Collection,
         items: Iterable[Item],
         size: int,
         options: Options,
@@ -45,67 +44,64 @@ class Ingest:
 
         Wrong options are refused at once.
         """
-        self._session.check()
-        rules = self._rules(collection, options)
-        return self._batch_by_batch(collection, in_batches(items, size), options, rules, remember)
+        with self._session.read() as connection:
+            self._rules(connection, self._session.collection, options)
+        return self._batch_by_batch(in_batches(items, size), options, remember)
 
-    def _rules(self, collection: Collection, options: Options) -> Rules:
+    def _rules(
+        self, connection: psycopg.Connection[Any], collection: Collection, options: Options
+    ) -> Rules:
         if self._policies is None:
-            self._policies = self._read_policies(collection)
+            self._policies = read_policies(connection, collection)
         return rules_of(collection, self._policies, options)
 
-    def _read_policies(self, collection: Collection) -> Policies:
-        with self._session.read() as connection:
-            return read_policies(connection, collection)
-
     def _batch_by_batch(
-        self,
-        collection: Collection,
-        batches: Iterable[list[Item]],
-        options: Options,
-        rules: Rules,
-        remember: bool,
+        self, batches: Iterable[list[Item]], options: Options, remember: bool
     ) -> Iterator[Verdict]:
         for items in batches:
             verdicts = None
             while verdicts is None:
                 try:
-                    verdicts = self._decide_batch(collection, items, rules, remember)
+                    verdicts = self._decide_batch(items, options, remember)
                 except StalePoliciesError:
                     self._policies = None
-                    rules = self._rules(collection, options)
+                except MovedCollectionError:
+                    continue
             yield from verdicts
 
-    def _decide_batch(
-        self, collection: Collection, items: list[Item], rules: Rules, remember: bool
-    ) -> list[Verdict]:
+    def _decide_batch(self, items: list[Item], options: Options, remember: bool) -> list[Verdict]:
         """Decide about one batch, and with ``remember`` store it, in one transaction.
 
         Raises:
             StalePoliciesError: policies were changed meanwhile, and nothing was decided.
+            MovedCollectionError: the name went to another collection, and nothing was decided.
         """
-        batch = sorted_out(items, rules)
-        records, terms = batch.records, batch.terms
-        if not records:
-            if any(isinstance(item, PageRecord) for item in items):
-                # Policies refused them all, and nobody else asks whether they are still those.
-                self._check_policies(collection, rules)
-            return batch.verdicts([])
-        if not remember:
-            with self._session.read() as connection:
+        block = self._session.writing() if remember else self._session.reading()
+        with block as (connection, collection):
+            rules = self._rules(connection, collection, options)
+            batch = sorted_out(items, rules)
+            records, terms = batch.records, batch.terms
+            if not records:
+                if any(isinstance(item, PageRecord) for item in items):
+                    # Policies refused them all, and nobody else asks whether they are still those.
+                    _check_policies(connection, collection, rules)
+                return batch.verdicts([])
+            if not remember:
                 return batch.verdicts(
                     judge_batch(connection, collection, records, terms, rules.version)
                 )
-        with self._session.transaction() as connection:
             run = self._present_run(connection)
             made = write_batch(connection, collection, records, terms, rules.version, run)
         return batch.verdicts(decision.verdict for decision in made)
-
-    def _check_policies(self, collection: Collection, rules: Rules) -> None:
-        if self._read_policies(collection).version != rules.version:
-            raise StalePoliciesError
 
     def _present_run(self, connection: psycopg.Connection[Any]) -> Run:
         if self._run is None:
             self._run = draw_run(connection, "a store")
         return self._run
+
+
+def _check_policies(
+    connection: psycopg.Connection[Any], collection: Collection, rules: Rules
+) -> None:
+    if read_policies(connection, collection).version != rules.version:
+        raise StalePoliciesError

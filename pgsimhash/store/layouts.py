@@ -25,7 +25,7 @@ def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """Create what ``layout`` needs, in one transaction, where it is not there yet.
 
     Raises:
-        CollectionError: it has no indexes yet, because a collection is still moving to it.
+        CollectionError: it has no indexes yet, because a collection is still being made in it.
     """
     indexed = is_deployed(connection, layout)
     if indexed is None:
@@ -85,7 +85,7 @@ def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> N
     """Deploy ``layout`` and let new collections have it.
 
     Raises:
-        CollectionError: it has no indexes yet, because a collection is still moving to it.
+        CollectionError: it has no indexes yet, because a collection is still being made in it.
     """
     deploy_layout(connection, layout)
     statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
@@ -93,17 +93,17 @@ def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> N
 
 
 def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Let no collection set out for a layout until the transaction ends, if none has."""
+    """Let no collection be made in a layout until the transaction ends, if none is."""
     scope = {"layout": layout.name}
     connection.execute(query("lock_layout"), scope)
     with connection.cursor(row_factory=tuple_row) as cursor:
-        moving = cursor.execute(query("moving_collections"), scope).fetchone()
-    if moving is not None:
-        name, present = moving
+        made = cursor.execute(query("collections_made"), scope).fetchone()
+    if made is not None:
+        name, source = made
         raise CollectionError(
-            f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still on "
-            f"its way to it; finish that: pgsimhash collection relayout {name} '{layout.name}', or "
-            f"cancel it: pgsimhash collection relayout {name} '{present}'"
+            f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still "
+            f"being made in it; finish that: pgsimhash collection rebuild {source} --into {name} "
+            f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}"
         )
 
 
@@ -111,7 +111,7 @@ def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: boo
     with _pinned_names(connection):
         _execute(connection, "table", layout)
         _execute(connection, "functions", layout)
-        _execute(connection, "triggers", layout, indexed=indexed)
+        _execute(connection, "row", layout, indexed=indexed)
 
 
 @contextmanager

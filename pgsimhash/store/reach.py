@@ -46,7 +46,7 @@ def reach_of(
     distances = [one.distance for one in terms if one.scope == "global"]
     if not distances:
         return Reach(collection, (collection,))
-    compared = sibling_collections(connection, collection.scheme)
+    compared = sibling_collections(connection, collection)
     for one in compared:
         check_distance(max(distances), get_layout(one.layout).distances[-1])
     return Reach(collection, tuple(compared))

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from psycopg.rows import dict_row, scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
-from pgsimhash.errors import StoreError
 from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, present_rows
+from pgsimhash.store.collection import Collection
 
 _BATCH: Final = 10_000
 """How many simhashes are looked up in one statement: it bounds what the server holds."""
@@ -28,9 +27,9 @@ _SLICES: Final = 64
 
 def find(
     connection: psycopg.Connection[Any],
-    collection: Collection,
+    collection: str,
     simhash: int,
-    distance: int,
+    distance: int | None,
     *,
     limit: int | None,
     host: str | None,
@@ -40,7 +39,8 @@ def find(
     """Return the matches of one simhash, nearest first."""
     high, low = (None, None) if sketch is None else to_bigints(sketch)
     parameters = {
-        **_lookup(collection, distance),
+        "collection": collection,
+        "distance": distance,
         "simhash": to_bigint(simhash),
         "limit": limit,
         "host": None if host is None else host.lower(),
@@ -57,9 +57,9 @@ def find(
 
 def find_many(
     connection: psycopg.Connection[Any],
-    collection: Collection,
+    collection: str,
     simhashes: NDArray[np.uint64],
-    distance: int,
+    distance: int | None,
 ) -> Matches:
     """Return the matches of an array of simhashes, by query, nearest first."""
     check_simhashes(simhashes)
@@ -72,13 +72,14 @@ def find_many(
 
 def _find_batch(
     connection: psycopg.Connection[Any],
-    collection: Collection,
+    collection: str,
     simhashes: NDArray[np.uint64],
-    distance: int,
+    distance: int | None,
     start: int,
 ) -> Matches:
     parameters = {
-        **_lookup(collection, distance),
+        "collection": collection,
+        "distance": distance,
         "simhashes": simhashes.view(np.int64).tolist(),
     }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
@@ -92,10 +93,10 @@ def _find_batch(
 
 
 def exists(
-    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int
+    connection: psycopg.Connection[Any], collection: str, simhash: int, distance: int | None
 ) -> bool:
     """Return whether a simhash has any match."""
-    parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
+    parameters = {"collection": collection, "distance": distance, "simhash": to_bigint(simhash)}
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(query("exists"), parameters).fetchone())
 
@@ -103,36 +104,26 @@ def exists(
 def simhash_slices(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield all distinct simhashes of a collection, in slices of its first index.
-
-    Raises:
-        StoreError: the collection changed its layout meanwhile.
-    """
+    """Yield all distinct simhashes of a collection, in slices of its first index."""
     scope = {"collection_id": collection.collection_id}
-    before = present_rows(connection, [collection])
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         for number in range(_SLICES):
             parameters = {**scope, "number": number, "slices": _SLICES}
             found = cursor.execute(query("simhash_slice"), parameters).fetchone()
             yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
-    after = present_rows(connection, [collection])
-    if [row.layout for row in before] != [row.layout for row in after]:
-        raise StoreError(
-            f"collection {collection.name!r} changed its layout while it was read; try again"
-        )
 
 
-def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
+def visits(connection: psycopg.Connection[Any], collection: str, url: str) -> list[Visit]:
     """Return when the versions of a page came, the oldest first; none where it is not known."""
-    parameters = {"collection_id": collection.collection_id, "url": url}
+    parameters = {"collection": collection, "url": url}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("visits"), parameters).fetchall()
     return [Visit(from_bigint(simhash), *times) for simhash, *times in rows]
 
 
-def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
+def get(connection: psycopg.Connection[Any], collection: str, url: str) -> StoredPage | None:
     """Return the present version of a page."""
-    parameters = {"collection_id": collection.collection_id, "url": url}
+    parameters = {"collection": collection, "url": url}
     with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         row = cursor.execute(query("page"), parameters).fetchone()
     if row is None:
@@ -140,10 +131,3 @@ def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -
     row["simhash"] = from_bigint(row["simhash"])
     row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
     return StoredPage(**row)
-
-
-def _lookup(collection: Collection, distance: int) -> dict[str, Any]:
-    return {
-        "collection_id": collection.collection_id,
-        "distance": distance,
-    }

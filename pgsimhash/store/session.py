@@ -10,11 +10,18 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
+from pgsimhash.store.collection import Collection, check_there, follow
 from pgsimhash.store.turns import turns_on
 
 
 class Session:
-    """One connection, the store's own or the caller's, in one thread; see ``turns``."""
+    """One connection, the store's own or the caller's, in one thread; see ``turns``.
+
+    ``collection`` is the row of the store's collection as it was read last. A store goes by the
+    name: :meth:`reading` and :meth:`writing` read the row that has it at that moment.
+    """
+
+    collection: Collection
 
     def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
         """Take over a connection.
@@ -70,6 +77,34 @@ class Session:
         """
         with self._turns.writing(), translated_errors(self.connection), self._block():
             yield self.connection
+
+    @contextmanager
+    def reading(
+        self, *, together: bool = False
+    ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+        """Do as :meth:`read`, over the collection that has the name at this moment.
+
+        With ``together`` it is one transaction, as cursors and temporary tables need it.
+
+        Raises:
+            CollectionError: none has, or it is of another scheme.
+            MovedCollectionError: it was deleted before all was read.
+        """
+        with (self.transaction if together else self.read)() as connection:
+            self.collection = opened = follow(connection, self.collection)
+            yield connection, opened
+            check_there(connection, opened)
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+        """Do as :meth:`transaction`, over the collection that has the name at this moment.
+
+        Raises:
+            CollectionError: none has, or it is of another scheme.
+        """
+        with self.transaction() as connection:
+            self.collection = follow(connection, self.collection)
+            yield connection, self.collection
 
     @contextmanager
     def _block(self) -> Iterator[None]:

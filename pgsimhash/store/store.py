@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.errors import PageError
+from pgsimhash.errors import InvalidDistanceError, PageError
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
@@ -33,7 +33,7 @@ from pgsimhash.store.batches import (
     as_source,
     with_checked_time,
 )
-from pgsimhash.store.collection import checked_distance, open_collection
+from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.forgetting import Forgotten, unheard
 from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
@@ -57,9 +57,13 @@ class Store:
     that were found to duplicate a deleted one stay, as duplicates of nothing. The transaction's
     isolation level has to be READ COMMITTED, or StoreError says so.
 
+    A store goes by the collection's name. Where that goes to another collection of the same
+    scheme, as by a rebuild, the store follows; where none has it any more, or one of another
+    scheme, every method raises CollectionError, and nothing was done.
+
     :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store and
     use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
-    row of the collection as it was when it was opened or changed.
+    row of the collection as it was read last.
 
     A store that opened its own connection commits batch by batch and closes the connection at
     the end of its ``with`` block. One that was given a connection neither commits nor closes
@@ -100,7 +104,7 @@ class Store:
         self.session = Session(connection, owned=owns_connection)
         with self.session.transaction():
             check_schema(connection)
-            self.opened = open_collection(
+            self.session.collection = open_collection(
                 connection,
                 collection,
                 create=create,
@@ -133,6 +137,11 @@ class Store:
         self.session.close()
 
     @property
+    def opened(self) -> Collection:
+        """The row of the collection as it was read last."""
+        return self.session.collection
+
+    @property
     def collection(self) -> str:
         """The name of the collection."""
         return self.opened.name
@@ -144,7 +153,7 @@ class Store:
 
     @property
     def layout(self) -> str:
-        """The name of the collection's layout when the store was opened or changed it."""
+        """The name of the collection's layout when it was read last."""
         return self.opened.layout
 
     def find(
@@ -175,13 +184,13 @@ class Store:
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
-        wanted = checked_distance(self.opened, distance)
+        self._check_lookup(distance)
         with self.session.read() as connection:
             return reader.find(
                 connection,
-                self.opened,
+                self.collection,
                 simhash,
-                wanted,
+                distance,
                 limit=limit,
                 host=host,
                 since=since,
@@ -203,9 +212,9 @@ class Store:
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
-        wanted = checked_distance(self.opened, distance)
+        self._check_lookup(distance)
         with self.session.read() as connection:
-            return reader.find_many(connection, self.opened, simhashes, wanted)
+            return reader.find_many(connection, self.collection, simhashes, distance)
 
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
@@ -215,9 +224,9 @@ class Store:
             InvalidDistanceError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
-        wanted = checked_distance(self.opened, distance)
+        self._check_lookup(distance)
         with self.session.read() as connection:
-            return reader.exists(connection, self.opened, simhash, wanted)
+            return reader.exists(connection, self.collection, simhash, distance)
 
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
@@ -226,7 +235,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
-            return reader.get(connection, self.opened, url)
+            return reader.get(connection, self.collection, url)
 
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
         """Return whether to fetch a page: it is not known, or due again.
@@ -243,7 +252,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
-            visits = reader.visits(connection, self.opened, url)
+            visits = reader.visits(connection, self.collection, url)
         return fetch_advice(url, visits, now=now).fetch
 
     def ingest(
@@ -270,7 +279,8 @@ class Store:
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
                 future or before 1970.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
         page = _page(url, html, fetched_at)
@@ -302,11 +312,12 @@ class Store:
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer; the batches before stay.
         """
         items = self._read(pages, jobs, max_bytes)
-        return self._ingest.decide(self.opened, items, BATCH_PAGES, options, remember=True)
+        return self._ingest.decide(items, BATCH_PAGES, options, remember=True)
 
     def should_store(
         self,
@@ -365,7 +376,7 @@ class Store:
             As for :meth:`ingest_many`.
         """
         items = self._read(pages, jobs, max_bytes)
-        return self._ingest.decide(self.opened, items, BATCH_PAGES, options, remember=False)
+        return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
 
     def add(
         self,
@@ -384,12 +395,13 @@ class Store:
                 ``max_age`` is none.
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return next(self._ingest.decide(self.opened, [record], 1, options, remember=True))
+        return next(self._ingest.decide([record], 1, options, remember=True))
 
     def add_many(
         self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
@@ -403,12 +415,13 @@ class Store:
             InvalidDistanceError: the layout does not answer ``distance``.
             UnknownRuleError: there is no such scope, or a number is below 1.
             InvalidTimeError: ``max_age`` is none.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer; the batches before stay.
         """
         self.session.check()
         items = map(as_record, pages)
-        return self._ingest.decide(self.opened, items, BATCH_SIMHASHES, options, remember=True)
+        return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -422,12 +435,13 @@ class Store:
 
         Raises:
             InvalidSimhashError: the array has another shape or dtype.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
         check_simhashes(simhashes)
-        with self.session.transaction() as connection:
-            return add_simhashes(connection, self.opened, simhashes)
+        with self.session.writing() as (connection, collection):
+            return add_simhashes(connection, collection, simhashes)
 
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
@@ -457,31 +471,34 @@ class Store:
         Raises:
             InvalidTimeError: ``older_than`` is not more than nothing.
             PolicyError: neither an age nor a policy says when pages expire.
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
         if older_than is not None:
             check_age(older_than)
-        return forgetting.expire(self.session, self.opened, older_than, progress)
+        return forgetting.expire(self.session, older_than, progress)
 
     def delete(self, url: str) -> int:
         """Forget all versions of the page at ``url`` and return how many there were.
 
         Raises:
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
-        return forgetting.forget(self.session, self.opened, "pages_of_url", {"url": url}, unheard)
+        return forgetting.forget(self.session, "pages_of_url", {"url": url}, unheard)
 
     def delete_host(self, host: str, *, progress: Forgotten = unheard) -> int:
         """Forget all pages of a host and return how many versions there were.
 
         Raises:
-            CollectionError: the collection was renamed since it was opened.
+            CollectionError: no collection of the scheme has the name any more, or it is being made
+                from another one.
             StoreError: the database does not answer.
         """
         scope = {"host": host.lower()}
-        return forgetting.forget(self.session, self.opened, "pages_of_host", scope, progress)
+        return forgetting.forget(self.session, "pages_of_host", scope, progress)
 
     def pairs(self, distance: int | None = None, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
         """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
@@ -550,15 +567,23 @@ class Store:
         )
         return map(with_checked_time, records)
 
+    def _check_lookup(self, distance: int | None) -> None:
+        try:
+            checked_distance(self.opened, distance)
+        except InvalidDistanceError:
+            # The collection may have got another layout since its row was read.
+            with self.session.reading() as (_, collection):
+                checked_distance(collection, distance)
+
     def _pairs(self, distance: int, memory: int) -> Generator[Pairs]:
-        with self.session.read() as connection:
-            read = groups.spool(connection, self.opened)
+        with self.session.reading() as (connection, collection):
+            read = groups.spool(connection, collection)
         with read as simhashes:
             yield from stream_pairs(simhashes, distance, memory=memory)
 
     def _clusters(self, distance: int, linkage: Linkage, score: Score) -> Generator[Cluster]:
-        with self.session.transaction() as connection:
-            for cluster in groups.clusters(connection, self.opened, distance, linkage, score):
+        with self.session.reading(together=True) as (connection, collection):
+            for cluster in groups.clusters(connection, collection, distance, linkage, score):
                 yield cluster
                 self.session.check()
 

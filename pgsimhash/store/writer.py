@@ -14,7 +14,7 @@ from psycopg.rows import scalar_row
 from pgsimhash.bits import to_bigint
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, check_names, lock_collections
+from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ALL_PAGES, ask, known_pages, split_sketches, urls_of
 from pgsimhash.store.policies import StalePoliciesError
@@ -52,6 +52,7 @@ def write_batch(
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
         StalePoliciesError: the policies are of another version now.
+        MovedCollectionError: the collection's name is another one's now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
@@ -63,15 +64,15 @@ def write_batch(
     if asked.policies != policies:
         raise StalePoliciesError
     lock_collections(connection, reach.compared)
+    check_writable(connection, collection)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
     # Known before the lock already, but versions may have come or gone since.
     known = known_pages(connection, collection, urls_of(records, terms))
     decisions = decide(records, page_ids, terms, nearest, known, arrived, now)
-    _insert(
-        connection, collection, [made for made in decisions if made.page_id is not None], run.run_id
-    )
+    stored = [made for made in decisions if made.page_id is not None]
+    insert_pages(connection, collection, stored, [run.run_id] * len(stored))
     seen = [(made.seen, made.record.fetched_at) for made in decisions if made.seen is not None]
     see_pages(connection, collection, seen)
     _count(connection, collection, decisions, run)
@@ -108,7 +109,6 @@ def add_simhashes(
 ) -> int:
     """Add bare simhashes, in statements of a bounded size; return how many were new."""
     added = 0
-    check_names(connection, [collection])
     with connection.cursor(row_factory=scalar_row) as cursor:
         for start in range(0, len(simhashes), _BATCH):
             batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
@@ -117,25 +117,27 @@ def add_simhashes(
     return added
 
 
-def _insert(
+def insert_pages(
     connection: psycopg.Connection[Any],
     collection: Collection,
     decisions: Sequence[Decision],
-    run_id: int,
+    run_ids: Sequence[int | None],
 ) -> None:
+    """Store what decisions say, each page with the run that brought it."""
     if not decisions:
         return
     records = [made.record for made in decisions]
     simhashes = [to_bigint(record.simhash) for record in records]
     sketch_high, sketch_low = split_sketches(record.sketch for record in records)
     connection.execute(
-        query("add_simhashes_of_pages"), {"collection": collection.name, "simhashes": simhashes}
+        query("add_simhashes_of_pages"),
+        {"collection_id": collection.collection_id, "simhashes": simhashes},
     )
     connection.execute(
         query("add_pages"),
         {
             "collection_id": collection.collection_id,
-            "run_id": run_id,
+            "run_id": list(run_ids),
             "first_page": decisions[0].page_id,
             "page_id": [made.page_id for made in decisions],
             "url": [record.url for record in records],

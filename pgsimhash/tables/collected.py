@@ -52,7 +52,6 @@ collections = Table(
         nullable=False,
         server_default=DEFAULT_LAYOUT.name,
     ),
-    Column("next_layout", Text, ForeignKey(layouts.c.name)),
     Column(
         "default_distance",
         SmallInteger,
@@ -143,7 +142,7 @@ sightings = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("run_id", BigInteger, Identity(), primary_key=True),
+    Column("run_id", BigInteger, Identity(), nullable=False),
     Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
     Column("what", Text, nullable=False),
     Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
@@ -154,5 +153,5 @@ runs = Table(
     ),
     Column("first_page", BigInteger),
     Column("last_page", BigInteger),
-    Index("runs_collection_idx", "collection_id", "run_id"),
+    PrimaryKeyConstraint("collection_id", "run_id", name="runs_pkey"),
 )

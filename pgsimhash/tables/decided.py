@@ -28,12 +28,13 @@ from pgsimhash.tables.schema import metadata
 marks = Table(
     "marks",
     metadata,
-    Column("mark_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("mark_id", BigInteger, Identity(), nullable=False),
     Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
     Column("url_a", Text, nullable=False),
     Column("url_b", Text, nullable=False),
     Column("same", Boolean, nullable=False),
     Column("marked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("collection_id", "mark_id", name="marks_pkey"),
     Index("marks_url_a_idx", "collection_id", "url_a"),
     Index("marks_url_b_idx", "collection_id", "url_b"),
 )
@@ -58,14 +59,15 @@ policies = Table(
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
 )
 
-tasks = Table(
-    "tasks",
+rebuilds = Table(
+    "rebuilds",
     metadata,
     Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
-    Column("what", Text, nullable=False),
-    Column("terms", JSONB, nullable=False),
+    Column("source_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("asked", JSONB, nullable=False),
     Column("last_page", BigInteger, nullable=False, server_default=text("0")),
+    Column("last_slice", Integer, nullable=False, server_default=text("0")),
     Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("collection_id", "what", name="tasks_pkey"),
+    PrimaryKeyConstraint("collection_id", name="rebuilds_pkey"),
 )

@@ -1,7 +1,10 @@
 -- collection --
-SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
-FROM pgsimhash.collections
-WHERE name = %(name)s
+SELECT c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown, r.source_id
+FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
+WHERE c.name = %(name)s
+
+-- collection_there --
+SELECT FROM pgsimhash.collections WHERE collection_id = %(collection_id)s
 
 -- create_collection --
 INSERT INTO pgsimhash.collections (name, scheme, layout, default_distance, keep_markdown)
@@ -12,19 +15,16 @@ ON CONFLICT DO NOTHING
 SELECT name FROM pgsimhash.collections ORDER BY name
 
 -- siblings --
-SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
-FROM pgsimhash.collections
-WHERE scheme = %(scheme)s
-ORDER BY collection_id
+-- Those that are being made from others have what those have, and do not count.
+SELECT c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown, r.source_id
+FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
+WHERE c.scheme = %(scheme)s
+    AND (r.source_id IS NULL OR c.collection_id = %(collection_id)s)
+    AND c.collection_id IS DISTINCT FROM %(source_id)s
+ORDER BY c.collection_id
 
 -- lock_collections --
-SELECT pgsimhash._lock_collections(%(collection_ids)s::integer[])
-
--- present_collections --
-SELECT collection_id, name, scheme, layout, next_layout, default_distance, keep_markdown
-FROM pgsimhash.collections
-WHERE collection_id = ANY (%(collection_ids)s)
-ORDER BY collection_id
+SELECT pgsimhash._lock_collections(%(collection_ids)s::integer[], %(loaders)s::boolean)
 
 -- rename_collection --
 SELECT pgsimhash.rename_collection(%(old)s::text, %(new)s::text, %(swap)s::boolean)
@@ -54,8 +54,15 @@ CROSS JOIN LATERAL (
 WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name
 
+-- delete_simhashes --
+DELETE FROM {table} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
+
 -- delete_rows --
 DELETE FROM {table} WHERE collection_id = %(collection_id)s
+
+-- free_collections --
+-- What was being made from a collection stands alone from now on.
+DELETE FROM pgsimhash.rebuilds WHERE source_id = %(collection_id)s
 
 -- set_collection --
 UPDATE pgsimhash.collections

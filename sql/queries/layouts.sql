@@ -22,47 +22,11 @@ WHERE i.indrelid = pg_catalog.to_regclass(%(table)s::text)::oid
 -- A collection that sets out for the layout refers to this row, and so waits.
 SELECT FROM pgsimhash.layouts WHERE name = %(layout)s FOR UPDATE
 
--- moving_collections --
--- The collections that are on their way to a layout, and the ones that they have.
-SELECT name, layout FROM pgsimhash.collections WHERE next_layout = %(layout)s ORDER BY name
-
--- relayout_lock --
--- One change of layout at a time for each collection. The first key is "pgsl" in ASCII.
-SELECT pg_catalog.pg_try_advisory_lock(1885827948, %(collection_id)s)
-
--- relayout_begin --
--- From here on the triggers mirror what is written.
-UPDATE pgsimhash.collections
-SET next_layout = %(layout)s
-WHERE collection_id = %(collection_id)s
-
--- copy_slice --
--- FOR SHARE: a row that someone is changing or deleting is waited for, and what becomes of one that
--- is copied happens in both tables.
-INSERT INTO {next} (collection_id, simhash, bare)
-SELECT collection_id, simhash, bare
-FROM {present}
-WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
-ORDER BY prefix_1, simhash
-FOR SHARE
-ON CONFLICT DO NOTHING
-
--- relayout_switch --
-UPDATE pgsimhash.collections
-SET layout = next_layout, next_layout = NULL, default_distance = %(distance)s
-WHERE collection_id = %(collection_id)s AND next_layout = %(layout)s
-
--- delete_slice --
-DELETE FROM {present} WHERE prefix_1 >= %(first)s AND prefix_1 < %(beyond)s
-
--- relayout_cancel --
-UPDATE pgsimhash.collections
-SET next_layout = NULL
-WHERE collection_id = %(collection_id)s
-
--- relayout_unlock --
-SELECT pg_catalog.pg_advisory_unlock(1885827948, %(collection_id)s)
-
--- relayout_hold --
--- The lock of relayout_lock, until the transaction ends.
-SELECT pg_catalog.pg_try_advisory_xact_lock(1885827948, %(collection_id)s)
+-- collections_made --
+-- The collections of a layout that are being made, and what they are made from.
+SELECT c.name, s.name
+FROM pgsimhash.rebuilds AS r
+JOIN pgsimhash.collections AS c USING (collection_id)
+JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id
+WHERE c.layout = %(layout)s
+ORDER BY c.name

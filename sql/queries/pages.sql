@@ -8,7 +8,7 @@ LEFT JOIN pgsimhash.pages AS original
     ON original.collection_id = p.collection_id AND original.page_id = p.duplicate_of
 LEFT JOIN pgsimhash.sightings AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
+WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
 ORDER BY p.page_id DESC
 LIMIT 1
 
@@ -65,12 +65,7 @@ SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, p.structure, p.sketch_high, p.sketch_low,
     CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
-    p.words, p.html_digest,
-    (
-        SELECT s.seen_at
-        FROM pgsimhash.sightings AS s
-        WHERE s.collection_id = p.collection_id AND s.page_id = p.page_id
-    ) AS seen_at
+    p.words, p.html_digest, p.run_id
 FROM pgsimhash.pages AS p
 WHERE p.collection_id = %(collection_id)s AND p.page_id > %(after_page)s
 ORDER BY p.collection_id, p.page_id
@@ -92,5 +87,5 @@ SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at
 FROM pgsimhash.pages AS p
 LEFT JOIN pgsimhash.sightings AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
+WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
 ORDER BY p.page_id

@@ -5,13 +5,13 @@
 -- planner would rather walk another one.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
-    %(simhash)s::bigint, %(distance)s::integer,
-    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
+    %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
 ) AS m
+LEFT JOIN pgsimhash.collections AS c ON c.name = %(collection)s
 LEFT JOIN LATERAL (
     SELECT url, title
     FROM pgsimhash.pages
-    WHERE collection_id = %(collection_id)s
+    WHERE collection_id = c.collection_id
         AND simhash BETWEEN m.simhash AND m.simhash
         AND (%(host)s::text IS NULL OR host = %(host)s)
         AND (%(since)s::timestamptz IS NULL OR fetched_at >= %(since)s)
@@ -28,7 +28,7 @@ LEFT JOIN LATERAL (
     SELECT true AS found
     FROM pgsimhash.pages
     WHERE p.url IS NULL
-        AND collection_id = %(collection_id)s
+        AND collection_id = c.collection_id
         AND simhash BETWEEN m.simhash AND m.simhash
     ORDER BY simhash
     LIMIT 1
@@ -41,13 +41,11 @@ LIMIT %(limit)s
 -- find_many --
 SELECT query_number - 1, simhash, distance
 FROM pgsimhash.near_duplicates(
-    %(simhashes)s::bigint[], %(distance)s::integer,
-    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
+    %(simhashes)s::bigint[], %(distance)s::integer, %(collection)s::text
 )
 ORDER BY query_number, distance, simhash
 
 -- exists --
 SELECT pgsimhash.has_near_duplicate(
-    %(simhash)s::bigint, %(distance)s::integer,
-    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
+    %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
 )

@@ -9,7 +9,7 @@ FROM pg_catalog.generate_series(1, %(count)s)
 SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])
 
 -- add_simhashes_of_pages --
-SELECT pgsimhash._add_simhashes_of_pages(%(collection)s::text, %(simhashes)s::bigint[])
+SELECT pgsimhash._put_simhashes(%(collection_id)s::integer, %(simhashes)s::bigint[], false)
 
 -- add_pages --
 -- An original that someone deleted since it was looked up is none.
@@ -20,7 +20,7 @@ INSERT INTO pgsimhash.pages (
 )
 SELECT
     %(collection_id)s, p.page_id, p.url, p.simhash, coalesce(p.fetched_at, pg_catalog.now()),
-    %(run_id)s, p.title, p.canonical_url, p.language, p.features,
+    p.run_id, p.title, p.canonical_url, p.language, p.features,
     p.words, p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
     CASE WHEN NOT o.gone THEN p.duplicate_of END,
     CASE WHEN NOT o.gone THEN p.distance END
@@ -30,10 +30,10 @@ FROM unnest(
     %(language)s::text[], %(features)s::integer[], %(words)s::integer[],
     %(html_bytes)s::integer[], %(html_digest)s::bytea[], %(structure)s::bigint[],
     %(sketch_high)s::bigint[], %(sketch_low)s::bigint[], %(markdown)s::text[],
-    %(duplicate_of)s::bigint[], %(distance)s::smallint[]
+    %(duplicate_of)s::bigint[], %(distance)s::smallint[], %(run_id)s::bigint[]
 ) AS p (
     page_id, url, simhash, fetched_at, title, canonical_url, language, features, words, html_bytes,
-    html_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance
+    html_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance, run_id
 )
 CROSS JOIN LATERAL (
     SELECT p.duplicate_of IS NOT NULL AND p.duplicate_of < %(first_page)s AND NOT EXISTS (
@@ -44,14 +44,9 @@ CROSS JOIN LATERAL (
 ) AS o
 
 -- see_pages --
--- No column that changes is in an index, so only the first time writes one.
-INSERT INTO pgsimhash.sightings AS s (collection_id, page_id, seen_at)
-SELECT %(collection_id)s, page_id, pg_catalog.max(coalesce(seen_at, pg_catalog.now()))
-FROM unnest(%(page_ids)s::bigint[], %(seen_at)s::timestamptz[]) AS u (page_id, seen_at)
-GROUP BY page_id
-ORDER BY page_id
-ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
-WHERE s.seen_at < excluded.seen_at
+SELECT pgsimhash._see_pages(
+    %(collection_id)s::integer, %(page_ids)s::bigint[], %(seen_at)s::timestamptz[]
+)
 
 -- count_batch --
 -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
@@ -63,7 +58,7 @@ VALUES (
     %(run_id)s, %(collection_id)s, %(what)s, %(pages)s, %(new)s, %(duplicates)s, %(unchanged)s,
     %(first_page)s, %(last_page)s
 )
-ON CONFLICT (run_id) DO UPDATE SET
+ON CONFLICT (collection_id, run_id) DO UPDATE SET
     finished_at = pg_catalog.now(),
     pages = r.pages + excluded.pages,
     new = r.new + excluded.new,

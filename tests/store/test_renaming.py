@@ -16,7 +16,7 @@ import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.policies import Settings
 from tests.conftest import wait_for_a_lock
-from tests.store.test_refingerprinting import content
+from tests.store.content import content
 
 A, B = "https://a.example/", "https://b.example/"
 

@@ -1,0 +1,46 @@
+"""What a collection holds, read with plain SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+# What a page is in a collection, whatever its number, run and original's number are.
+CONTENT = """
+SELECT
+    p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features, p.words,
+    p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
+    o.url, p.distance, s.seen_at
+FROM pgsimhash.collections AS c
+JOIN pgsimhash.pages AS p USING (collection_id)
+LEFT JOIN pgsimhash.pages AS o
+    ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
+LEFT JOIN pgsimhash.sightings AS s
+    ON s.collection_id = p.collection_id AND s.page_id = p.page_id
+WHERE c.name = %s
+ORDER BY p.page_id
+"""
+
+# The numbers of pages and runs too.
+NUMBERED = CONTENT.replace("SELECT\n", "SELECT p.page_id, p.run_id, p.duplicate_of, ")
+
+
+def content(dsn: str, collection: str, *, numbered: bool = False) -> list[tuple[Any, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(NUMBERED if numbered else CONTENT, [collection]).fetchall()
+
+
+def simhash_rows(dsn: str, collection: str) -> set[tuple[int, bool]]:
+    """The rows of all tables of simhashes: each value, and whether it was added without a page."""
+    with psycopg.connect(dsn) as connection:
+        tables = connection.execute("SELECT 'simhashes' || suffix FROM pgsimhash.layouts")
+        return {
+            row
+            for (table,) in tables.fetchall()
+            for row in connection.execute(
+                f"SELECT s.simhash, s.bare FROM pgsimhash.{table} AS s "
+                "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = %s",
+                [collection],
+            )
+        }

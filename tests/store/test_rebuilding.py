@@ -1,0 +1,413 @@
+"""A collection is made anew in another layout, while lookups and writers go on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+
+import numpy as np
+import psycopg
+import pytest
+
+import pgsimhash
+from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash.errors import NoServerError, PolicyError, UnknownRuleError
+from pgsimhash.layout import LAYOUTS
+from pgsimhash.maintenance import rebuilding
+from pgsimhash.policies import Settings
+from pgsimhash.store.layouts import set_default_layout
+from tests.store.content import content, simhash_rows
+
+PAGES = 3_000
+
+
+def known(count: int = PAGES) -> list[int]:
+    rng = random.Random(7)
+    return [rng.getrandbits(64) for _ in range(count)]
+
+
+def url(simhash: int) -> str:
+    return f"https://a.example/{simhash:016x}"
+
+
+@pytest.fixture
+def full(dsn: str) -> Iterator[Store]:
+    with connect(dsn) as store:
+        list(store.add_many([(url(simhash), simhash) for simhash in known()], distance=0))
+        store.add_simhashes(np.arange(5, 2000, dtype=np.uint64))
+        yield store
+
+
+class InterruptionError(Exception):
+    """Stands for a lost connection or Ctrl-C."""
+
+
+def stop_at(step: str) -> rebuilding.Progress:
+    def stop(now: str, done: int, total: int) -> None:
+        if now == step and done >= total // 2:
+            raise InterruptionError
+
+    return stop
+
+
+@pytest.mark.parametrize("layout", [None, "16+16+16+16", "5 choose 2"])
+def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> None:
+    store.add_simhashes(np.array([3, 2**63], dtype=np.uint64))
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    for number in (0, 0b111, 1 << 40, 3):
+        store.add(url(number), number, fetched_at=at)
+    store.start_run("later")
+    store.add(url(0), 1 << 50)
+    store.add(url(3), 3, fetched_at=at + timedelta(days=3))
+    maintenance.mark(store, url(0), url(3), same=False)
+    maintenance.set_policy(store, "a.example", Settings(distance=2, min_words=50))
+    before = content(dsn, "default", numbered=True)
+    simhashes = simhash_rows(dsn, "default")
+    about = maintenance.marks(store), maintenance.policies(store), maintenance.runs(store)
+    made = maintenance.rebuild(store, layout=layout)
+    assert (made.name, made.layout) == ("default", layout or "22+21+21")
+    assert store.opened == made
+    assert content(dsn, "default", numbered=True) == before
+    assert simhash_rows(dsn, "default") == simhashes
+    assert (
+        maintenance.marks(store),
+        maintenance.policies(store),
+        maintenance.runs(store),
+    ) == about
+    # The old one is there as it was, and each goes its own way.
+    assert content(dsn, "default-2", numbered=True) == before
+    assert simhash_rows(dsn, "default-2") == simhashes
+    assert maintenance.undo(store)[1] == 1
+    assert len(content(dsn, "default")) == len(before) - 1
+    with connect(dsn, collection="default-2") as old:
+        assert old.add(url(99), 0x1F << 20).verdict == "new"
+
+
+def test_the_steps_are_told(full: Store) -> None:
+    steps: list[tuple[str, int, int]] = []
+    maintenance.rebuild(full, layout="5 choose 2", progress=lambda *step: steps.append(step))
+    assert [step for step, done, total in steps if done == total] == [
+        "pages",
+        "simhashes",
+        "index",
+    ]
+    assert full.layout == "5 choose 2"
+    assert all(full.exists(simhash ^ 0b1011, 3) for simhash in known()[:50])
+
+
+@pytest.mark.parametrize(
+    ("then", "names"),
+    [
+        ("swap", {"default": "32+32", "other": "22+21+21"}),
+        ("replace", {"default": "32+32"}),
+        ("separate", {"default": "22+21+21", "other": "32+32"}),
+    ],
+)
+def test_at_the_end_it_is_as_asked(
+    dsn: str, full: Store, then: maintenance.Then, names: dict[str, str]
+) -> None:
+    maintenance.change_settings(full, distance=3)
+    maintenance.rebuild(full, "other", layout="32+32", then=then)
+    assert {one.collection: one.layout for one in full.status()} == names
+    assert {one.pages for one in full.status()} == {PAGES}
+    assert full.add("https://b.example/", 99).verdict == "identical"
+    if "other" in names:
+        with connect(dsn, collection="other", create=False) as other:
+            assert other.add("https://b.example/", 99).verdict == "identical"
+
+
+def test_what_follows_takes_what_came_when_asked_again(dsn: str, full: Store) -> None:
+    made = maintenance.rebuild(full, "other", layout="16+16+16+16", then="follow")
+    assert made.name == "other"
+    assert full.layout == "22+21+21"
+    with connect(dsn, collection="other") as other:
+        first, second = known(2)
+        assert [match.url for match in other.find(first, 0)] == [url(first)]
+        # What is deleted, seen again or added without a page is so at once; pages come later.
+        at = datetime.now(UTC)
+        full.delete(url(first))
+        full.add(url(second), second, fetched_at=at)
+        full.add_simhashes(np.array([2**60], dtype=np.uint64))
+        full.add("https://a.example/late", 1 << 55)
+        assert other.find(first, 0) == []
+        found = other.get(url(second))
+        assert found is not None
+        assert found.seen_at == at
+        assert other.exists(2**60, 0)
+        assert not other.exists(1 << 55, 0)
+        for refused in (
+            lambda: other.add("https://a.example/mine", 5),
+            lambda: other.delete(url(second)),
+            lambda: other.add_simhashes(np.zeros(1, dtype=np.uint64)),
+            lambda: maintenance.mark(other, url(second), url(known(3)[2]), same=True),
+        ):
+            with pytest.raises(pgsimhash.CollectionError, match="being made from"):
+                refused()
+    maintenance.rebuild(full, "other", layout="16+16+16+16")
+    assert full.layout == "16+16+16+16"
+    assert full.exists(1 << 55, 0)
+    assert content(dsn, "default", numbered=True) == content(dsn, "other", numbered=True)
+    assert simhash_rows(dsn, "default") == simhash_rows(dsn, "other")
+
+
+def test_lookups_and_writers_go_on_all_the_while(
+    full: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader never misses; what is written, seen or deleted meanwhile is so; nobody is refused."""
+    monkeypatch.setattr(rebuilding, "_COPIED", 200)
+    stop = threading.Event()
+    missed: list[int] = []
+    written: set[int] = set(known())
+    bare = set(range(5, 2000))
+    failures: list[BaseException] = []
+    rounds = {"read": threading.Event(), "write": threading.Event()}
+    met: list[bool] = []
+
+    def in_between(step: str, done: int, total: int) -> None:
+        """Half of it is copied: go on when the reader and the writer have done a round."""
+        if step in ("pages", "simhashes") and total // 2 <= done <= total // 2 + 200:
+            for event in rounds.values():
+                event.clear()
+            met.extend(event.wait(60) for event in rounds.values())
+
+    def read() -> None:
+        rng = random.Random(1)
+        with connect(dsn) as store:
+            while not stop.is_set():
+                some = np.array(rng.sample(known()[:1000], 20), dtype=np.uint64)
+                found = set(store.find_many(some ^ np.uint64(1 << 33), 3).simhashes.tolist())
+                missed.extend(set(some.tolist()) - found)
+                one = int(some[0])
+                if not any(match.url == url(one) for match in store.find(one ^ 5, 3)):
+                    missed.append(one)
+                if store.get(url(one)) is None:
+                    missed.append(one)
+                rounds["read"].set()
+
+    def write() -> None:
+        rng = random.Random(2)
+        with connect(dsn) as store:
+            while not stop.is_set():
+                new = [rng.getrandbits(64) for _ in range(20)]
+                list(store.add_many([(url(simhash), simhash) for simhash in new], distance=0))
+                written.update(new)
+                gone = rng.choice(sorted(written - set(known()[:1000])))
+                store.delete(url(gone))
+                written.discard(gone)
+                more = [rng.getrandbits(64) for _ in range(5)]
+                store.add_simhashes(np.array(more, dtype=np.uint64))
+                bare.update(more)
+                rounds["write"].set()
+
+    def safely(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=safely, args=[work]) for work in (read, write)]
+    for thread in threads:
+        thread.start()
+    maintenance.change_settings(full, distance=7)
+    for layout in ("16+16+16+16", "32+32", "22+21+21"):
+        maintenance.rebuild(full, layout=layout, then="replace", progress=in_between)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(met) > 6
+    assert all(met)
+    assert missed == []
+    assert set(analysis.simhashes(full).tolist()) == written | bare
+    assert {row[0] for row in content(dsn, "default")} == {url(simhash) for simhash in written}
+
+
+@pytest.mark.parametrize("at", ["pages", "simhashes", "index"])
+def test_interrupted_it_goes_on_when_asked_again(full: Store, dsn: str, at: str) -> None:
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(full, layout="5 choose 2", progress=stop_at(at))
+    assert full.exists(known()[0] ^ 1)
+    list(full.add_many([("https://a.example/late", 99 << 30)], distance=0))
+    with pytest.raises(pgsimhash.CollectionError, match="begun with another layout; ask for the"):
+        maintenance.rebuild(full, layout="16+16+16+16")
+    maintenance.rebuild(full, layout="5 choose 2")
+    assert full.layout == "5 choose 2"
+    assert content(dsn, "default") == content(dsn, "default-2")
+    assert simhash_rows(dsn, "default") == simhash_rows(dsn, "default-2")
+
+
+def test_given_up_nothing_of_it_stays(full: Store, dsn: str) -> None:
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(full, layout="16+16+16+16", progress=stop_at("simhashes"))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        maintenance.delete_collection(connection, "default-2")
+    with psycopg.connect(dsn) as connection:
+        for table in (LAYOUTS["16+16+16+16"].table, "rebuilds"):
+            assert connection.execute(f"SELECT FROM pgsimhash.{table}").fetchall() == []
+    maintenance.rebuild(full, layout="16+16+16+16")
+    assert full.layout == "16+16+16+16"
+
+
+def test_what_is_made_of_a_deleted_one_stands_alone(full: Store, dsn: str) -> None:
+    maintenance.rebuild(full, "other", then="follow")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        maintenance.delete_collection(connection, "default")
+    with connect(dsn, collection="other") as other:
+        assert other.add("https://b.example/", 99).verdict == "identical"
+
+
+def _go_on_until_killed(dsn: str) -> None:
+    def kill(step: str, done: int, total: int) -> None:
+        if done:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with connect(dsn) as store:
+        maintenance.rebuild(store, "other", progress=kill)
+
+
+def test_killed_it_goes_on(dsn: str, full: Store) -> None:
+    child = get_context("spawn").Process(target=_go_on_until_killed, args=[dsn])
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    assert len(content(dsn, "other")) == 2_000
+    maintenance.rebuild(full, "other")
+    assert content(dsn, "default", numbered=True) == content(dsn, "other", numbered=True)
+
+
+def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, full: Store) -> None:
+    def interfere(step: str, done: int, total: int) -> None:
+        if done:
+            with psycopg.connect(dsn, autocommit=True) as hand:
+                hand.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+
+    with pytest.raises(NoServerError, match="run again to continue"):
+        maintenance.rebuild(full, "other", progress=interfere)
+    with connect(dsn) as store:
+        maintenance.rebuild(store, "other")
+    assert content(dsn, "default", numbered=True) == content(dsn, "other", numbered=True)
+
+
+def test_two_at_a_time_share_the_work(
+    dsn: str, full: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "_COPIED", 500)
+    with connect(dsn) as other:
+
+        def meanwhile(step: str, done: int, total: int) -> None:
+            if step == "pages" and done == 1000:
+                maintenance.rebuild(other, "both")
+
+        with pytest.raises(pgsimhash.CollectionError, match="someone else finished it"):
+            maintenance.rebuild(full, "both", progress=meanwhile)
+    assert len(content(dsn, "default")) == PAGES
+    assert content(dsn, "default", numbered=True) == content(dsn, "both", numbered=True)
+
+
+def leave_half_an_index(connection: psycopg.Connection, table: str) -> None:
+    """Leave what CREATE INDEX CONCURRENTLY leaves when it is interrupted."""
+    connection.execute(f"CREATE INDEX {table}_prefix_4_idx ON pgsimhash.{table} (prefix_4)")
+    connection.execute(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
+        [f"pgsimhash.{table}_prefix_4_idx"],
+    )
+
+
+def valid_indexes(connection: psycopg.Connection, table: str) -> int:
+    """How many indexes a table has, all of them valid."""
+    row = connection.execute(
+        "SELECT count(*), bool_and(indisvalid) FROM pg_index WHERE indrelid = %s::regclass",
+        [f"pgsimhash.{table}"],
+    ).fetchone()
+    assert row is not None
+    assert row[1]
+    return int(row[0])
+
+
+def test_what_an_interrupted_index_build_leaves_is_built_anew(full: Store, dsn: str) -> None:
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(full, layout="5 choose 2", progress=stop_at("index"))
+    table = LAYOUTS["5 choose 2"].table
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        leave_half_an_index(connection, table)
+        maintenance.rebuild(full, layout="5 choose 2")
+        assert valid_indexes(connection, table) == 10
+
+
+@pytest.mark.parametrize("at", ["pages", "index"])
+def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
+    full: Store, dsn: str, at: str
+) -> None:
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(full, layout="5 choose 2", progress=stop_at(at))
+    advice = (
+        r"rebuild default --into default-2 --layout '5 choose 2', or delete it: "
+        r"pgsimhash collection delete default-2"
+    )
+    with pytest.raises(pgsimhash.CollectionError, match=advice):
+        connect(dsn, collection="other", layout="5 choose 2")
+    with psycopg.connect(dsn) as connection, pytest.raises(pgsimhash.CollectionError, match=advice):
+        set_default_layout(connection, LAYOUTS["5 choose 2"])
+    maintenance.rebuild(full, layout="5 choose 2")
+    with connect(dsn, collection="other", layout="5 choose 2") as other:
+        assert other.layout == "5 choose 2"
+
+
+def test_what_was_given_up_without_indexes_gets_them_for_a_new_collection(
+    full: Store, dsn: str
+) -> None:
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(full, layout="5 choose 2", progress=stop_at("index"))
+    table = LAYOUTS["5 choose 2"].table
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        leave_half_an_index(connection, table)
+        maintenance.delete_collection(connection, "default-2")
+        with connect(dsn, collection="other", layout="5 choose 2") as other:
+            assert valid_indexes(connection, table) == 10
+            list(other.add_many([(url(simhash), simhash) for simhash in known(100)]))
+            assert all(other.exists(simhash ^ 0b1011, 3) for simhash in known(100))
+
+
+def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
+    with pytest.raises(pgsimhash.CollectionError, match="give a smaller one with --distance"):
+        maintenance.rebuild(full, layout="32+32")
+    maintenance.set_policy(full, "a.example/x", Settings(distance=8))
+    with pytest.raises(PolicyError, match="set a.example/x' --distance 7|policy set 'a.example/x'"):
+        maintenance.rebuild(full, layout="32+32", distance=5)
+    connect(dsn, collection="taken").close()
+    for into in ("default", "taken"):
+        with pytest.raises(pgsimhash.CollectionError, match="there already.*--into"):
+            maintenance.rebuild(full, into)
+    with pytest.raises(UnknownRuleError, match="not 'vanish'"):
+        maintenance.rebuild(full, then="vanish")  # type: ignore[arg-type]
+    with pytest.raises(pgsimhash.errors.UnknownLayoutError):
+        maintenance.rebuild(full, layout="7 choose 8")
+    assert [one.collection for one in full.status()] == ["default", "taken"]
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection=connection)
+        with pytest.raises(pgsimhash.StoreError, match="autocommit=True"):
+            maintenance.rebuild(store, layout="5 choose 2")
+
+
+def test_one_that_was_renamed_meanwhile_is_left_alone(dsn: str, full: Store) -> None:
+    def meanwhile(step: str, done: int, total: int) -> None:
+        if step == "index" and done:
+            with connect(dsn) as other:
+                maintenance.rename(other, "renamed")
+            connect(dsn, collection="default").close()
+
+    with pytest.raises(pgsimhash.CollectionError, match="went to another collection meanwhile"):
+        maintenance.rebuild(full, "made", progress=meanwhile)
+    assert {one.collection: one.pages for one in full.status()} == {
+        "renamed": PAGES,
+        "default": 0,
+        "made": PAGES,
+    }
