@@ -27,7 +27,7 @@ _SLICES: Final = 64
 
 def find(
     connection: psycopg.Connection[Any],
-    collection: str,
+    collection: Collection,
     simhash: int,
     distance: int | None,
     *,
@@ -39,8 +39,7 @@ def find(
     """Return the matches of one simhash, nearest first."""
     high, low = (None, None) if sketch is None else to_bigints(sketch)
     parameters = {
-        "collection": collection,
-        "distance": distance,
+        **_lookup(collection, distance),
         "simhash": to_bigint(simhash),
         "limit": limit,
         "host": None if host is None else host.lower(),
@@ -57,7 +56,7 @@ def find(
 
 def find_many(
     connection: psycopg.Connection[Any],
-    collection: str,
+    collection: Collection,
     simhashes: NDArray[np.uint64],
     distance: int | None,
 ) -> Matches:
@@ -72,14 +71,13 @@ def find_many(
 
 def _find_batch(
     connection: psycopg.Connection[Any],
-    collection: str,
+    collection: Collection,
     simhashes: NDArray[np.uint64],
     distance: int | None,
     start: int,
 ) -> Matches:
     parameters = {
-        "collection": collection,
-        "distance": distance,
+        **_lookup(collection, distance),
         "simhashes": simhashes.view(np.int64).tolist(),
     }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
@@ -93,10 +91,10 @@ def _find_batch(
 
 
 def exists(
-    connection: psycopg.Connection[Any], collection: str, simhash: int, distance: int | None
+    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int | None
 ) -> bool:
     """Return whether a simhash has any match."""
-    parameters = {"collection": collection, "distance": distance, "simhash": to_bigint(simhash)}
+    parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(query("exists"), parameters).fetchone())
 
@@ -131,3 +129,7 @@ def get(connection: psycopg.Connection[Any], collection: str, url: str) -> Store
     row["simhash"] = from_bigint(row["simhash"])
     row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
     return StoredPage(**row)
+
+
+def _lookup(collection: Collection, distance: int | None) -> dict[str, Any]:
+    return {"collection": collection.name, "scheme": collection.scheme, "distance": distance}

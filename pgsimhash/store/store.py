@@ -188,7 +188,7 @@ class Store:
         with self.session.read() as connection:
             return reader.find(
                 connection,
-                self.collection,
+                self.opened,
                 simhash,
                 distance,
                 limit=limit,
@@ -214,7 +214,7 @@ class Store:
         """
         self._check_lookup(distance)
         with self.session.read() as connection:
-            return reader.find_many(connection, self.collection, simhashes, distance)
+            return reader.find_many(connection, self.opened, simhashes, distance)
 
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
@@ -226,7 +226,7 @@ class Store:
         """
         self._check_lookup(distance)
         with self.session.read() as connection:
-            return reader.exists(connection, self.collection, simhash, distance)
+            return reader.exists(connection, self.opened, simhash, distance)
 
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.

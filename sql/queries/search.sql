@@ -5,7 +5,8 @@
 -- planner would rather walk another one.
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
-    %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
+    %(simhash)s::bigint, %(distance)s::integer,
+    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
 ) AS m
 LEFT JOIN pgsimhash.collections AS c ON c.name = %(collection)s
 LEFT JOIN LATERAL (
@@ -41,11 +42,13 @@ LIMIT %(limit)s
 -- find_many --
 SELECT query_number - 1, simhash, distance
 FROM pgsimhash.near_duplicates(
-    %(simhashes)s::bigint[], %(distance)s::integer, %(collection)s::text
+    %(simhashes)s::bigint[], %(distance)s::integer,
+    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
 )
 ORDER BY query_number, distance, simhash
 
 -- exists --
 SELECT pgsimhash.has_near_duplicate(
-    %(simhash)s::bigint, %(distance)s::integer, %(collection)s::text
+    %(simhash)s::bigint, %(distance)s::integer,
+    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
 )

@@ -158,7 +158,7 @@ def test_what_follows_takes_what_came_when_asked_again(dsn: str, full: Store) ->
 def test_lookups_and_writers_go_on_all_the_while(
     full: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader never misses; what is written, seen or deleted meanwhile is so; nobody is refused."""
+    """A reader never misses, nobody is refused, and what was written or deleted meanwhile is so."""
     monkeypatch.setattr(rebuilding, "_COPIED", 200)
     stop = threading.Event()
     missed: list[int] = []
@@ -380,11 +380,11 @@ def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="give a smaller one with --distance"):
         maintenance.rebuild(full, layout="32+32")
     maintenance.set_policy(full, "a.example/x", Settings(distance=8))
-    with pytest.raises(PolicyError, match="set a.example/x' --distance 7|policy set 'a.example/x'"):
+    with pytest.raises(PolicyError, match=r"policy set .a.example/x. --distance 7"):
         maintenance.rebuild(full, layout="32+32", distance=5)
     connect(dsn, collection="taken").close()
     for into in ("default", "taken"):
-        with pytest.raises(pgsimhash.CollectionError, match="there already.*--into"):
+        with pytest.raises(pgsimhash.CollectionError, match=r"there already.*--into"):
             maintenance.rebuild(full, into)
     with pytest.raises(UnknownRuleError, match="not 'vanish'"):
         maintenance.rebuild(full, then="vanish")  # type: ignore[arg-type]

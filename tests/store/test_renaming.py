@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from functools import partial
 
 import numpy as np
 import psycopg
@@ -19,6 +18,19 @@ from tests.conftest import wait_for_a_lock
 from tests.store.content import content
 
 A, B = "https://a.example/", "https://b.example/"
+
+
+CHANGES: list[Callable[[Store], object]] = [
+    lambda store: store.delete(A),
+    lambda store: store.delete_host("a.example"),
+    lambda store: maintenance.undo(store),
+    lambda store: store.expire(timedelta(microseconds=1)),
+    lambda store: maintenance.mark(store, A, B, same=True),
+    lambda store: maintenance.unmark(store, A, B),
+    lambda store: maintenance.set_policy(store, "*", Settings(distance=3)),
+    lambda store: maintenance.remove_policy(store, "*"),
+    lambda store: maintenance.rename(store, "fifth"),
+]
 
 
 def names(dsn: str) -> dict[str, int]:
@@ -52,20 +64,46 @@ def test_two_collections_exchange_their_names(dsn: str, store: Store) -> None:
         assert present.get(A) is None
 
 
-def test_who_has_it_open_by_the_old_name_writes_into_no_other(dsn: str, store: Store) -> None:
+def test_who_has_it_open_goes_on_in_the_collection_that_has_the_name(
+    dsn: str, store: Store
+) -> None:
     store.add(A, 1)
     with connect(dsn, collection="better") as better:
+        better.add(B, 1 << 40)
         maintenance.rename(better, "default", swap=True)
-    with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'better'; open it again"):
-        store.add(B, 2)
-    with connect(dsn, create=False) as present:
-        assert not content(dsn, "default")
-        assert not len(analysis.simhashes(present))
+    assert store.get(B) is not None
+    assert store.get(A) is None
+    assert [match.url for match in store.find(1 << 40)] == [B]
+    assert store.add(B, 0xFFFF).verdict == "new"
+    assert [row[:2] for row in content(dsn, "default")] == [(B, 1 << 40), (B, 0xFFFF)]
+    assert store.delete(B) == 2
+    assert [row[0] for row in content(dsn, "better")] == [A]
+
+
+def test_who_has_it_open_by_a_name_that_is_gone_is_told(dsn: str, store: Store) -> None:
+    store.add(A, 1)
     with psycopg.connect(dsn) as connection:
-        connection.execute("SELECT pgsimhash.rename_collection('better', 'old')")
+        connection.execute("SELECT pgsimhash.rename_collection('default', 'old')")
         connection.commit()
-    with pytest.raises(pgsimhash.CollectionError, match="renamed to 'old'"):
-        store.add_simhashes(np.zeros(1, dtype=np.uint64))
+    changes: list[Callable[[Store], object]] = [
+        *CHANGES,
+        lambda store: store.add(B, 2),
+        lambda store: store.add_simhashes(np.zeros(1, dtype=np.uint64)),
+        lambda store: store.get(A),
+        lambda store: store.find(1),
+        lambda store: store.find_many(np.zeros(1, dtype=np.uint64)),
+        lambda store: store.exists(1),
+        lambda store: store.should_fetch(A),
+        lambda store: store.decide(A, "<p>" + "one more word " * 30),
+        lambda store: next(store.clusters()),
+        lambda store: analysis.report(store),
+        lambda store: maintenance.change_settings(store, distance=3),
+        lambda store: maintenance.rebuild(store),
+    ]
+    for change in changes:
+        with pytest.raises(pgsimhash.CollectionError, match=r"['\"]default['\"] does not exist"):
+            change(store)
+    assert len(content(dsn, "old")) == 1
 
 
 def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
@@ -81,60 +119,6 @@ def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_lookups_of_who_has_it_open_go_on(dsn: str, store: Store, swap: bool) -> None:
-    store.add(A, 1)
-    with connect(dsn, collection="other") as other:
-        other.add(B, 3)
-        maintenance.rename(other, "third")
-        with connect(dsn, create=False) as renamer:
-            maintenance.rename(renamer, "third" if swap else "fourth", swap=swap)
-        assert [(match.simhash, match.url) for match in other.find(1)] == [(3, B)]
-    assert [(match.simhash, match.url) for match in store.find(1)] == [(1, A)]
-    assert store.find_many(np.array([1], dtype=np.uint64)).simhashes.tolist() == [1]
-    assert analysis.simhashes(store).tolist() == [1]
-    assert store.exists(1, distance=0)
-    assert not store.exists(3, distance=0)
-    assert analysis.report(store).status.collection == ("third" if swap else "fourth")
-    assert [verdict.url for verdict in maintenance.rejudge(store)] == [A]
-
-
-CHANGES: list[Callable[[Store], object]] = [
-    lambda store: store.delete(A),
-    lambda store: store.delete_host("a.example"),
-    lambda store: maintenance.undo(store),
-    lambda store: store.expire(timedelta(microseconds=1)),
-    lambda store: maintenance.mark(store, A, B, same=True),
-    lambda store: maintenance.unmark(store, A, B),
-    lambda store: maintenance.set_policy(store, "*", Settings(distance=3)),
-    lambda store: maintenance.remove_policy(store, "*"),
-    lambda store: maintenance.relayout(store, "32+32", distance=3),
-    lambda store: maintenance.rename(store, "fifth"),
-]
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("swap", [False, True])
-def test_who_has_it_open_by_the_old_name_changes_nothing(
-    dsn: str, store: Store, change: Callable[[Store], object], swap: bool
-) -> None:
-    store.add(A, 1)
-    with connect(dsn, collection="other") as other:
-        other.add(A, 1)
-        other.add(B, 1)
-        if not swap:
-            maintenance.rename(other, "third")
-        with connect(dsn, create=False) as renamer:
-            maintenance.rename(renamer, "other", swap=swap)
-        before = content(dsn, "other"), content(dsn, "default")
-        with pytest.raises(pgsimhash.CollectionError):
-            change(store)
-        assert (content(dsn, "other"), content(dsn, "default")) == before
-        assert maintenance.marks(other) == []
-        assert maintenance.policies(other) == []
-        assert {status.layout for status in store.status()} == {"22+21+21"}
-
-
 def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
     with (
         ThreadPoolExecutor(1) as pool,
@@ -148,25 +132,3 @@ def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
         with pytest.raises(pgsimhash.CollectionError, match='"default" does not exist'):
             late.result(timeout=60)
     assert list(names(dsn)) == ["first"]
-
-
-def test_a_refingerprint_that_begins_meanwhile_does_not_block_a_rename(dsn: str) -> None:
-    scheme = "pgsimhash-interop-1"
-    connect(dsn, collection="new", scheme=scheme).close()
-    open_source = partial(connect, dsn, collection="a", keep_markdown=True)
-    with (
-        ThreadPoolExecutor(1) as pool,
-        contextlib.closing(pool.submit(open_source).result(timeout=60)) as store,
-    ):
-        with psycopg.connect(dsn) as connection:
-            # A rename has the lock of writers before it waits for rows that refer to what it names.
-            connection.execute(
-                "SELECT pg_advisory_xact_lock(1885827944, collection_id) "
-                "FROM pgsimhash.collections WHERE name = 'new'"
-            )
-            late = pool.submit(maintenance.refingerprint, store, "new", scheme, approximate=True)
-            wait_for_a_lock(dsn)
-            connection.execute("SELECT pgsimhash.rename_collection('new', 'newer')")
-            connection.commit()
-        with pytest.raises(pgsimhash.CollectionError, match="was renamed to 'newer'"):
-            late.result(timeout=60)
