@@ -85,7 +85,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "store.should_store(",
             ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
         ),
-        ("maintain.md", "maintenance.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
+        ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
         ("schemes.md", "my-news-1", [r"\d+"]),

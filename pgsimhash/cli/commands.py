@@ -115,7 +115,7 @@ collection = LazyGroup(
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
-                "rebuild:rebuild", "Make one anew with another layout, scheme or terms"
+                "rebuild:rebuild", "Make a collection anew with another layout, scheme or terms"
             ),
         }
     },

@@ -30,4 +30,4 @@ def test_the_list_says_what_the_command_says(
 
 
 def test_there_is_no_command_of_another_name() -> None:
-    assert commands.get_command(click.Context(commands), "rejudge") is None
+    assert commands.get_command(click.Context(commands), "rebuild") is None

@@ -1,4 +1,4 @@
-"""pgsimhash collection plan, create and relayout; migrate --layout."""
+"""pgsimhash collection plan and create; migrate --layout."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import connect, maintenance
 from pgsimhash.layout import LAYOUTS
 from tests.cli.harness import Run
-from tests.store.test_relayout import InterruptionError
+
+REBUILD = "collection", "rebuild", "default", "--layout"
 
 
 def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
@@ -64,51 +64,12 @@ def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
     run("ingest", folder)
     assert run("find", folder / "wells.html").code == 0
     # The same blocks as in the layout with another name.
-    assert (
-        run("collection", "relayout", "default", "4 choose 1").lines[0]["layout"] == "16+16+16+16"
-    )
-    assert run("collection", "relayout", "default", "7 choose 4").lines[0]["layout"] == "7 choose 4"
+    for layout, name in (("4 choose 1", "16+16+16+16"), ("7 choose 4", "7 choose 4")):
+        (moved,) = run(*REBUILD, layout, "--then", "replace").lines
+        assert moved["layout"] == name
     assert run("find", folder / "wells.html").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base").code == 0
-
-
-def test_relayout_moves_a_collection(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    (done,) = run("collection", "relayout", "default", "16+16+16+16").lines
-    assert done == {"collection": "default", "layout": "16+16+16+16"}
-    assert run("find", folder / "wells.html").code == 0
-    assert run("ingest", folder).code == 0
-    assert run("status").lines[0]["simhashes"] == 2
-
-
-def test_no_collection_is_created_in_a_layout_that_a_move_is_filling(
-    run: Run, dsn: str, folder: Path
-) -> None:
-    def stop(step: str, done: int, total: int) -> None:
-        if step == "index":
-            raise InterruptionError
-
-    run("ingest", folder)
-    with connect(dsn) as store, pytest.raises(InterruptionError):
-        maintenance.relayout(store, "5 choose 2", progress=stop)
-    create = ("collection", "create", "other", "--layout", "5 choose 2")
-    refused = run(*create)
-    assert refused.code == 2
-    assert "finish that: pgsimhash collection relayout default '5 choose 2'" in refused.stderr
-    assert run("collection", "relayout", "default", "5 choose 2").code == 0
-    assert run(*create).lines[0]["layout"] == "5 choose 2"
-
-
-def test_relayout_says_what_is_wrong(run: Run, folder: Path) -> None:
-    assert run("collection", "relayout", "nothing", "32+32").code == 2
-    run("ingest", folder)
-    done = run("collection", "relayout", "default", "32+32")
-    assert done.code == 2
-    assert "--distance" in done.stderr
-    unknown = run("collection", "relayout", "default", "7 choose 8")
-    assert unknown.code == 2
-    assert "1 to 63 of at most 64 blocks lead" in unknown.stderr
 
 
 def test_migrate_can_choose_the_layout_of_new_collections(

@@ -162,18 +162,14 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["collection", "plan", "--rows", "1000"],
         ["collection", "plan", "--rows", EVIL],
     ],
-    "collection relayout": [
-        ["collection", "relayout", EVIL, "22+21+21"],
-        ["collection", "relayout", EVIL, EVIL],
-        ["collection", "relayout", EVIL],
-        ["collection", "relayout", f"{EVIL}2", "22+21+21"],
+    "collection rebuild": [
+        ["collection", "rebuild", EVIL, "--layout", EVIL],
+        ["collection", "rebuild", f"{EVIL}2"],
+        ["collection", "rebuild", EVIL, "--into", f"{EVIL}3", "--scheme", SCHEME, "--approximate",
+         "--verdicts"],
+        ["collection", "rebuild", EVIL, "--into", f"{EVIL}4", "--rejudge", "--verdicts"],
+        ["collection", "rebuild", EVIL, "--into", f"{EVIL}3"],
     ],
-    "collection refingerprint": [
-        ["collection", "refingerprint", "--collection", EVIL, "--into", f"{EVIL}2",
-         "--scheme", SCHEME, "--approximate", "--summary"],
-        ["collection", "refingerprint", "--collection", EVIL, "--into", EVIL, "--scheme", SCHEME],
-    ],
-    "collection rejudge": [["collection", "rejudge", "--save", "--summary", "--collection", EVIL]],
     "collection set": [
         ["collection", "set", EVIL, "--distance", "3"],
         ["collection", "set", f"missing{EVIL}", "--distance", "3"],

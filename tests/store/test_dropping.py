@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 from psycopg import sql
 
-from pgsimhash import CollectionError, Store, StoreError, connect, maintenance
+from pgsimhash import CollectionError, Store, connect, maintenance
 from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.policies import Settings
+from tests.conftest import wait_for_a_lock
 
 URL = "https://a.example/"
 OTHER = "https://b.example/"
@@ -33,7 +36,6 @@ def fill(store: Store) -> None:
     store.add(OTHER, 2**40)
     maintenance.mark(store, URL, OTHER, same=True)
     maintenance.set_policy(store, "a.example", Settings(distance=2))
-    list(maintenance.rejudge(store, save=True))
 
 
 def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
@@ -53,16 +55,17 @@ def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
             delete_collection(connection, "news")
 
 
-def test_not_while_its_layout_is_being_changed(dsn: str) -> None:
-    with connect(dsn) as store:
-        fill(store)
+def test_it_waits_for_who_adds_simhashes(dsn: str) -> None:
+    """Simhashes added meanwhile would stay behind, in no collection."""
+    connect(dsn).close()
     with (
-        psycopg.connect(dsn, autocommit=True) as mover,
+        psycopg.connect(dsn) as adding,
         psycopg.connect(dsn, autocommit=True) as connection,
+        ThreadPoolExecutor(1) as pool,
     ):
-        mover.execute(
-            "SELECT pg_advisory_lock(1885827948, collection_id) FROM pgsimhash.collections"
-        )
-        with pytest.raises(StoreError, match="being changed by someone else"):
-            delete_collection(connection, "default")
-        assert rows(connection)["pages"] == 2
+        adding.execute("SELECT pgsimhash.add_simhashes('default', ARRAY[1])")
+        late = pool.submit(delete_collection, connection, "default")
+        wait_for_a_lock(dsn)
+        adding.commit()
+        assert late.result(timeout=60) == 0
+        assert rows(connection)["simhashes"] == 0

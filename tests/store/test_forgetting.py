@@ -297,11 +297,11 @@ class TestBareSimhashes:
         store.add_simhashes(np.array([1 << 32, 2 << 32, 5], dtype=np.uint64))
 
         def add_more(step: str, done: int, total: int) -> None:
-            if (step, done) in {("copy", 0), ("copy", total)}:
+            if (step, done) in {("pages", 0), ("simhashes", total)}:
                 more = [3, 4, 11] if done == 0 else [5, 12]
                 store.add_simhashes(np.array(more, dtype=np.uint64) << np.uint64(32))
 
-        maintenance.relayout(store, "16+16+16+16", progress=add_more)
+        maintenance.rebuild(store, layout="16+16+16+16", progress=add_more)
         store.delete_host("a.example")
         kept = [5, *(n << 32 for n in (1, 2, 3, 4, 5, 11, 12))]
         assert sorted(analysis.simhashes(store).tolist()) == kept

@@ -180,28 +180,26 @@ def change(store: Store) -> None:
     assert maintenance.policy_for(store, "https://www.a.example/").keep_first == 2
     assert maintenance.remove_policy(store, "e.example") is False
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
-    list(
-        maintenance.refingerprint(
-            store, f"{store.collection} anew", "pgsimhash-blog-words-1", approximate=True
-        )
-    )
-    list(maintenance.rejudge(store, distance=3, scope="global"))
-    list(maintenance.rejudge(store, distance=3, save=True))
+    name = f"{store.collection} anew"
+    scheme = "pgsimhash-blog-words-1"
+    maintenance.rebuild(store, name, scheme=scheme, approximate=True, then="separate")
+    maintenance.rebuild(store, distance=3, scope="global", then="replace")
 
 
 def stop(step: str, done: int, total: int) -> None:
-    if (step, done) == ("copy", total // 2):
+    if (step, done) == ("simhashes", total // 2):
         raise InterruptedError
 
 
 def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
+    store.add_simhashes(np.array([77], dtype=np.uint64))
     with pytest.raises(InterruptedError):
-        maintenance.relayout(store, layout, progress=stop)
-    with pytest.raises(pgsimhash.CollectionError, match="on its way"):
+        maintenance.rebuild(store, layout=layout, progress=stop)
+    store.add_simhashes(np.array([78], dtype=np.uint64))
+    with pytest.raises(pgsimhash.CollectionError, match="being made in it"):
         set_default_layout(connection, LAYOUTS[layout])
-    maintenance.relayout(store, "22+21+21")
     for step in (layout, "22+21+21"):
-        maintenance.relayout(store, step)
+        maintenance.rebuild(store, layout=step, then="replace")
     set_default_layout(connection, LAYOUTS[layout])
     set_default_layout(connection, LAYOUTS["22+21+21"])
 
@@ -232,7 +230,6 @@ SELECT * FROM pgsimhash.policy_for('sql', 'https://a.example/1');
 SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/2', false);
 SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/3', true);
 SELECT pgsimhash.unmark('sql', 'https://a.example/1', 'https://a.example/2');
-SELECT pgsimhash._copy_marks('sql', 'other');
 CALL pgsimhash.expire('sql', batch => 4);
 CALL pgsimhash.expire('sql', interval '1 day');
 SELECT pgsimhash.remove_policy('sql', 'a.example/*');

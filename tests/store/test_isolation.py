@@ -27,8 +27,7 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
         store, "https://a.example/1", "https://a.example/2", same=True
     ),
     "rename": lambda store: maintenance.rename(store, "other"),
-    "rejudge": lambda store: list(maintenance.rejudge(store, save=True)),
-    "relayout": lambda store: maintenance.relayout(store, "32+32", distance=3),
+    "rebuild": lambda store: maintenance.rebuild(store),
 }
 
 FROM_SQL = [
@@ -39,7 +38,6 @@ FROM_SQL = [
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire('default', interval '1 day')",
     "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",
-    "SELECT pgsimhash._copy_marks('default', 'default')",
     "SELECT pgsimhash.rename_collection('default', 'other')",
 ]
 
@@ -54,7 +52,7 @@ def state(dsn: str) -> list[tuple[object, ...]]:
     """Everything that the above would change."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(
-            "SELECT name, layout, next_layout, (SELECT count(*) FROM pgsimhash.pages), "
+            "SELECT name, layout, (SELECT count(*) FROM pgsimhash.pages), "
             "(SELECT count(*) FROM pgsimhash.marks), (SELECT count(*) FROM pgsimhash.simhashes), "
             "(SELECT count(*) FROM pgsimhash.runs) FROM pgsimhash.collections"
         ).fetchall()

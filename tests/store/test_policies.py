@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import (
     InvalidDistanceError,
@@ -291,6 +290,6 @@ class TestRefusals:
 
     def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
         maintenance.set_policy(store, "a.example", Settings(distance=9))
-        with pytest.raises(pgsimhash.CollectionError, match="policy"):
-            maintenance.relayout(store, "32+32", distance=3)
+        with pytest.raises(PolicyError, match=r"policy for a.example asks for 9"):
+            maintenance.rebuild(store, layout="32+32", distance=3)
         assert store.layout == "22+21+21"

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -94,7 +95,7 @@ def put_marks(dsn: str, collection: str) -> None:
             )
 
 
-def rejudged(store: Store, *, save: bool = False, **options: object) -> list[Verdict]:
+def rejudged(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
     """The verdicts of a rebuild, in place of the ones there are or to be looked at."""
     told: list[Verdict] = []
     maintenance.rebuild(
@@ -103,7 +104,7 @@ def rejudged(store: Store, *, save: bool = False, **options: object) -> list[Ver
         rejudge=True,
         verdicts=told.append,
         then="replace" if save else "separate",
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     if not save:
         maintenance.delete_collection(store.session.connection, "again")
@@ -114,7 +115,7 @@ def stored_ones(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.reason != "unchanged"]
 
 
-def options(terms: Terms) -> dict[str, object]:
+def options(terms: Terms) -> dict[str, Any]:
     return {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from psycopg import conninfo, sql
 
-from pgsimhash import StoreError, analysis, connect, maintenance, migrate
+from pgsimhash import StoreError, Verdict, analysis, connect, maintenance, migrate
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
 from pgsimhash.policies import Settings
@@ -88,9 +88,18 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
                 days=4
             )
-            assert len(list(maintenance.rejudge(store, save=True, max_age=AGE))) == 3
-            copied = list(maintenance.refingerprint(store, "copy", OTHER_SCHEME, approximate=True))
-            assert [one.verdict for one in copied] == ["new", "identical", "failed"]
+            told: list[Verdict] = []
+            maintenance.rebuild(store, max_age=AGE, then="replace", verdicts=told.append)
+            assert len(told) == 3
+            maintenance.rebuild(
+                store,
+                "copy",
+                scheme=OTHER_SCHEME,
+                approximate=True,
+                then="separate",
+                verdicts=told.append,
+            )
+            assert [one.verdict for one in told[3:]] == ["new", "identical", "failed"]
             assert store.expire(AGE) == 3
 
 

@@ -93,11 +93,7 @@ BESIDE: dict[str, Callable[[Store], Any]] = {
     "marks": lambda store: maintenance.marks(store),
     "policies": lambda store: maintenance.policies(store),
     "policy_for": lambda store: maintenance.policy_for(store, URL),
-    "refingerprint": lambda store: maintenance.refingerprint(
-        store, "other", "pgsimhash-blog-words-1"
-    ),
-    "rejudge": lambda store: maintenance.rejudge(store),
-    "relayout": lambda store: maintenance.relayout(store, "22+21+21"),
+    "rebuild": lambda store: maintenance.rebuild(store, "other"),
     "remove_policy": lambda store: maintenance.remove_policy(store, "a.example"),
     "rename": lambda store: maintenance.rename(store, "renamed"),
     "runs": lambda store: maintenance.runs(store),

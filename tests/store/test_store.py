@@ -507,7 +507,7 @@ class TestBadInput:
 
     def test_another_layout_is_refused(self, dsn: str) -> None:
         connect(dsn, collection="old").close()
-        with pytest.raises(pgsimhash.CollectionError, match=r"relayout old '32\+32'"):
+        with pytest.raises(pgsimhash.CollectionError, match=r"rebuild old --layout '32\+32'"):
             connect(dsn, collection="old", layout="32+32")
         with pytest.raises(UnknownLayoutError, match="there are: 22"):
             connect(dsn, collection="new", layout="64")

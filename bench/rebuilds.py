@@ -1,9 +1,9 @@
-"""Go through a collection again: verdicts on other terms, and simhashes of another scheme.
+"""Make a collection anew: in another layout, on other terms, by another scheme.
 
-python bench/reruns.py [--dsn DSN] [--pages N]
+python bench/rebuilds.py [--dsn DSN] [--pages N]
 
 Without --dsn an embedded server is started in a temporary folder. The collection is that of
-bench/report.py, with 4 kB of Markdown a page. Each rerun is a process of its own, whose peak memory
+bench/report.py, with 4 kB of Markdown a page. Each rebuild is a process of its own, whose peak memory
 is printed too.
 """
 
@@ -13,13 +13,12 @@ import resource
 import time
 from collections.abc import Callable
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import psycopg
 
 from pgsimhash import connect, maintenance
-from pgsimhash.terms import Options
 
 if TYPE_CHECKING:
     from bench.report import load
@@ -30,29 +29,26 @@ else:  # A script finds its neighbours under their own names.
 
 SCHEME = "pgsimhash-interop-1"
 
-WORK: list[tuple[str, Options]] = [
-    ("rejudge", {}),
-    ("rejudge", {"distance": 3}),
-    ("rejudge", {"scope": "host"}),
-    ("rejudge and save", {"distance": 3}),
-    ("refingerprint", {}),
+WORK: list[tuple[str, dict[str, Any]]] = [
+    ("as it is", {}),
+    ("another layout", {"layout": "16+16+16+16"}),
+    ("rejudge", {"rejudge": True}),
+    ("rejudge, distance 3", {"distance": 3}),
+    ("rejudge, scope host", {"scope": "host"}),
+    ("another scheme", {"scheme": SCHEME, "approximate": True}),
 ]
 
 
-def rerun(dsn: str, name: str, what: str, options: Options) -> None:
+def rebuild(dsn: str, name: str, what: str, options: dict[str, Any]) -> None:
     """Do one piece of work and print its speed."""
     with connect(dsn, collection=name, create=False) as store:
+        (pages,) = [one.pages for one in store.status() if one.collection == name]
         started = time.perf_counter()
-        verdicts = (
-            maintenance.refingerprint(store, f"{name}-again", SCHEME, approximate=True, **options)
-            if what == "refingerprint"
-            else maintenance.rejudge(store, save=what.endswith("save"), **options)
-        )
-        pages = sum(1 for _ in verdicts)
+        maintenance.rebuild(store, f"{name}-again", then="separate", **options)
         seconds = time.perf_counter() - started
+        maintenance.delete_collection(store.session.connection, f"{name}-again")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    asked = "".join(f", {name} {value}" for name, value in options.items())
-    print(f"{what}{asked}: {pages:,} pages, {pages / seconds:,.0f} a second, {peak} MB")
+    print(f"{what}: {pages:,} pages, {pages / seconds:,.0f} a second, {peak} MB")
 
 
 def in_a_process(dsn: str, work: Callable[..., None], *arguments: object) -> None:
@@ -68,12 +64,12 @@ def in_a_process(dsn: str, work: Callable[..., None], *arguments: object) -> Non
 @click.option("--dsn")
 @click.option("--pages", default=100_000, show_default=True)
 def main(dsn: str | None, pages: int) -> None:
-    """Measure rejudge and refingerprint over many pages."""
+    """Measure rebuilds of many pages."""
     with database(dsn) as where:
         name = f"bench-{time.time_ns()}"
         in_a_process(where, load, name, pages)
         for what, options in WORK:
-            in_a_process(where, rerun, name, what, options)
+            in_a_process(where, rebuild, name, what, options)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+"""``collection rebuild`` and ``rename``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import connect, maintenance
+from pgsimhash.cli import rebuild
+from tests.cli.harness import Run
+from tests.store.test_rebuilding import InterruptionError
+
+REBUILD = "collection", "rebuild"
+WORDS = "--scheme", "pgsimhash-interop-1", "--approximate"
+
+
+@pytest.fixture
+def kept(run: Run, folder: Path) -> None:
+    """The pages in a collection that keeps Markdown."""
+    run("collection", "create", "kept", "--keep-markdown")
+    run("ingest", "--collection", "kept", folder)
+
+
+def test_a_collection_gets_another_layout(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run(*REBUILD, "default", "--layout", "16+16+16+16")
+    assert done.lines == [
+        {
+            "collection": "default",
+            "collection_id": 2,
+            "scheme": "pgsimhash-article-1",
+            "layout": "16+16+16+16",
+            "default_distance": 8,
+            "keep_markdown": False,
+        }
+    ]
+    assert "pgsimhash collection delete default-2" in done.stderr
+    assert run("find", folder / "wells.html").code == 0
+    assert run("ingest", folder).code == 0
+    assert {line["collection"]: line["simhashes"] for line in run("status").lines} == {
+        "default": 2,
+        "default-2": 2,
+    }
+    assert run(*REBUILD, "default", "--into", "x", "--then", "replace").stderr == ""
+    assert len(run("status").lines) == 2
+
+
+def test_another_scheme_tells_its_verdicts(run: Run, kept: None) -> None:
+    done = run(*REBUILD, "kept", *WORDS, "--verdicts", "--then", "follow")
+    *verdicts, made = done.lines
+    assert sorted(line["verdict"] for line in verdicts) == ["identical", "new", "new"]
+    assert (made["collection"], made["scheme"]) == ("kept-2", "pgsimhash-interop-1")
+    again = run(*REBUILD, "kept", *WORDS, "--verdicts")
+    assert [line["collection"] for line in again.lines] == ["kept"]
+    schemes = {line["collection"]: line["scheme"] for line in run("status").lines}
+    assert schemes == {"kept": "pgsimhash-interop-1", "kept-2": "pgsimhash-article-1"}
+
+
+def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None) -> None:
+    # A page that came as a simhash has no Markdown.
+    with connect(collection="kept") as store:
+        store.add("https://a.example/", 1)
+    done = run(*REBUILD, "kept", *WORDS)
+    assert done.code == 1
+    assert "1 versions have no place in it" in done.stderr
+
+
+def test_ctrl_c_leaves_what_was_printed(
+    run: Run, kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(rebuild, "print_json", interrupt)
+        assert run(*REBUILD, "kept", *WORDS, "--verdicts").code == 130
+    assert run(*REBUILD, "kept", *WORDS).code == 0
+    pages = {line["collection"]: line["pages"] for line in run("status").lines}
+    assert pages["kept"] == pages["kept-2"] == 3
+
+
+def test_verdicts_on_other_terms_take_the_place_of_those_there_are(run: Run) -> None:
+    with connect(collection="default") as store:
+        list(store.add_many([("https://a.example/", 0), ("https://b.example/", 7)]))
+    assert [line["duplicates"] for line in run("status").lines] == [1]
+    run(*REBUILD, "default", "--distance", "2", "--then", "replace")
+    assert [line["duplicates"] for line in run("status").lines] == [0]
+    assert run("collection", "list").lines[0]["default_distance"] == 2
+    run("collection", "set", "default", "--distance", "8")
+    run(*REBUILD, "default", "--rejudge", "--then", "replace")
+    assert [line["duplicates"] for line in run("status").lines] == [1]
+
+
+def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
+    assert run(*REBUILD).code == 2
+    refused = run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1")
+    assert "--approximate" in refused.stderr
+    run("collection", "create", "taken")
+    other = run(*REBUILD, "kept", "--into", "taken")
+    assert other.code == 2
+    assert "--into" in other.stderr
+    small = run(*REBUILD, "kept", "--layout", "32+32")
+    assert small.code == 2
+    assert "--distance" in small.stderr
+    assert run(*REBUILD, "nowhere").code == 2
+    unknown = run(*REBUILD, "kept", "--layout", "7 choose 8")
+    assert unknown.code == 2
+    assert "1 to 63 of at most 64 blocks lead" in unknown.stderr
+
+
+def test_names_are_changed_and_exchanged(run: Run, kept: None) -> None:
+    run("collection", "create", "other")
+    renamed = run("collection", "rename", "other", "kept", "--swap")
+    assert renamed.lines == [{"collection": "kept", "before": "other", "swapped": True}]
+    taken = run("collection", "rename", "kept", "other")
+    assert taken.code == 2
+    assert "--swap" in taken.stderr
+    unknown = run("collection", "rename", "nowhere", "here")
+    assert unknown.code == 2
+    assert "does not exist" in unknown.stderr
+
+
+def test_no_collection_is_created_in_a_layout_that_another_is_being_made_in(
+    run: Run, dsn: str, folder: Path
+) -> None:
+    def stop(step: str, done: int, total: int) -> None:
+        if step == "index":
+            raise InterruptionError
+
+    run("ingest", folder)
+    with connect(dsn) as store, pytest.raises(InterruptionError):
+        maintenance.rebuild(store, layout="5 choose 2", progress=stop)
+    create = ("collection", "create", "other", "--layout", "5 choose 2")
+    refused = run(*create)
+    assert refused.code == 2
+    advice = "collection rebuild default --into default-2 --layout '5 choose 2'"
+    assert advice in refused.stderr
+    assert run(*REBUILD, "default", "--layout", "5 choose 2").code == 0
+    assert run(*create).lines[0]["layout"] == "5 choose 2"
