@@ -3,8 +3,8 @@
 python bench/rebuilds.py [--dsn DSN] [--pages N]
 
 Without --dsn an embedded server is started in a temporary folder. The collection is that of
-bench/report.py, with 4 kB of Markdown a page. Each rebuild is a process of its own, whose peak memory
-is printed too.
+bench/report.py, with 4 kB of Markdown a page. Each rebuild is a process of its own, whose peak
+memory is printed too.
 """
 
 from __future__ import annotations

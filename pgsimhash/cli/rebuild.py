@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Unpack
 
 import click
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
@@ -13,6 +12,7 @@ from pgsimhash.cli.layouts import layout_option
 from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.terms import terms_options
+from pgsimhash.cli.work import progress_bars
 from pgsimhash.records import Verdict
 from pgsimhash.schemes import scheme_names
 from pgsimhash.store import connect
@@ -82,18 +82,10 @@ def rebuild(
         if verdicts:
             print_json(verdict.as_json())
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
         connect(dsn, collection=name, create=False) as store,
-        Progress(*columns, console=people(), transient=True, redirect_stdout=False) as bar,
+        progress_bars(people()) as progress,
     ):
-        tasks: dict[str, TaskID] = {}
-
-        def progress(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=total)
-            bar.update(tasks[step], completed=done, total=total)
-
         made = maintenance.rebuild(
             store,
             into,
@@ -107,7 +99,7 @@ def rebuild(
             progress=progress,
             **terms,
         )
-        print_json(collection_fields(made))
+    print_json(collection_fields(made))
     if then == "swap":
         old = into or f"{name}-2"
         tell(f"The old one is called {old} now; pgsimhash collection delete {old} deletes it.")

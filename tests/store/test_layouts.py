@@ -161,30 +161,6 @@ def test_a_collection_starts_with_a_distance_that_its_layout_answers(dsn: str) -
             store.find(1, distance=8)
 
 
-def test_rows_in_the_table_of_another_layout_are_refused_with_the_right_one(
-    connection: psycopg.Connection,
-) -> None:
-    """Lookups would not see them there."""
-    new_collection(connection, LAYOUTS["16+16+16+16"])
-    insert = "INSERT INTO pgsimhash.{} (collection_id, simhash) VALUES (%s, 1)"
-    with (
-        pytest.raises(psycopg.errors.CheckViolation, match=r"simhashes_16_16_16_16"),
-        connection.transaction(),
-    ):
-        connection.execute(insert.format("simhashes"), [1])
-    connection.execute(insert.format("simhashes_16_16_16_16"), [1])
-    with (
-        pytest.raises(psycopg.errors.ForeignKeyViolation, match="no collection with the number 99"),
-        connection.transaction(),
-    ):
-        connection.execute(insert.format("simhashes"), [99])
-    with (
-        pytest.raises(psycopg.errors.FeatureNotSupported, match="not updated"),
-        connection.transaction(),
-    ):
-        connection.execute("UPDATE pgsimhash.simhashes SET simhash = 2")
-
-
 def test_the_layout_of_new_collections_can_be_chosen_for_the_database(dsn: str) -> None:
     from pgsimhash.store.layouts import set_default_layout
 

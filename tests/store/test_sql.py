@@ -294,7 +294,7 @@ def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None
         connection.execute("VACUUM (ANALYZE)")
         parameters = {
             "collection": "default",
-            "collection_id": 1,
+            "scheme": store.scheme,
             "simhash": 0,
             "distance": 3,
             "host": None,
