@@ -82,17 +82,21 @@ def progress_bars(console: Console) -> Iterator[Callable[[str, int, int], None]]
         yield lambda step, done, total: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(
+    progress = Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as progress:
-        tasks: dict[str, TaskID] = {}
+    )
+    tasks: dict[str, TaskID] = {}
 
-        def tell(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = progress.add_task(step, total=total)
-            progress.update(tasks[step], completed=done, total=total)
+    def tell(step: str, done: int, total: int) -> None:
+        progress.start()
+        if step not in tasks:
+            tasks[step] = progress.add_task(step, total=total)
+        progress.update(tasks[step], completed=done, total=total)
 
+    try:
         yield tell
+    finally:
+        progress.stop()
 
 
 def _shows_bar(console: Console) -> bool:
