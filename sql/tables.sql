@@ -46,7 +46,6 @@ CREATE TABLE pgsimhash.collections (
     default_distance smallint NOT NULL DEFAULT 8
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
     keep_markdown boolean NOT NULL DEFAULT false,
-    policies_version bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
@@ -73,9 +72,6 @@ COMMENT ON COLUMN pgsimhash.collections.default_distance IS
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
     'Whether pages keep their main content as Markdown.';
-
-COMMENT ON COLUMN pgsimhash.collections.policies_version IS
-    'Changes with every change of its policies, so that writers read them again.';
 
 COMMENT ON COLUMN pgsimhash.collections.created_at IS
     'When it was created.';
@@ -341,7 +337,7 @@ COMMENT ON TABLE pgsimhash.policies IS
     'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
-    'Its number; the same sequence numbers the changes of policies.';
+    'Its number.';
 
 COMMENT ON COLUMN pgsimhash.policies.collection_id IS
     'The collection whose pages it is for.';

@@ -119,7 +119,7 @@ def _check(collection: Collection, layout: Layout, distance: int) -> None:
 def _check_policies(
     connection: psycopg.Connection[Any], collection: Collection, layout: Layout
 ) -> None:
-    for policy in read_policies(connection, collection).all:
+    for policy in read_policies(connection, collection):
         if policy.distance is not None and policy.distance not in layout.distances:
             raise CollectionError(
                 f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "

@@ -24,7 +24,7 @@ from pgsimhash.store.collection import (
     lock_collections,
     open_collection,
 )
-from pgsimhash.store.policies import StalePoliciesError, read_policies, rules_of
+from pgsimhash.store.policies import rules_of, terms_for
 from pgsimhash.store.reach import Reach, newest_pages
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
@@ -153,19 +153,16 @@ def refingerprint(
     done = 0
     progress(done, total)
     while True:
-        try:
-            with session.transaction() as connection:
-                # Voted on under the task's lock only: other writers to the target go on.
-                last_page = task.lock(connection)
-                if last_page is None:
-                    return
-                kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
-                if not kept:
-                    break
-                verdicts = _take(connection, target, kept, rereading, options, run)
-                task.move(connection, kept[-1].page_id)
-        except StalePoliciesError:
-            continue
+        with session.transaction() as connection:
+            # Voted on under the task's lock only: other writers to the target go on.
+            last_page = task.lock(connection)
+            if last_page is None:
+                return
+            kept = stored_records(connection, source, last_page, BATCH_PAGES, markdown=True)
+            if not kept:
+                break
+            verdicts = _take(connection, target, kept, rereading, options, run)
+            task.move(connection, kept[-1].page_id)
         done += len(kept)
         progress(done, max(done, total))
         yield from verdicts
@@ -180,14 +177,12 @@ def _take(
     options: Options,
     run: Run,
 ) -> list[Verdict]:
-    """Vote on a batch, store it, and see its pages when they had been seen.
-
-    Raises:
-        StalePoliciesError: policies were changed meanwhile, and nothing was stored.
-    """
-    rules = rules_of(target, read_policies(connection, target), options)
-    batch = sorted_out([rereading.reread(page.record) for page in kept], rules)
-    decisions = write_batch(connection, target, batch.records, batch.terms, rules.version, run)
+    """Vote on a batch, store it, and see its pages when they had been seen."""
+    items = [rereading.reread(page.record) for page in kept]
+    urls = [item.url for item in items if isinstance(item, PageRecord)]
+    terms = terms_for(connection, target, rules_of(target, options), urls)
+    batch = sorted_out(items, terms)
+    decisions = write_batch(connection, target, batch.records, batch.terms, run, by_policies=True)
     taken = [
         page for page, item in zip(kept, batch.items, strict=True) if isinstance(item, PageRecord)
     ]

@@ -22,17 +22,17 @@ from pgsimhash.store.batches import BATCH_PAGES
 from pgsimhash.store.collection import Collection, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ask
+from pgsimhash.store.policies import read_policies, terms_for
 from pgsimhash.store.reach import reach_of
 from pgsimhash.store.session import Session
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.terms import Options, Terms
 
 
-def begin(
-    connection: psycopg.Connection[Any], collection: Collection, options: Options, rules: Rules
-) -> Task:
+def begin(connection: psycopg.Connection[Any], collection: Collection, options: Options) -> Task:
     """Return the task to go on with, from the beginning where it was on other terms."""
-    asked = as_json(options, policies=rules.version)
+    policies = [policy.as_json() for policy in read_policies(connection, collection)]
+    asked = as_json(options, policies=policies)
     task = Task(collection, "rejudge", {"distance": collection.default_distance, **asked})
     found, _, _ = task.begin(connection)
     if found != task.terms:
@@ -94,7 +94,7 @@ def _next_batch(
     No page of another collection came between them.
     """
     pages = stored_records(connection, collection, last_page, BATCH_PAGES, markdown=False)
-    terms = [rules.terms_for(page.record.url) for page in pages]
+    terms = terms_for(connection, collection, rules, [page.record.url for page in pages])
     others = [
         one.collection_id
         for one in reach_of(connection, collection, terms).compared

@@ -15,14 +15,13 @@ from pgsimhash.maintenance import layout_moves, refingerprinting, rejudging
 from pgsimhash.maintenance.changes import changing
 from pgsimhash.maintenance.layout_moves import Progress as LayoutProgress
 from pgsimhash.maintenance.tasks import Progress, unheard
-from pgsimhash.policies import Policies
 from pgsimhash.records import Verdict
 from pgsimhash.rereading import rereading
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import check_names, open_collection
-from pgsimhash.store.policies import read_policies, rules_of
+from pgsimhash.store.policies import rules_of
 from pgsimhash.terms import Options
 
 
@@ -84,7 +83,7 @@ def refingerprint(
             distance=options.get("distance"),
             keep_markdown=keep_markdown,
         )
-        rules_of(target, Policies(), options)
+        rules_of(target, options)
         task = refingerprinting.begin(connection, store.opened, target, options)
     return refingerprinting.refingerprint(
         store.session, store.opened, task, recipe, options, progress
@@ -97,8 +96,8 @@ def rejudge(
     """Give every stored version a verdict anew, as if all came again in the same order.
 
     Lazy. Each is compared with those before it only, by what is stored of them, and nothing
-    is read or voted on again. Policies hold as they are when this is called, but for
-    ``min_words``, which is about pages to come. On the terms on which the
+    is read or voted on again. Policies hold as they are at each batch, but for ``min_words``,
+    which is about pages to come. On the terms on which the
     pages came the verdicts are those of that time, but for what was forgotten or marked
     since. A window of the newest pages moves with each batch of 256. Simhashes without a
     page count as if they had been there first.
@@ -123,9 +122,8 @@ def rejudge(
             else began to save verdicts on other terms.
     """
     with store.session.transaction() as connection:
-        policies = read_policies(connection, store.opened)
-        rules = rules_of(store.opened, policies, options)
-        task = rejudging.begin(connection, store.opened, options, rules) if save else None
+        rules = rules_of(store.opened, options)
+        task = rejudging.begin(connection, store.opened, options) if save else None
     if task is None:
         return rejudging.rejudge(store.session, store.opened, rules, progress)
     return rejudging.rejudge_and_save(store.session, task, rules, progress)

@@ -48,13 +48,13 @@ class Known:
     """What is known about the URLs that matter to a batch.
 
     ``versions`` has those of its pages, of the ones that marks join to them, and of the ones that
-    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies`` the
-    version of the collection's policies, where that was asked.
+    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies``
+    whether the collection has policies, where that was asked.
     """
 
     versions: Mapping[str, KnownVersion] = field(default_factory=dict)
     marks: Mapping[str, MarksOf] = field(default_factory=dict)
-    policies: int = 0
+    policies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

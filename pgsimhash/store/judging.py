@@ -48,7 +48,7 @@ def ask(
     nearest: list[KnownMatch | None] = [None] * len(records)
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
-    policies = 0
+    policies = False
     questions: dict[Question, list[int]] = {}
     for at, wanted in enumerate(terms):
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
@@ -58,9 +58,9 @@ def ask(
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
             for number, *row in cursor.execute(query("ask"), parameters):
-                page_id, url, distance, html_digest, copies, *about, version = row
-                if version is not None:
-                    policies = version
+                page_id, url, distance, html_digest, copies, *about, there = row
+                if there is not None:
+                    policies = there
                 elif number is None:
                     _note(versions, marks, url, page_id, *about)
                 else:

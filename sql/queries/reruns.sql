@@ -84,8 +84,8 @@ INSERT INTO pgsimhash.policies (
     min_words, expire_after
 )
 SELECT
-    %(collection_id)s, host, path, distance, verify, scope, newest, max_age, canonical_link,
-    keep_first, min_words, expire_after
+    %(collection_id)s, host, path, pgsimhash._policy_distance(%(collection_id)s, distance), verify,
+    scope, newest, max_age, canonical_link, keep_first, min_words, expire_after
 FROM pgsimhash.policies
 WHERE collection_id = %(source_id)s
 ORDER BY policy_id
