@@ -401,6 +401,10 @@ class TestRefusals:
                 pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
             ):
                 connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
+            with psycopg.connect(dsn) as connection:
+                connection.execute("UPDATE pgsimhash.policies SET distance = 8")
+            with pytest.raises(InvalidDistanceError, match="from 0 to 7"):
+                store.add("https://a.example/", 5)
 
     def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
         maintenance.set_policy(store, "a.example", Settings(distance=9))
