@@ -80,7 +80,9 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
 
         def judge(record: PageRecord) -> None:
             with store.session.read() as connection:
-                judge_batch(connection, store.opened, [record], [Terms(DISTANCE)], 0)
+                judge_batch(
+                    connection, store.opened, [record], [Terms(DISTANCE)], by_policies=False
+                )
 
         records = [extract(page) for page in pages]
 

@@ -116,7 +116,9 @@ def load(dsn: str, name: str, pages: int) -> None:
         run = draw_run(store.session.connection, "bench")
         while batch := list(islice(found, 1000)):
             with store.session.transaction() as connection:
-                write_batch(connection, store.opened, batch, [Terms(8)] * len(batch), 0, run)
+                write_batch(
+                    connection, store.opened, batch, [Terms(8)] * len(batch), run, by_policies=False
+                )
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ _SCHEMES: Final = frozenset({"http", "https", "file"})
 
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)")
 
-_PATH: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
-
 
 def host_of(url: str) -> str | None:
     """Return the host of an absolute URL in lower case, as the column ``pages.host`` has it."""
@@ -28,13 +26,6 @@ def same_site(a: str, b: str) -> bool:
     """Return whether two URLs have one host, or the host of one is a subdomain of the other's."""
     one, other = sorted((host_of(a) or "", host_of(b) or ""), key=len)
     return one == other or ("." in one and other.endswith(f".{one}"))
-
-
-def path_of(url: str) -> str:
-    """Return what follows the host in an absolute URL, from its first slash on."""
-    found = _PATH.match(url)
-    path = "" if found is None else found[1]
-    return path if path.startswith("/") else f"/{path}"
 
 
 def check_url(url: str) -> str:

@@ -2,11 +2,18 @@
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- For each query simhash the nearest known one in some collections; among equals the one whose
--- page came first, with how many pages of them count, up to keep_first for each simhash. The page
--- has to be on the query's host, as young and as new as asked for, to have come before another, and
--- neither marked as different from the page at the query's URL nor found to duplicate one that is.
--- A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- For each query the original that counts, and how many pages count, up to keep_first for each
+-- simhash. Which original counts (decide in pgsimhash/store/decisions.py says it for the pages of a
+-- batch and those that arrived meanwhile, in the same order): a page that came before before_page
+--   1. in the collections compared with,
+--   2. on the page's host, where the scope is the host,
+--   3. fetched not longer before it than is asked for,
+--   4. among the newest, where only these count,
+--   5. at the page's own URL, or neither marked as different from it nor found to duplicate one of
+--      its collection that is,
+--   6. with a sketch like the page's beyond the trusted distance, where both have one.
+-- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
+-- without a page counts after them, if nothing is asked of its page by 2 to 5.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash._nearest(
@@ -63,16 +70,10 @@ BEGIN
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = c.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
-            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
             AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
             AND (q.since IS NULL OR k.fetched_at >= q.since)
-            AND (
-                m.distance <= trusted_distance
-                OR pgsimhash.sketch_distance(
-                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-                ) > largest_sketch_distance IS NOT TRUE
-            )
+            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
             AND (
                 q.apart IS NULL
                 OR k.url = q.url
@@ -82,6 +83,12 @@ BEGIN
                         AND o.page_id = k.duplicate_of
                         AND q.apart ? o.url
                 )
+            )
+            AND (
+                m.distance <= trusted_distance
+                OR pgsimhash.sketch_distance(
+                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
+                ) > largest_sketch_distance IS NOT TRUE
             )
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first

@@ -128,8 +128,8 @@ COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
     'Deletes pages by their ids, with when they were seen and the simhashes that came with them.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
--- order of their ids: for a batch, the planner would rather sort what is left of the table. An age
--- that is NULL is the one that policies give each page, if any does.
+-- order of their ids: for a batch, the planner would rather sort what is left of the table. Without
+-- an age, each of the next pages has the one that policies give it, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint
@@ -147,6 +147,8 @@ DECLARE
     wanted constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
+    next_pages bigint[];
+    urls text[];
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
@@ -164,27 +166,48 @@ BEGIN
             HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
     END IF;
-    SELECT array_agg(o.page_id), array_agg(o.seen_before), max(o.page_id)
-    INTO old, seen_befores, last_page
-    FROM (
-        SELECT p.page_id, now() - a.age AS seen_before
-        FROM pgsimhash.pages AS p
-        CROSS JOIN LATERAL (
-            SELECT coalesce(older_than, pgsimhash._expire_after(wanted, p.url)) AS age
-            OFFSET 0
-        ) AS a
-        WHERE p.collection_id = wanted
-            AND p.page_id > after_page
-            AND p.fetched_at < now() - a.age
+    IF older_than IS NULL THEN
+        SELECT array_agg(o.page_id), array_agg(o.url), max(o.page_id)
+        INTO next_pages, urls, last_page
+        FROM (
+            SELECT p.page_id, p.url
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted AND p.page_id > after_page
+            ORDER BY p.page_id
+            LIMIT batch
+        ) AS o;
+        SELECT array_agg(p.page_id), array_agg(now() - s.expire_after)
+        INTO old, seen_befores
+        FROM pgsimhash._settings_for(wanted, urls) AS s
+        CROSS JOIN LATERAL unnest(s.url_numbers) AS n (url_number)
+        JOIN pgsimhash.pages AS p
+            ON p.collection_id = wanted AND p.page_id = next_pages[n.url_number]
+        WHERE p.fetched_at < now() - s.expire_after
             AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS s
-                WHERE s.collection_id = p.collection_id
-                    AND s.page_id = p.page_id
-                    AND s.seen_at >= now() - a.age
-            )
-        ORDER BY p.page_id
-        LIMIT batch
-    ) AS o;
+                SELECT FROM pgsimhash.sightings AS g
+                WHERE g.collection_id = p.collection_id
+                    AND g.page_id = p.page_id
+                    AND g.seen_at >= now() - s.expire_after
+            );
+    ELSE
+        SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)
+        INTO old, seen_befores, last_page
+        FROM (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted
+                AND p.page_id > after_page
+                AND p.fetched_at < now() - older_than
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.sightings AS s
+                    WHERE s.collection_id = p.collection_id
+                        AND s.page_id = p.page_id
+                        AND s.seen_at >= now() - older_than
+                )
+            ORDER BY p.page_id
+            LIMIT batch
+        ) AS o;
+    END IF;
     pages := pgsimhash._forget_pages(collection, coalesce(old, '{}'), seen_befores);
 END
 $$;

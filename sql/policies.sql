@@ -2,47 +2,92 @@
 
 -- Internal: for the functions below and for the package, and may change with any release.
 
--- The most specific policy comes first.
-CREATE FUNCTION pgsimhash._policies_for(own_id integer, url text) RETURNS SETOF pgsimhash.policies
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT p.*
+-- A policy fits a URL if its host is that of the URL, one that this is a subdomain of, or *, and its
+-- path, in which * stands for anything, is what follows the host from the first slash on. Of those
+-- that fit, each setting is decided by the first that has it: the longer host comes first, then the
+-- longer path, and last what is for all. URLs that the same policies fit share a row, and those that
+-- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
+-- as many policies are a million pairs.
+CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
+    url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
+    max_age interval, canonical_link boolean, keep_first integer, min_words integer,
+    expire_after interval
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_nestloop = off
+    SET enable_hashjoin = on
+    SET enable_sort = on
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+        SELECT
+            u.url_number::integer AS url_number,
+            coalesce(pgsimhash.host_of(u.url), '') AS host,
+            coalesce(substring(u.url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$'), '') AS path
+        FROM unnest(urls) WITH ORDINALITY AS u (url, url_number)
+    ),
+    hosts AS MATERIALIZED (
+        SELECT h.host, array_to_string(h.labels[label:], '.') AS policy_host
+        FROM (
+            SELECT DISTINCT a.host, string_to_array(a.host, '.') AS labels FROM asked AS a
+        ) AS h
+        CROSS JOIN LATERAL generate_subscripts(h.labels, 1) AS label
+        UNION ALL
+        SELECT DISTINCT a.host, '*' FROM asked AS a
+    ),
+    ranked AS MATERIALIZED (
+        SELECT
+            p.policy_id, p.host, p.path,
+            replace(replace(replace(replace(
+                p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%') AS alike,
+            row_number() OVER (
+                ORDER BY
+                    p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
+                    p.path COLLATE "C"
+            ) AS rank
         FROM pgsimhash.policies AS p
-        CROSS JOIN (
-            SELECT
-                string_to_array(pgsimhash.host_of(url), '.') AS labels,
-                substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$') AS path
-        ) AS u
         WHERE p.collection_id = own_id
-            AND p.host = ANY (
-                ARRAY(
-                    SELECT array_to_string(u.labels[label:], '.')
-                    FROM generate_subscripts(u.labels, 1) AS label
-                ) || ARRAY['*']
-            )
-            AND CASE WHEN u.path LIKE '/%' THEN u.path ELSE '/' || u.path END LIKE
-                replace(replace(replace(replace(
-                    p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
-        ORDER BY
-            p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
-            p.path COLLATE "C";
-    END;
+            AND p.host = ANY (ARRAY(SELECT DISTINCT h.policy_host FROM hosts AS h))
+    ),
+    fitting AS (
+        SELECT a.url_number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
+        FROM asked AS a
+        JOIN hosts AS h USING (host)
+        JOIN ranked AS r ON r.host = h.policy_host
+        WHERE r.path = '*'
+            OR CASE WHEN a.path LIKE '/%' THEN a.path ELSE '/' || a.path END LIKE r.alike
+        GROUP BY a.url_number
+    ),
+    alike AS (
+        SELECT f.policy_ids, array_agg(f.url_number) AS url_numbers
+        FROM fitting AS f
+        GROUP BY f.policy_ids
+    )
+    SELECT
+        a.url_numbers,
+        (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
+        (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
+        (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
+        (array_agg(p.newest ORDER BY o.place) FILTER (WHERE p.newest IS NOT NULL))[1],
+        (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
+        (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
+        (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
+        (array_agg(p.min_words ORDER BY o.place) FILTER (WHERE p.min_words IS NOT NULL))[1],
+        (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
+    FROM alike AS a
+    CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
+    JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
+    GROUP BY a.url_numbers;
+END
+$$;
 
-COMMENT ON FUNCTION pgsimhash._policies_for(integer, text) IS
-    'The policies that fit a URL, the most specific first.';
-
-CREATE FUNCTION pgsimhash._expire_after(own_id integer, url text) RETURNS interval
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT p.expire_after
-        FROM pgsimhash._policies_for(own_id, _expire_after.url) WITH ORDINALITY AS p
-        WHERE p.expire_after IS NOT NULL
-        ORDER BY p.ordinality
-        LIMIT 1;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._expire_after(integer, text) IS
-    'After how long a page that was not seen again is forgotten, by policy.';
+COMMENT ON FUNCTION pgsimhash._settings_for(integer, text[]) IS
+    'The settings that policies have for URLs, by their numbers.';
 
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
@@ -62,8 +107,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._policy_checked() RETURNS trigger
-    LANGUAGE plpgsql
+-- The distance that a policy asks for, if the layouts of its collection answer it.
+CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
@@ -72,38 +118,18 @@ BEGIN
     SELECT l.name, l.largest_distance INTO small
     FROM pgsimhash.collections AS c
     JOIN pgsimhash.layouts AS l ON l.name = c.layout
-    WHERE c.collection_id = NEW.collection_id
-        AND l.largest_distance < NEW.distance
+    WHERE c.collection_id = own_id
+        AND l.largest_distance < distance
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
-            NEW.distance, small.name, small.largest_distance
+            distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
             HINT = 'Give a smaller distance, or another layout: pgsimhash collection rebuild --layout.';
     END IF;
-    RETURN NEW;
+    RETURN distance;
 END
 $$;
-
-CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
-    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policy_checked();
-
--- Writers that remember policies see by the number that there are others now. It comes from a
--- sequence, because numbers that were rolled back must not come again.
-CREATE FUNCTION pgsimhash._policies_changed() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-BEGIN
-    UPDATE pgsimhash.collections AS c
-    SET policies_version = nextval(pg_get_serial_sequence('pgsimhash.policies', 'policy_id'))
-    WHERE c.collection_id IN (OLD.collection_id, NEW.collection_id);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER policies_changed AFTER INSERT OR UPDATE OR DELETE ON pgsimhash.policies
-    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policies_changed();
 
 -- Public.
 
@@ -121,13 +147,14 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._name_for(set_policy.collection, 'simhashes');
+    PERFORM pgsimhash._writable_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
         keep_first, min_words, expire_after
     )
     SELECT
-        c.collection_id, parts.host, parts.path, set_policy.distance, set_policy.verify,
+        c.collection_id, parts.host, parts.path,
+        pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
         set_policy.keep_first, set_policy.min_words, set_policy.expire_after
     FROM pgsimhash.collections AS c
@@ -178,19 +205,12 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
         SELECT
-            (array_agg(p.distance ORDER BY p.ordinality) FILTER (WHERE p.distance IS NOT NULL))[1],
-            (array_agg(p.verify ORDER BY p.ordinality) FILTER (WHERE p.verify IS NOT NULL))[1],
-            (array_agg(p.scope ORDER BY p.ordinality) FILTER (WHERE p.scope IS NOT NULL))[1],
-            (array_agg(p.newest ORDER BY p.ordinality) FILTER (WHERE p.newest IS NOT NULL))[1],
-            (array_agg(p.max_age ORDER BY p.ordinality) FILTER (WHERE p.max_age IS NOT NULL))[1],
-            (array_agg(p.canonical_link ORDER BY p.ordinality) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
-            (array_agg(p.keep_first ORDER BY p.ordinality) FILTER (WHERE p.keep_first IS NOT NULL))[1],
-            (array_agg(p.min_words ORDER BY p.ordinality) FILTER (WHERE p.min_words IS NOT NULL))[1],
-            (array_agg(p.expire_after ORDER BY p.ordinality) FILTER (WHERE p.expire_after IS NOT NULL))[1]
-        FROM pgsimhash.collections AS c
-        CROSS JOIN LATERAL
-            pgsimhash._policies_for(c.collection_id, policy_for.url) WITH ORDINALITY AS p
-        WHERE c.name = policy_for.collection;
+            s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
+            s.min_words, s.expire_after
+        FROM (VALUES (policy_for.collection)) AS asked (name)
+        LEFT JOIN pgsimhash.collections AS c USING (name)
+        LEFT JOIN LATERAL
+            pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
     END;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS

@@ -45,7 +45,6 @@ CREATE TABLE pgsimhash.collections (
     default_distance smallint NOT NULL DEFAULT 8
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
     keep_markdown boolean NOT NULL DEFAULT false,
-    policies_version bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
@@ -69,9 +68,6 @@ COMMENT ON COLUMN pgsimhash.collections.default_distance IS
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
     'Whether pages keep their main content as Markdown.';
-
-COMMENT ON COLUMN pgsimhash.collections.policies_version IS
-    'Changes with every change of its policies, so that writers read them again.';
 
 COMMENT ON COLUMN pgsimhash.collections.created_at IS
     'When it was created.';
@@ -308,7 +304,7 @@ COMMENT ON COLUMN pgsimhash.runs.last_page IS
 -- a subdomain of, of all hosts; for the same host the one with the longer path comes first. Ages are
 -- such as can be taken off the present time, or else no writer could go on.
 CREATE TABLE pgsimhash.policies (
-    policy_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    policy_id bigint GENERATED ALWAYS AS IDENTITY,
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     host text NOT NULL
         CONSTRAINT policies_host_given
@@ -329,6 +325,7 @@ CREATE TABLE pgsimhash.policies (
         CONSTRAINT policies_expire_after_fits
             CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
     set_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
 );
 
@@ -336,7 +333,7 @@ COMMENT ON TABLE pgsimhash.policies IS
     'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
-    'Its number; the same sequence numbers the changes of policies.';
+    'Its number.';
 
 COMMENT ON COLUMN pgsimhash.policies.collection_id IS
     'The collection whose pages it is for.';

@@ -45,7 +45,6 @@ CREATE TABLE pgsimhash.collections (
     default_distance smallint NOT NULL DEFAULT 8
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
     keep_markdown boolean NOT NULL DEFAULT false,
-    policies_version bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
@@ -69,9 +68,6 @@ COMMENT ON COLUMN pgsimhash.collections.default_distance IS
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
     'Whether pages keep their main content as Markdown.';
-
-COMMENT ON COLUMN pgsimhash.collections.policies_version IS
-    'Changes with every change of its policies, so that writers read them again.';
 
 COMMENT ON COLUMN pgsimhash.collections.created_at IS
     'When it was created.';
@@ -308,7 +304,7 @@ COMMENT ON COLUMN pgsimhash.runs.last_page IS
 -- a subdomain of, of all hosts; for the same host the one with the longer path comes first. Ages are
 -- such as can be taken off the present time, or else no writer could go on.
 CREATE TABLE pgsimhash.policies (
-    policy_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    policy_id bigint GENERATED ALWAYS AS IDENTITY,
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     host text NOT NULL
         CONSTRAINT policies_host_given
@@ -329,6 +325,7 @@ CREATE TABLE pgsimhash.policies (
         CONSTRAINT policies_expire_after_fits
             CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
     set_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
     CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
 );
 
@@ -336,7 +333,7 @@ COMMENT ON TABLE pgsimhash.policies IS
     'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
-    'Its number; the same sequence numbers the changes of policies.';
+    'Its number.';
 
 COMMENT ON COLUMN pgsimhash.policies.collection_id IS
     'The collection whose pages it is for.';
@@ -1551,47 +1548,92 @@ COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
 
 -- Internal: for the functions below and for the package, and may change with any release.
 
--- The most specific policy comes first.
-CREATE FUNCTION pgsimhash._policies_for(own_id integer, url text) RETURNS SETOF pgsimhash.policies
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT p.*
+-- A policy fits a URL if its host is that of the URL, one that this is a subdomain of, or *, and its
+-- path, in which * stands for anything, is what follows the host from the first slash on. Of those
+-- that fit, each setting is decided by the first that has it: the longer host comes first, then the
+-- longer path, and last what is for all. URLs that the same policies fit share a row, and those that
+-- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
+-- as many policies are a million pairs.
+CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
+    url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
+    max_age interval, canonical_link boolean, keep_first integer, min_words integer,
+    expire_after interval
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_nestloop = off
+    SET enable_hashjoin = on
+    SET enable_sort = on
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+        SELECT
+            u.url_number::integer AS url_number,
+            coalesce(pgsimhash.host_of(u.url), '') AS host,
+            coalesce(substring(u.url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$'), '') AS path
+        FROM unnest(urls) WITH ORDINALITY AS u (url, url_number)
+    ),
+    hosts AS MATERIALIZED (
+        SELECT h.host, array_to_string(h.labels[label:], '.') AS policy_host
+        FROM (
+            SELECT DISTINCT a.host, string_to_array(a.host, '.') AS labels FROM asked AS a
+        ) AS h
+        CROSS JOIN LATERAL generate_subscripts(h.labels, 1) AS label
+        UNION ALL
+        SELECT DISTINCT a.host, '*' FROM asked AS a
+    ),
+    ranked AS MATERIALIZED (
+        SELECT
+            p.policy_id, p.host, p.path,
+            replace(replace(replace(replace(
+                p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%') AS alike,
+            row_number() OVER (
+                ORDER BY
+                    p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
+                    p.path COLLATE "C"
+            ) AS rank
         FROM pgsimhash.policies AS p
-        CROSS JOIN (
-            SELECT
-                string_to_array(pgsimhash.host_of(url), '.') AS labels,
-                substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)$') AS path
-        ) AS u
         WHERE p.collection_id = own_id
-            AND p.host = ANY (
-                ARRAY(
-                    SELECT array_to_string(u.labels[label:], '.')
-                    FROM generate_subscripts(u.labels, 1) AS label
-                ) || ARRAY['*']
-            )
-            AND CASE WHEN u.path LIKE '/%' THEN u.path ELSE '/' || u.path END LIKE
-                replace(replace(replace(replace(
-                    p.path, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
-        ORDER BY
-            p.host = '*', length(p.host) DESC, p.path = '*', length(p.path) DESC,
-            p.path COLLATE "C";
-    END;
+            AND p.host = ANY (ARRAY(SELECT DISTINCT h.policy_host FROM hosts AS h))
+    ),
+    fitting AS (
+        SELECT a.url_number, array_agg(r.policy_id ORDER BY r.rank) AS policy_ids
+        FROM asked AS a
+        JOIN hosts AS h USING (host)
+        JOIN ranked AS r ON r.host = h.policy_host
+        WHERE r.path = '*'
+            OR CASE WHEN a.path LIKE '/%' THEN a.path ELSE '/' || a.path END LIKE r.alike
+        GROUP BY a.url_number
+    ),
+    alike AS (
+        SELECT f.policy_ids, array_agg(f.url_number) AS url_numbers
+        FROM fitting AS f
+        GROUP BY f.policy_ids
+    )
+    SELECT
+        a.url_numbers,
+        (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
+        (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
+        (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
+        (array_agg(p.newest ORDER BY o.place) FILTER (WHERE p.newest IS NOT NULL))[1],
+        (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
+        (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
+        (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
+        (array_agg(p.min_words ORDER BY o.place) FILTER (WHERE p.min_words IS NOT NULL))[1],
+        (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
+    FROM alike AS a
+    CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
+    JOIN pgsimhash.policies AS p ON p.collection_id = own_id AND p.policy_id = o.policy_id
+    GROUP BY a.url_numbers;
+END
+$$;
 
-COMMENT ON FUNCTION pgsimhash._policies_for(integer, text) IS
-    'The policies that fit a URL, the most specific first.';
-
-CREATE FUNCTION pgsimhash._expire_after(own_id integer, url text) RETURNS interval
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT p.expire_after
-        FROM pgsimhash._policies_for(own_id, _expire_after.url) WITH ORDINALITY AS p
-        WHERE p.expire_after IS NOT NULL
-        ORDER BY p.ordinality
-        LIMIT 1;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._expire_after(integer, text) IS
-    'After how long a page that was not seen again is forgotten, by policy.';
+COMMENT ON FUNCTION pgsimhash._settings_for(integer, text[]) IS
+    'The settings that policies have for URLs, by their numbers.';
 
 -- The host and the path of a pattern such as example.com/shop/*.
 CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path text)
@@ -1611,8 +1653,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION pgsimhash._policy_checked() RETURNS trigger
-    LANGUAGE plpgsql
+-- The distance that a policy asks for, if the layouts of its collection answer it.
+CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
@@ -1621,38 +1664,18 @@ BEGIN
     SELECT l.name, l.largest_distance INTO small
     FROM pgsimhash.collections AS c
     JOIN pgsimhash.layouts AS l ON l.name = c.layout
-    WHERE c.collection_id = NEW.collection_id
-        AND l.largest_distance < NEW.distance
+    WHERE c.collection_id = own_id
+        AND l.largest_distance < distance
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'a policy asks for distance %, and layout "%" answers up to %',
-            NEW.distance, small.name, small.largest_distance
+            distance, small.name, small.largest_distance
             USING ERRCODE = 'check_violation',
             HINT = 'Give a smaller distance, or another layout: pgsimhash collection rebuild --layout.';
     END IF;
-    RETURN NEW;
+    RETURN distance;
 END
 $$;
-
-CREATE TRIGGER policy_checked BEFORE INSERT OR UPDATE ON pgsimhash.policies
-    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policy_checked();
-
--- Writers that remember policies see by the number that there are others now. It comes from a
--- sequence, because numbers that were rolled back must not come again.
-CREATE FUNCTION pgsimhash._policies_changed() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-BEGIN
-    UPDATE pgsimhash.collections AS c
-    SET policies_version = nextval(pg_get_serial_sequence('pgsimhash.policies', 'policy_id'))
-    WHERE c.collection_id IN (OLD.collection_id, NEW.collection_id);
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER policies_changed AFTER INSERT OR UPDATE OR DELETE ON pgsimhash.policies
-    FOR EACH ROW EXECUTE FUNCTION pgsimhash._policies_changed();
 
 -- Public.
 
@@ -1670,13 +1693,14 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._name_for(set_policy.collection, 'simhashes');
+    PERFORM pgsimhash._writable_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
         keep_first, min_words, expire_after
     )
     SELECT
-        c.collection_id, parts.host, parts.path, set_policy.distance, set_policy.verify,
+        c.collection_id, parts.host, parts.path,
+        pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
         set_policy.keep_first, set_policy.min_words, set_policy.expire_after
     FROM pgsimhash.collections AS c
@@ -1727,19 +1751,12 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
         SELECT
-            (array_agg(p.distance ORDER BY p.ordinality) FILTER (WHERE p.distance IS NOT NULL))[1],
-            (array_agg(p.verify ORDER BY p.ordinality) FILTER (WHERE p.verify IS NOT NULL))[1],
-            (array_agg(p.scope ORDER BY p.ordinality) FILTER (WHERE p.scope IS NOT NULL))[1],
-            (array_agg(p.newest ORDER BY p.ordinality) FILTER (WHERE p.newest IS NOT NULL))[1],
-            (array_agg(p.max_age ORDER BY p.ordinality) FILTER (WHERE p.max_age IS NOT NULL))[1],
-            (array_agg(p.canonical_link ORDER BY p.ordinality) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
-            (array_agg(p.keep_first ORDER BY p.ordinality) FILTER (WHERE p.keep_first IS NOT NULL))[1],
-            (array_agg(p.min_words ORDER BY p.ordinality) FILTER (WHERE p.min_words IS NOT NULL))[1],
-            (array_agg(p.expire_after ORDER BY p.ordinality) FILTER (WHERE p.expire_after IS NOT NULL))[1]
-        FROM pgsimhash.collections AS c
-        CROSS JOIN LATERAL
-            pgsimhash._policies_for(c.collection_id, policy_for.url) WITH ORDINALITY AS p
-        WHERE c.name = policy_for.collection;
+            s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
+            s.min_words, s.expire_after
+        FROM (VALUES (policy_for.collection)) AS asked (name)
+        LEFT JOIN pgsimhash.collections AS c USING (name)
+        LEFT JOIN LATERAL
+            pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
     END;
 
 COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
@@ -1875,8 +1892,8 @@ COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
     'Deletes pages by their ids, with when they were seen and the simhashes that came with them.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
--- order of their ids: for a batch, the planner would rather sort what is left of the table. An age
--- that is NULL is the one that policies give each page, if any does.
+-- order of their ids: for a batch, the planner would rather sort what is left of the table. Without
+-- an age, each of the next pages has the one that policies give it, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
     OUT last_page bigint, OUT pages bigint
@@ -1894,6 +1911,8 @@ DECLARE
     wanted constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
+    next_pages bigint[];
+    urls text[];
     old bigint[];
     seen_befores timestamptz[];
 BEGIN
@@ -1911,27 +1930,48 @@ BEGIN
             HINT = 'Give an age (interval ''90 days'', --older-than 90d), or set a policy: '
                 'pgsimhash policy set ''*'' --expire-after 90d.';
     END IF;
-    SELECT array_agg(o.page_id), array_agg(o.seen_before), max(o.page_id)
-    INTO old, seen_befores, last_page
-    FROM (
-        SELECT p.page_id, now() - a.age AS seen_before
-        FROM pgsimhash.pages AS p
-        CROSS JOIN LATERAL (
-            SELECT coalesce(older_than, pgsimhash._expire_after(wanted, p.url)) AS age
-            OFFSET 0
-        ) AS a
-        WHERE p.collection_id = wanted
-            AND p.page_id > after_page
-            AND p.fetched_at < now() - a.age
+    IF older_than IS NULL THEN
+        SELECT array_agg(o.page_id), array_agg(o.url), max(o.page_id)
+        INTO next_pages, urls, last_page
+        FROM (
+            SELECT p.page_id, p.url
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted AND p.page_id > after_page
+            ORDER BY p.page_id
+            LIMIT batch
+        ) AS o;
+        SELECT array_agg(p.page_id), array_agg(now() - s.expire_after)
+        INTO old, seen_befores
+        FROM pgsimhash._settings_for(wanted, urls) AS s
+        CROSS JOIN LATERAL unnest(s.url_numbers) AS n (url_number)
+        JOIN pgsimhash.pages AS p
+            ON p.collection_id = wanted AND p.page_id = next_pages[n.url_number]
+        WHERE p.fetched_at < now() - s.expire_after
             AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS s
-                WHERE s.collection_id = p.collection_id
-                    AND s.page_id = p.page_id
-                    AND s.seen_at >= now() - a.age
-            )
-        ORDER BY p.page_id
-        LIMIT batch
-    ) AS o;
+                SELECT FROM pgsimhash.sightings AS g
+                WHERE g.collection_id = p.collection_id
+                    AND g.page_id = p.page_id
+                    AND g.seen_at >= now() - s.expire_after
+            );
+    ELSE
+        SELECT array_agg(o.page_id), array_agg(now() - older_than), max(o.page_id)
+        INTO old, seen_befores, last_page
+        FROM (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = wanted
+                AND p.page_id > after_page
+                AND p.fetched_at < now() - older_than
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.sightings AS s
+                    WHERE s.collection_id = p.collection_id
+                        AND s.page_id = p.page_id
+                        AND s.seen_at >= now() - older_than
+                )
+            ORDER BY p.page_id
+            LIMIT batch
+        ) AS o;
+    END IF;
     pages := pgsimhash._forget_pages(collection, coalesce(old, '{}'), seen_befores);
 END
 $$;
@@ -1943,11 +1983,18 @@ COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- For each query simhash the nearest known one in some collections; among equals the one whose
--- page came first, with how many pages of them count, up to keep_first for each simhash. The page
--- has to be on the query's host, as young and as new as asked for, to have come before another, and
--- neither marked as different from the page at the query's URL nor found to duplicate one that is.
--- A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- For each query the original that counts, and how many pages count, up to keep_first for each
+-- simhash. Which original counts (decide in pgsimhash/store/decisions.py says it for the pages of a
+-- batch and those that arrived meanwhile, in the same order): a page that came before before_page
+--   1. in the collections compared with,
+--   2. on the page's host, where the scope is the host,
+--   3. fetched not longer before it than is asked for,
+--   4. among the newest, where only these count,
+--   5. at the page's own URL, or neither marked as different from it nor found to duplicate one of
+--      its collection that is,
+--   6. with a sketch like the page's beyond the trusted distance, where both have one.
+-- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
+-- without a page counts after them, if nothing is asked of its page by 2 to 5.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash._nearest(
@@ -2004,16 +2051,10 @@ BEGIN
         FROM pgsimhash.pages AS k
         WHERE k.collection_id = c.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
-            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
             AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
             AND (q.since IS NULL OR k.fetched_at >= q.since)
-            AND (
-                m.distance <= trusted_distance
-                OR pgsimhash.sketch_distance(
-                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-                ) > largest_sketch_distance IS NOT TRUE
-            )
+            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
             AND (
                 q.apart IS NULL
                 OR k.url = q.url
@@ -2023,6 +2064,12 @@ BEGIN
                         AND o.page_id = k.duplicate_of
                         AND q.apart ? o.url
                 )
+            )
+            AND (
+                m.distance <= trusted_distance
+                OR pgsimhash.sketch_distance(
+                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
+                ) > largest_sketch_distance IS NOT TRUE
             )
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first

@@ -31,11 +31,11 @@ DROP FUNCTION pgsimhash.set_policy(
 
 DROP FUNCTION pgsimhash._pattern_parts(text);
 
-DROP FUNCTION pgsimhash._expire_after(integer, text);
+DROP FUNCTION pgsimhash._policy_distance(integer, integer);
 
 DROP FUNCTION pgsimhash.policy_for(text, text);
 
-DROP FUNCTION pgsimhash._policies_for(integer, text);
+DROP FUNCTION pgsimhash._settings_for(integer, text[]);
 
 DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
@@ -94,10 +94,6 @@ DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 DROP FUNCTION pgsimhash.bit_count(bigint);
 
 DROP TABLE pgsimhash.policies;
-
-DROP FUNCTION pgsimhash._policies_changed();
-
-DROP FUNCTION pgsimhash._policy_checked();
 
 DROP TABLE pgsimhash.marks;
 

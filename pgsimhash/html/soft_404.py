@@ -12,14 +12,18 @@ from typing import Final
 
 from pgsimhash.errors import BlockedPageError, ErrorPageError, ScriptPageError
 
-CHARS_MAX: Final = 800
+TEXT_CHARS_MAX: Final = 800
 """A page with more main text than this, in characters, is never refused."""
 
 PAGE_WORDS_MAX: Final = 400
 """Nor one with more words than this, navigation and all; its text need not be looked at."""
 
-WORDS_MIN: Final = 20
-"""Nor one with fewer words; most of those are too short for a fingerprint, whatever they say."""
+TEXT_WORDS_MIN: Final = 20
+"""Nor one whose main text has fewer words, as white space parts them: so little says too little.
+
+Another thing than the ``min_tokens`` of a scheme, which counts tokens: from how many on simhashes
+tell pages apart.
+"""
 
 _ERROR: Final = re.compile(
     r"""
@@ -75,7 +79,7 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
     """
     words = text.split()
     said = " ".join(words).lower()
-    if len(said) > CHARS_MAX or len(words) < WORDS_MIN:
+    if len(said) > TEXT_CHARS_MAX or len(words) < TEXT_WORDS_MIN:
         return
     said = said.replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())

@@ -10,12 +10,12 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import PolicyError
-from pgsimhash.policies import SETTINGS, Policy, Settings, merged
+from pgsimhash.policies import SETTINGS, Policy, Settings
 from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
-from pgsimhash.store.policies import read_policies
+from pgsimhash.store.policies import read_policies, said_about
 from pgsimhash.terms import Terms
 from pgsimhash.times import check_age
 
@@ -86,7 +86,7 @@ def policies(store: Store) -> list[Policy]:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        return read_policies(connection, collection).all
+        return read_policies(connection, collection)
 
 
 def policy_for(store: Store, url: str) -> Settings:
@@ -96,7 +96,8 @@ def policy_for(store: Store, url: str) -> Settings:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        return merged(read_policies(connection, collection).fitting(url))
+        said = said_about(connection, collection, [url])
+    return said.groups[0][0] if said.groups else Settings()
 
 
 def _check(store: Store, settings: Settings) -> None:

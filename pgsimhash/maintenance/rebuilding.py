@@ -27,7 +27,6 @@ from pgsimhash.errors import CollectionError, PolicyError, StoreError, UnknownRu
 from pgsimhash.layout import get_layout
 from pgsimhash.maintenance.dropping import delete_rows
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
-from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.rereading import Rereading, rereading
 from pgsimhash.schemes import Scheme, get_scheme
@@ -45,12 +44,12 @@ from pgsimhash.store.collection import (
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.judging import ask
 from pgsimhash.store.layouts import build_indexes
-from pgsimhash.store.policies import read_policies, rules_of
+from pgsimhash.store.policies import rules_of, terms_for
 from pgsimhash.store.reach import reach_of
 from pgsimhash.store.session import Session
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.store.writer import insert_pages
-from pgsimhash.terms import Options
+from pgsimhash.terms import Options, Terms
 
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of how much of it is done."""
@@ -111,7 +110,7 @@ def rebuild(
             Markdown fail (``no_markdown``), and what is too short for it is left out; so are
             simhashes without a page.
         rejudge: whether verdicts are given anew on the present terms too. Policies hold as they
-            are, but for ``min_words`` where the scheme stays, which is about pages to come.
+            are then, but for ``min_words`` where the scheme stays, which is about pages to come.
         keep_markdown: whether it keeps the Markdown; by default as the present one.
         approximate: whether to go on where the scheme reads pages in another way, with simhashes
             of the text that the present one made of them.
@@ -236,7 +235,7 @@ def _begin(store: Store, into: str, asked: _Asked) -> _Work:
             # Who adds simhashes at this moment does not know of it.
             lock_collections(connection, [source], loaders=True)
             target = _create(connection, source, into, asked, reread, indexed=judged)
-        rules_of(target, read_policies(connection, source), asked.options)
+        rules_of(target, asked.options)
         work = _Work(session, source, target, reread, judged, asked.options)
         lock_collections(connection, [target])
         _check_asked(_row(connection, work), work, asked)
@@ -441,19 +440,17 @@ def _judge_pages(
     items: Sequence[PageRecord | PageFailure],
 ) -> _Taken:
     """Give pages verdicts as if they came now, and store them under their ids."""
-    rules = rules_of(work.target, read_policies(connection, work.target), work.options)
-    some = _before_others(connection, work, pages, rules)
+    rules = rules_of(work.target, work.options)
+    urls = [page.record.url for page in pages]
+    terms = terms_for(connection, work.target, rules, urls)
+    some = _before_others(connection, work, pages, terms)
     last_page = pages[some - 1].page_id
     there = _present(connection, work, pages)
-    kept = [
-        (page, item)
-        for page, item in zip(pages[:some], items, strict=False)
-        if page.page_id in there
-    ]
-    batch = _batch(work, [item for _, item in kept], rules)
+    kept = [at for at in range(some) if pages[at].page_id in there]
+    batch = _batch(work, [items[at] for at in kept], [terms[at] for at in kept])
     judged = [
-        page
-        for (page, _), item in zip(kept, batch.items, strict=True)
+        pages[at]
+        for at, item in zip(kept, batch.items, strict=True)
         if isinstance(item, PageRecord)
     ]
     decisions = _decide(connection, work, judged, batch)
@@ -465,10 +462,12 @@ def _judge_pages(
 
 
 def _before_others(
-    connection: psycopg.Connection[Any], work: _Work, pages: Sequence[StoredRecord], rules: Rules
+    connection: psycopg.Connection[Any],
+    work: _Work,
+    pages: Sequence[StoredRecord],
+    terms: Sequence[Terms],
 ) -> int:
     """Return how many pages to judge together: no page of another collection came in between."""
-    terms = [rules.terms_for(page.record.url) for page in pages]
     others = [
         one.collection_id
         for one in reach_of(connection, work.target, terms).compared
@@ -494,11 +493,13 @@ def _present(
         return set(cursor.execute(query("present_pages"), scope))
 
 
-def _batch(work: _Work, items: Sequence[PageRecord | PageFailure], rules: Rules) -> Batch:
+def _batch(work: _Work, items: Sequence[PageRecord | PageFailure], terms: Sequence[Terms]) -> Batch:
+    pairs = zip(items, terms, strict=True)
+    judged = [(item, wanted) for item, wanted in pairs if isinstance(item, PageRecord)]
+    records, of_records = [item for item, _ in judged], [wanted for _, wanted in judged]
     if work.reread is not None:
-        return sorted_out(items, rules)
-    records = [item for item in items if isinstance(item, PageRecord)]
-    return Batch(list(items), records, [rules.terms_for(record.url) for record in records])
+        return sorted_out(items, of_records)
+    return Batch(list(items), records, of_records)
 
 
 def _decide(

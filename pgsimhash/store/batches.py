@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +19,6 @@ from pgsimhash.errors import (
     TooShortError,
 )
 from pgsimhash.octets import Octets, frozen
-from pgsimhash.policies import Rules
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
 from pgsimhash.terms import Terms
@@ -116,14 +115,15 @@ class Batch:
         ]
 
 
-def sorted_out(items: Iterable[Item], rules: Rules) -> Batch:
+def sorted_out(items: Iterable[Item], terms_of_records: Sequence[Terms]) -> Batch:
     """Return items as a batch; pages of fewer words than is asked for have become failures."""
     batch = Batch([], [], [])
+    rest = iter(terms_of_records)
     for item in items:
         if isinstance(item, PageFailure):
             batch.items.append(item)
             continue
-        terms = rules.terms_for(item.url)
+        terms = next(rest)
         if item.words is not None and item.words < terms.min_words:
             detail = f"it has {item.words} words, and {terms.min_words} are asked for"
             batch.items.append(PageFailure(item.url, "policy", detail))

@@ -48,21 +48,21 @@ class Known:
     """What is known about the URLs that matter to a batch.
 
     ``versions`` has those of its pages, of the ones that marks join to them, and of the ones that
-    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies`` the
-    version of the collection's policies, where that was asked.
+    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies``
+    whether the collection has policies, where that was asked.
     """
 
     versions: Mapping[str, KnownVersion] = field(default_factory=dict)
     marks: Mapping[str, MarksOf] = field(default_factory=dict)
-    policies: int = 0
+    policies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivedPage:
     """A page that another writer stored after the store was asked for ``KnownMatch``.
 
-    ``own`` says whether it is in the collection that is written to; ``original`` is the URL that
-    it duplicates.
+    ``own`` says whether it is in the collection that is written to; ``original`` is the URL of
+    the page of its collection that it duplicates.
     """
 
     page_id: int
@@ -98,7 +98,19 @@ def decide(
 ) -> list[Decision]:
     """Decide every page of a batch against the store and against the pages before it.
 
-    Among equally near ones the page that was stored first is the original.
+    Which original counts (``_nearest`` in ``sql/decide.sql`` says it for what is stored, in the
+    same order): a page
+
+    1. in the collections compared with,
+    2. on the page's host, where the scope is the host,
+    3. fetched not longer before it than is asked for,
+    4. among the newest, where only these count; those of the batch are beside them,
+    5. at the page's own URL, or neither marked as different from it nor found to duplicate one of
+       its collection that is,
+    6. with a sketch like the page's beyond the trusted distance, where both have one.
+
+    Of these the nearest is the original, and of equally near ones the one that came first. A
+    simhash without a page counts after them, if nothing is asked of its page by 2 to 5.
 
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
@@ -136,7 +148,8 @@ def decide(
                 record.sketch,
                 record.html_digest,
                 record.fetched_at or now,
-                original=None if match is None else match.url,
+                # What is in another collection is not in the row either.
+                original=None if match is None or match.page_id is None else match.url,
             )
         )
         decisions.append(stored(record, page_id, match, wanted.keep_first))
@@ -158,10 +171,13 @@ class _Kept:
     def nearer(self, look: Look, terms: Terms, known: KnownMatch | None) -> KnownMatch | None:
         """Return the first of the nearest pages that is nearer than ``known``, else ``known``.
 
+        As near as ``known`` is near enough where that is a simhash without a page.
         Its ``copies`` are those of ``known`` and the pages here, as far as they matter.
         """
         more = terms.keep_first - (0 if known is None else known.copies)
-        limit = terms.distance if known is None or more > 0 else known.distance - 1
+        limit = terms.distance
+        if known is not None and more <= 0:
+            limit = known.distance - (known.url is not None)
         distances = hamming_distances(look.simhash, self._simhashes[: len(self._pages)])
         if not len(distances) or int(distances.min()) > limit:
             return known
@@ -172,7 +188,7 @@ class _Kept:
             if not _counts(page, bits, look, terms):
                 continue
             copies += 1
-            if nearest is None or bits < nearest.distance:
+            if nearest is None or (bits, False) < (nearest.distance, nearest.url is None):
                 own = page.page_id if page.own else None
                 nearest = KnownMatch(bits, own, page.url, page.html_digest)
             if copies >= terms.keep_first:
@@ -218,6 +234,7 @@ def _original(
 
 
 def _counts(page: ArrivedPage, bits: int, look: Look, terms: Terms) -> bool:
+    """Return whether a page counts as an original; see :func:`decide` for the rule."""
     return (
         (page.own or terms.scope == "global")
         and (look.host is None or host_of(page.url) == look.host)

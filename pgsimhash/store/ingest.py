@@ -7,15 +7,15 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.policies import Policies, Rules
+from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, in_batches, sorted_out
 from pgsimhash.store.collection import Collection, MovedCollectionError
-from pgsimhash.store.policies import StalePoliciesError, read_policies, rules_of
+from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, terms_by
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import judge_batch, write_batch
-from pgsimhash.terms import Options
+from pgsimhash.terms import Options, Terms
 
 
 class Ingest:
@@ -23,7 +23,9 @@ class Ingest:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._policies: Policies | None = None
+        # Whether there may be policies. Where there are none nobody asks again what they say: the
+        # batch hears it from the lookup when there are some.
+        self._policies = True
         self._run: Run | None = None
 
     def start_run(self, what: str) -> int:
@@ -44,16 +46,9 @@ class Ingest:
 
         Wrong options are refused at once.
         """
-        with self._session.read() as connection:
-            self._rules(connection, self._session.collection, options)
+        self._session.check()
+        rules_of(self._session.collection, options)
         return self._batch_by_batch(in_batches(items, size), options, remember)
-
-    def _rules(
-        self, connection: psycopg.Connection[Any], collection: Collection, options: Options
-    ) -> Rules:
-        if self._policies is None:
-            self._policies = read_policies(connection, collection)
-        return rules_of(collection, self._policies, options)
 
     def _batch_by_batch(
         self, batches: Iterable[list[Item]], options: Options, remember: bool
@@ -64,7 +59,7 @@ class Ingest:
                 try:
                     verdicts = self._decide_batch(items, options, remember)
                 except StalePoliciesError:
-                    self._policies = None
+                    self._policies = True
                 except MovedCollectionError:
                     continue
             yield from verdicts
@@ -73,35 +68,42 @@ class Ingest:
         """Decide about one batch, and with ``remember`` store it, in one transaction.
 
         Raises:
-            StalePoliciesError: policies were changed meanwhile, and nothing was decided.
+            StalePoliciesError: there are policies that nobody asked, and nothing was decided.
             MovedCollectionError: the name went to another collection, and nothing was decided.
         """
-        block = self._session.writing() if remember else self._session.reading()
-        with block as (connection, collection):
-            rules = self._rules(connection, collection, options)
-            batch = sorted_out(items, rules)
+        urls = [item.url for item in items if isinstance(item, PageRecord)]
+        if not urls:
+            return sorted_out(items, []).verdicts([])
+        session = self._session
+        with session.writing() if remember else session.reading() as (connection, collection):
+            by_policies = self._policies
+            rules = rules_of(collection, options)
+            batch = sorted_out(items, self._terms(connection, collection, urls, rules))
             records, terms = batch.records, batch.terms
             if not records:
-                if any(isinstance(item, PageRecord) for item in items):
-                    # Policies refused them all, and nobody else asks whether they are still those.
-                    _check_policies(connection, collection, rules)
                 return batch.verdicts([])
             if not remember:
                 return batch.verdicts(
-                    judge_batch(connection, collection, records, terms, rules.version)
+                    judge_batch(connection, collection, records, terms, by_policies=by_policies)
                 )
             run = self._present_run(connection)
-            made = write_batch(connection, collection, records, terms, rules.version, run)
+            made = write_batch(connection, collection, records, terms, run, by_policies=by_policies)
         return batch.verdicts(decision.verdict for decision in made)
+
+    def _terms(
+        self,
+        connection: psycopg.Connection[Any],
+        collection: Collection,
+        urls: list[str],
+        rules: Rules,
+    ) -> list[Terms]:
+        if not self._policies:
+            return [rules.plain] * len(urls)
+        said = said_about(connection, collection, urls)
+        self._policies = said.policies
+        return terms_by(rules, said, len(urls))
 
     def _present_run(self, connection: psycopg.Connection[Any]) -> Run:
         if self._run is None:
             self._run = draw_run(connection, "a store")
         return self._run
-
-
-def _check_policies(
-    connection: psycopg.Connection[Any], collection: Collection, rules: Rules
-) -> None:
-    if read_policies(connection, collection).version != rules.version:
-        raise StalePoliciesError

@@ -10,6 +10,8 @@ import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.connection import server_words
+from pgsimhash.errors import InvalidDistanceError
 from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
@@ -44,11 +46,14 @@ def ask(
 
     Pages from ``before_page`` on do not count. One round trip for all records whose terms ask for
     the same distance, collections and window.
+
+    Raises:
+        InvalidDistanceError: the layout does not answer a distance that a policy asks for.
     """
     nearest: list[KnownMatch | None] = [None] * len(records)
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
-    policies = 0
+    policies = False
     questions: dict[Question, list[int]] = {}
     for at, wanted in enumerate(terms):
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
@@ -57,10 +62,14 @@ def ask(
         asked = [(records[at], terms[at]) for at in places]
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
-            for number, *row in cursor.execute(query("ask"), parameters):
-                page_id, url, distance, html_digest, copies, *about, version = row
-                if version is not None:
-                    policies = version
+            try:
+                cursor.execute(query("ask"), parameters)
+            except psycopg.errors.InvalidParameterValue as error:
+                raise InvalidDistanceError(server_words(error)) from error
+            for number, *row in cursor:
+                page_id, url, distance, html_digest, copies, *about, there = row
+                if there is not None:
+                    policies = there
                 elif number is None:
                     _note(versions, marks, url, page_id, *about)
                 else:

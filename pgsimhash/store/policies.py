@@ -2,43 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, tuple_row
 
-from pgsimhash.policies import Policies, Policy, Rules
+from pgsimhash.policies import SETTINGS, Policy, Rules, Settings
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, checked_distance
-from pgsimhash.terms import Options
+from pgsimhash.terms import Options, Terms
 
 
 class StalePoliciesError(Exception):
-    """Policies were changed since this store read them; nothing was decided yet."""
+    """There are policies now, and nobody asked what they say; nothing was decided yet."""
 
 
-def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> Policies:
-    """Return the policies that hold for a collection."""
+class Said(NamedTuple):
+    """What policies say about some URLs.
+
+    Attributes:
+        policies: whether the collection has any.
+        groups: settings, and the indexes of the URLs that they hold for; those of which no policy
+            says anything are in none.
+    """
+
+    policies: bool
+    groups: list[tuple[Settings, list[int]]]
+
+
+def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> list[Policy]:
+    """Return the policies of a collection, by host and path."""
     scope = {"collection_id": collection.collection_id}
-    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
-        rows = cursor.execute(query("policies"), scope).fetchall()
-    version = rows[0]["policies_version"] if rows else 0
-    found = [
-        Policy(**{name: value for name, value in row.items() if name != "policies_version"})
-        for row in rows
-        if row["host"] is not None
+    with connection.cursor(row_factory=class_row(Policy), binary=True) as cursor:
+        return cursor.execute(query("policies"), scope).fetchall()
+
+
+def said_about(
+    connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
+) -> Said:
+    """Return what policies say about URLs."""
+    parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query("settings_for"), parameters).fetchall()
+    groups = [
+        (Settings(**dict(zip(SETTINGS, values, strict=True))), [number - 1 for number in numbers])
+        for _, numbers, *values in rows
+        if numbers is not None
     ]
-    return Policies(found, version)
+    return Said(rows[0][0], groups)
 
 
-def rules_of(collection: Collection, policies: Policies, options: Options) -> Rules:
-    """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
+def terms_by(rules: Rules, said: Said, count: int) -> list[Terms]:
+    """Return the terms of the ``count`` URLs that policies were asked about."""
+    terms = [rules.plain] * count
+    for settings, places in said.groups:
+        made = rules.terms(settings)
+        for at in places:
+            terms[at] = made
+    return terms
+
+
+def terms_for(
+    connection: psycopg.Connection[Any], collection: Collection, rules: Rules, urls: Iterable[str]
+) -> list[Terms]:
+    """Return the terms of each URL as policies are at this moment."""
+    asked = list(urls)
+    return terms_by(rules, said_about(connection, collection, asked), len(asked))
+
+
+def rules_of(collection: Collection, options: Options) -> Rules:
+    """Return what ``options`` ask for, over what the collection has.
 
     Raises:
         InvalidDistanceError: the layout does not answer the distance.
+        TypeError: there is no such option.
         UnknownRuleError: there is no such scope, or a number is below 1.
         InvalidTimeError: the age is none.
     """
-    rules = Rules(policies, options, collection.default_distance)
+    rules = Rules(options, collection.default_distance)
     checked_distance(collection, options.get("distance"))
     return rules

@@ -31,8 +31,9 @@ def write_batch(
     collection: Collection,
     records: Sequence[PageRecord],
     terms: Sequence[Terms],
-    policies: int,
     run: Run,
+    *,
+    by_policies: bool,
 ) -> list[Decision]:
     """Decide and store ``records`` in the connection's present transaction.
 
@@ -46,12 +47,12 @@ def write_batch(
         collection: where they belong.
         records: the batch, in order.
         terms: what makes each a duplicate.
-        policies: the version of the policies that the terms are by.
         run: what they are added by.
+        by_policies: whether policies were asked for the terms.
 
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
-        StalePoliciesError: the policies are of another version now.
+        StalePoliciesError: they were not, and there are some.
         MovedCollectionError: the collection's name is another one's now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
@@ -61,7 +62,7 @@ def write_batch(
     reach = reach_of(connection, collection, terms)
     newest = newest_pages(connection, reach)
     nearest, asked = ask(connection, reach, records, terms, now)
-    if asked.policies != policies:
+    if asked.policies and not by_policies:
         raise StalePoliciesError
     lock_collections(connection, reach.compared)
     check_writable(connection, collection)
@@ -84,20 +85,21 @@ def judge_batch(
     collection: Collection,
     records: Sequence[PageRecord],
     terms: Sequence[Terms],
-    policies: int,
+    *,
+    by_policies: bool,
 ) -> list[Verdict]:
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
     Raises:
         InvalidDistanceError: a layout does not answer the distance.
-        StalePoliciesError: the policies are of another version now.
+        StalePoliciesError: they were not, and there are some.
     """
     if not records:
         return []
     now = datetime.now(UTC)
     reach = reach_of(connection, collection, terms)
     nearest, known = ask(connection, reach, records, terms, now)
-    if known.policies != policies:
+    if known.policies and not by_policies:
         raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
     decisions = decide(records, page_ids, terms, nearest, known, [], now)

@@ -42,7 +42,7 @@ marks = Table(
 policies = Table(
     "policies",
     metadata,
-    Column("policy_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("policy_id", BigInteger, Identity(always=True), nullable=False),
     Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
     Column("host", Text, nullable=False),
     Column("path", Text, nullable=False, server_default="*"),
@@ -56,6 +56,7 @@ policies = Table(
     Column("min_words", Integer),
     Column("expire_after", Interval),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),
     UniqueConstraint("collection_id", "host", "path", name="policies_pattern_key"),
 )
 

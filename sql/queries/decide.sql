@@ -1,9 +1,9 @@
 -- ask --
 -- All that is known about the pages of a batch, in one round trip: the nearest match of each, the
--- versions and marks of their URLs, and the version of the policies.
+-- versions and marks of their URLs, and whether there are policies.
 SELECT
     n.query_number, n.page_id, n.url, n.distance, n.html_digest, n.copies,
-    NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::bigint
+    NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::boolean
 FROM pgsimhash._nearest(
     %(collection_id)s::integer, %(collection_ids)s::integer[], %(before_page)s::bigint,
     %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
@@ -18,9 +18,9 @@ FROM pgsimhash._known_pages(
     %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
 ) AS k
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.policies_version
-FROM pgsimhash.collections AS c
-WHERE c.collection_id = %(collection_id)s
+SELECT
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = %(collection_id)s)
 
 -- known_pages --
 SELECT url, page_id, simhash, first_page, same, different

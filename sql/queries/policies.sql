@@ -1,12 +1,20 @@
 -- policies --
--- The version is read with the policies, so that a change in between is noticed the next time.
 SELECT
-    c.policies_version, p.host, p.path, p.distance, p.verify, p.scope, p.newest, p.max_age,
-    p.canonical_link, p.keep_first, p.min_words, p.expire_after, p.set_at
-FROM pgsimhash.collections AS c
-LEFT JOIN pgsimhash.policies AS p USING (collection_id)
-WHERE c.collection_id = %(collection_id)s
-ORDER BY p.host COLLATE "C", p.path COLLATE "C"
+    host, path, distance, verify, scope, newest, max_age, canonical_link, keep_first, min_words,
+    expire_after, set_at
+FROM pgsimhash.policies
+WHERE collection_id = %(collection_id)s
+ORDER BY host COLLATE "C", path COLLATE "C"
+
+-- settings_for --
+-- Whether there are policies at all, and what they say about URLs.
+SELECT
+    e.policies, s.url_numbers, s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link,
+    s.keep_first, s.min_words, s.expire_after
+FROM (
+    SELECT EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = %(collection_id)s)
+) AS e (policies)
+LEFT JOIN pgsimhash._settings_for(%(collection_id)s::integer, %(urls)s::text[]) AS s ON true
 
 -- set_policy --
 SELECT

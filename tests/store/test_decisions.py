@@ -101,6 +101,19 @@ def test_a_match_with_a_simhash_that_has_no_page_names_no_original() -> None:
     assert made[0].duplicate_of is None
 
 
+def test_a_page_comes_before_a_simhash_without_one_that_is_as_near() -> None:
+    nearest = {number: KnownMatch(1, None, None) for number in (0b1, 0b10)}
+    made = decide(batch(("a", 0b1), ("b", 0b10), ("c", 0b1)), [1, 2, 3], {}, nearest, [], 3)
+    assert verdicts(made) == [
+        ("identical", "within_distance", 1, None),
+        ("identical", "within_distance", 1, None),
+        ("identical", "same_simhash", 0, "a"),
+    ]
+    nearest[0b10] = KnownMatch(2, None, None)
+    made = decide(batch(("a", 0b1), ("b", 0b10)), [1, 2], {}, nearest, [], 3)
+    assert made[1].verdict.duplicate_of == "a"
+
+
 def test_an_unchanged_page_is_not_stored_again() -> None:
     made = decide(
         batch(("a", 7)),

@@ -179,6 +179,7 @@ def change(store: Store) -> None:
     maintenance.set_policy(store, "d.example", Settings(newest=3))
     assert maintenance.policy_for(store, "https://www.a.example/").keep_first == 2
     assert maintenance.remove_policy(store, "e.example") is False
+    assert len(maintenance.policies(store)) == 2
     store.ingest("https://d.example/1", page(paragraph(6), paragraph(7)))
     name = f"{store.collection} anew"
     scheme = "pgsimhash-blog-words-1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -19,6 +20,9 @@ from pgsimhash.errors import (
 )
 from pgsimhash.policies import SETTINGS, Settings
 from pgsimhash.sources import SourcePage
+from pgsimhash.store import ingest
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.policies import Said, said_about
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 HTML = page(*ARTICLE)
@@ -48,37 +52,146 @@ def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
     assert maintenance.policy_for(store, "https://www.shop.example/Sale/1").distance == 6
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["*", "a.example", "b.a.example", "example"]),
-            st.one_of(st.just(""), st.text("ab*%_\\/", max_size=5).map(lambda text: f"/{text}")),
-            st.sampled_from([{"distance": 1}, {"distance": 2, "keep_first": 2}, {"min_words": 50}]),
-        ),
-        max_size=6,
-    ),
-    st.sampled_from(["a.example", "b.a.example", "c.b.a.example", "x.example", "xa.example"]),
-    st.one_of(st.just(""), st.text("ab%_\\/", max_size=6).map(lambda text: f"/{text}")),
-)
-def test_python_and_sql_find_the_same_settings(
-    store: Store, dsn: str, said: list[tuple[str, str, dict[str, int]]], host: str, path: str
-) -> None:
+def asked(store: Store, url: str, *patterns: str) -> list[str]:
+    """Return the patterns that fit a URL, in the order in which they count."""
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
-    for pattern, tail, values in said:
-        maintenance.set_policy(store, pattern + tail, Settings(**values))  # type: ignore[arg-type]
-    url = f"https://{host}{path}"
+    for number, pattern in enumerate(patterns, 1):
+        maintenance.set_policy(store, pattern, Settings(keep_first=number))
+    fitting: list[str] = []
+    while (first := maintenance.policy_for(store, url).keep_first) is not None:
+        fitting.append(patterns[first - 1])
+        maintenance.remove_policy(store, patterns[first - 1])
+    return fitting
+
+
+def test_a_host_stands_for_its_subdomains_and_the_nearest_comes_first(store: Store) -> None:
+    patterns = ["*", "example.com", "com", "shop.example.com", "ample.com"]
+    assert asked(store, "https://shop.EXAMPLE.com:8080/a", *patterns) == [
+        "shop.example.com",
+        "example.com",
+        "com",
+        "*",
+    ]
+    assert asked(store, "https://other.example/", *patterns) == ["*"]
+    assert asked(store, "file:///srv/page.html", *patterns) == ["*"]
+
+
+def test_a_longer_path_comes_first_and_the_host_counts_more(store: Store) -> None:
+    patterns = ["*/very/long/path/*", "a.example", "a.example/very/*", "a.example/very/long/*"]
+    assert asked(store, "https://a.example/very/long/path/1", *patterns) == [
+        "a.example/very/long/*",
+        "a.example/very/*",
+        "a.example",
+        "*/very/long/path/*",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "url", "fits"),
+    [
+        ("/", "https://a.example", True),
+        ("/", "https://a.example/", True),
+        ("/", "https://a.example/b", False),
+        ("/*", "https://a.example?q=1", True),
+        ("/?q=1", "https://a.example?q=1", True),
+        ("/*/print", "https://a.example/news/1/print", True),
+        ("/*/print", "https://a.example/print", False),
+        ("/*.html*", "https://a.example/1.html?from=rss", True),
+        ("/a*a", "https://a.example/a", False),
+        ("/100%_off", "https://a.example/100%_off", True),
+        ("/100%_off", "https://a.example/100-1off", False),
+        ("/[ab]", "https://a.example/a", False),
+    ],
+)
+def test_a_star_in_a_path_stands_for_anything(
+    store: Store, path: str, url: str, fits: bool
+) -> None:
+    assert bool(asked(store, url, f"a.example{path}")) == fits
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.text("ab*/%_\\", max_size=12).map(lambda text: f"/{text}"),
+    st.lists(st.text("ab/%_\\", max_size=20).map(lambda text: f"/{text}"), max_size=9),
+)
+def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[str]) -> None:
+    for policy in maintenance.policies(store):
+        maintenance.remove_policy(store, policy.pattern)
+    maintenance.set_policy(store, f"a.example{pattern}", Settings(distance=1))
+    with store.session.read() as connection:
+        urls = [f"https://a.example{path}" for path in paths]
+        said = said_about(connection, store.opened, urls)
+    fitting = sorted(at for _, places in said.groups for at in places)
+    # fnmatch knows brackets too, and there are none.
+    assert fitting == [
+        number for number, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)
+    ]
+
+
+def test_each_setting_is_decided_by_the_most_specific_policy_that_has_it(store: Store) -> None:
+    maintenance.set_policy(store, "*", Settings(min_words=50, verify=True, distance=5))
+    maintenance.set_policy(store, "example", Settings(distance=4, scope="host", verify=False))
+    maintenance.set_policy(store, "a.example", Settings(distance=3))
+    assert maintenance.policy_for(store, "https://a.example/") == Settings(
+        distance=3, scope="host", min_words=50, verify=False
+    )
+    maintenance.remove_policy(store, "*")
+    assert maintenance.policy_for(store, "https://a.test/") == Settings()
+
+
+def test_many_urls_are_answered_as_each_of_them(store: Store, dsn: str) -> None:
+    hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
+    patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
+    for number, pattern in enumerate(patterns, 1):
+        maintenance.set_policy(store, pattern, Settings(keep_first=number))
+        maintenance.set_policy(
+            store, pattern, [Settings(newest=9), Settings(distance=number)][number % 2]
+        )
+    maintenance.remove_policy(store, "*")
+    urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
+    with store.session.read() as connection:
+        said = said_about(connection, store.opened, urls)
+        found = dict.fromkeys(range(len(urls)), Settings())
+        found.update({at: one for one, places in said.groups for at in places})
+    assert sum(len(places) for _, places in said.groups) < len(urls)
     with psycopg.connect(dsn) as connection:
-        (in_sql,) = connection.execute(
-            "SELECT * FROM pgsimhash.policy_for('default', %s)", [url]
-        ).fetchall()
-    found = maintenance.policy_for(store, url)
-    assert in_sql == tuple(getattr(found, name) for name in SETTINGS)
+        for at, url in enumerate(urls):
+            (in_sql,) = connection.execute(
+                "SELECT * FROM pgsimhash.policy_for('default', %s)", [url]
+            ).fetchall()
+            assert in_sql == tuple(getattr(found[at], name) for name in SETTINGS)
+            assert maintenance.policy_for(store, url) == found[at]
+
+
+def test_without_policies_nobody_asks_what_they_say(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def counted(connection: psycopg.Connection, collection: Collection, urls: list[str]) -> Said:
+        asked.append(len(urls))
+        return said_about(connection, collection, urls)
+
+    monkeypatch.setattr(ingest, "said_about", counted)
+    with connect(dsn) as other:
+        for number in range(4):
+            store.add(f"https://a.example/{number}", 0)
+        assert asked == [1]
+        # By plain SQL, past set_policy.
+        maintenance.set_policy(other, "a.example", Settings(keep_first=9))
+        with psycopg.connect(dsn) as connection:
+            connection.execute("UPDATE pgsimhash.policies SET keep_first = 7")
+    assert [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)] == [True] * 3 + [
+        False
+    ]
+    assert asked == [1] * 5
+    maintenance.remove_policy(store, "a.example")
+    store.add("https://a.example/8", 0)
+    store.add("https://a.example/9", 0)
+    assert asked == [1] * 6
 
 
 def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
@@ -286,7 +399,11 @@ class TestRefusals:
                 psycopg.connect(dsn) as connection,
                 pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
             ):
+                connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
+            with psycopg.connect(dsn) as connection:
                 connection.execute("UPDATE pgsimhash.policies SET distance = 8")
+            with pytest.raises(InvalidDistanceError, match="from 0 to 7"):
+                store.add("https://a.example/", 5)
 
     def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
         maintenance.set_policy(store, "a.example", Settings(distance=9))

@@ -78,7 +78,9 @@ def ingest(
         run = draw_run(connection, "test")
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
-                made = write_batch(connection, found, some, [terms] * len(some), 0, run)
+                made = write_batch(
+                    connection, found, some, [terms] * len(some), run, by_policies=False
+                )
             verdicts += [decision.verdict for decision in made]
     return verdicts
 

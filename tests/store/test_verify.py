@@ -23,7 +23,7 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         assert collection is not None
         run = draw_run(connection, "test")
         terms = [Terms(12, verify=verify)] * len(records)
-        made = write_batch(connection, collection, records, terms, 0, run)
+        made = write_batch(connection, collection, records, terms, run, by_policies=False)
     return [decision.verdict for decision in made]
 
 
