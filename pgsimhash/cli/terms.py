@@ -59,7 +59,7 @@ _OPTIONS_OF_STORED = (
         "--newest",
         type=_COUNT,
         metavar="N",
-        help="Compare with the N pages stored last only.",
+        help="Compare with the last N originals only, and with what came since.",
     ),
     click.option(
         "--max-age",
