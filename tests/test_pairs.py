@@ -164,6 +164,26 @@ def test_a_stream_in_little_memory_yields_the_same_pairs(distance: int, memory: 
     assert (len(expected.low) > 100) == (distance > 1)
 
 
+@pytest.mark.parametrize("memory", [1 << 28, 40 * 700])
+def test_a_stream_says_how_far_it_is(memory: int) -> None:
+    values = np.arange(40_000, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
+    told: list[tuple[int, int]] = []
+    with Spool([values]) as spool:
+        for _ in stream_pairs(
+            spool, 3, memory=memory, progress=lambda done, total: told.append((done, total))
+        ):
+            pass
+    done, (total, *others) = [one for one, _ in told], sorted({all_ for _, all_ in told})
+    assert (done, others) == (sorted(done), [])
+    assert total % len(values) == 0
+    assert done[-1] == total
+    assert len(told) > 2 * total / len(values)
+    told.clear()
+    with Spool([]) as spool:
+        list(stream_pairs(spool, 3, progress=lambda done, total: told.append((done, total))))
+    assert told == [(0, 0)]
+
+
 def test_an_empty_spool_has_no_pairs() -> None:
     with Spool([]) as spool:
         assert list(stream_pairs(spool, 3)) == []
