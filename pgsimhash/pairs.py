@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import (
     BITS,
+    NEAR_MAX,
     check_distance,
     check_simhash,
     check_simhashes,
@@ -69,7 +70,10 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(
-    simhashes: NDArray[np.uint64] | Iterable[int], distance: int = 3, *, blocks: int | None = None
+    simhashes: NDArray[np.uint64] | Iterable[int],
+    distance: int = NEAR_MAX,
+    *,
+    blocks: int | None = None,
 ) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
@@ -104,7 +108,7 @@ def find_pairs(
 
 def stream_pairs(
     spool: Spool,
-    distance: int = 3,
+    distance: int = NEAR_MAX,
     *,
     memory: int = MEMORY_BYTES,
     progress: Compared = unwatched,

@@ -101,7 +101,13 @@ def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) 
         assert len(expected) >= 20
         assert rows(find_pairs(values, 3, blocks=blocks)) == expected
         assert rows(find_pairs(iter(values), 3, blocks=blocks)) == expected
-        assert rows(find_pairs(np.array(values, dtype=np.uint64), blocks=blocks)) == expected
+        assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
+
+
+def test_the_default_distance_is_that_of_collections() -> None:
+    assert rows(find_pairs([0, 0xFF, 0x1FF << 32])) == brute_force(
+        np.array([0, 0xFF, 0x1FF << 32], dtype=np.uint64), 8
+    )
 
 
 @pytest.mark.parametrize("distance", [0, 1, 8, 12])
