@@ -8,6 +8,7 @@ version table lives in the schema that it versions.
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 import psycopg
 from alembic import context
@@ -28,6 +29,7 @@ from pgsimhash.migrate import (
     dsn_of_url,
     engine_for,
     search_path_kept,
+    search_path_kept_by_script,
 )
 from pgsimhash.statements import SCHEMA, read_sql, split_statements
 from pgsimhash.tables import metadata, simhashes
@@ -41,6 +43,8 @@ def _include_name(name: str | None, kind: str, _parents: object) -> bool:
 
 
 def _run(connection: Connection | None) -> None:
+    kept: AbstractContextManager[None] = nullcontext()
+    own_transaction = context.config.attributes.get("own_transaction", True)
     if connection is None:
         context.configure(
             dialect_name="postgresql",
@@ -49,7 +53,10 @@ def _run(connection: Connection | None) -> None:
             version_table=VERSION_TABLE,
             version_table_schema=SCHEMA,
             target_metadata=metadata,
+            transactional_ddl=own_transaction,
         )
+        if not own_transaction:
+            kept = search_path_kept_by_script(context.execute)
     else:
         context.configure(
             connection=connection,
@@ -59,7 +66,8 @@ def _run(connection: Connection | None) -> None:
             include_schemas=True,
             include_name=_include_name,
         )
-    with context.begin_transaction(), search_path_kept(connection):
+        kept = search_path_kept(connection)
+    with context.begin_transaction(), kept:
         if connection is not None:
             connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
         # The version table needs its schema before Alembic creates it.

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import format_simhash, hamming_distances
+from pgsimhash.bits import NEAR_MAX, format_simhash, hamming_distances
 from pgsimhash.errors import UnknownRuleError
 from pgsimhash.pairs import Pairs
 
@@ -115,7 +115,7 @@ def cluster_simhashes(
     simhashes: NDArray[np.uint64],
     pairs: Iterable[Pairs],
     linkage: Linkage = "single",
-    distance: int = 3,
+    distance: int = NEAR_MAX,
 ) -> NDArray[np.uint64]:
     """Return for each simhash the smallest of its cluster.
 

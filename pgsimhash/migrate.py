@@ -26,6 +26,12 @@ VERSION_TABLE: Final = "alembic_version"
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 """The advisory lock that a migration holds: whoever else would migrate waits."""
 
+# Unlike a SELECT it prints nothing.
+_COPIED_SETTING: Final = (
+    "DO $$ BEGIN PERFORM pg_catalog.set_config('{}', pg_catalog.current_setting('{}'), true); "
+    "END $$"
+)
+
 # Alembic keeps what it is doing in module globals.
 _one_at_a_time: Final = threading.Lock()
 
@@ -68,15 +74,20 @@ def dsn_of_url(url: str) -> str:
 
 
 @contextmanager
-def search_path_kept(connection: Connection | None) -> Iterator[None]:
-    """Give the transaction its search_path back after the block; None has none, but a script."""
-    if connection is None:
-        yield
-        return
+def search_path_kept(connection: Connection) -> Iterator[None]:
+    """Give the transaction its search_path back after the block."""
     before = connection.scalar(text("SELECT pg_catalog.current_setting('search_path')"))
     yield
     restored = text("SELECT pg_catalog.set_config('search_path', :before, true)")
     connection.execute(restored, {"before": before})
+
+
+@contextmanager
+def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]:
+    """The same for a script that others run in a transaction of theirs."""
+    execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
+    yield
+    execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
 def _config(output: io.StringIO | None = None) -> Config:
@@ -132,8 +143,17 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
             ) from error
 
 
-def upgrade_sql(revision: str = "head") -> str:
-    """Return the SQL script that deploys the schema up to ``revision`` on an empty database."""
+def upgrade_sql(revision: str = "head", *, transaction: bool = True) -> str:
+    """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
+
+    Args:
+        revision: where to stop.
+        transaction: whether it begins and commits one; without, run it in a transaction of yours,
+            which goes on with the search_path that it had.
+    """
     output = io.StringIO()
-    command.upgrade(_config(output), revision, sql=True)
+    config = _config(output)
+    config.attributes["own_transaction"] = transaction
+    with _one_at_a_time:
+        command.upgrade(config, revision, sql=True)
     return output.getvalue()

@@ -7,7 +7,8 @@ by side, and neighbours are compared at growing offsets while their prefixes agr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import comb
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import (
     BITS,
+    NEAR_MAX,
     check_distance,
     check_simhash,
     check_simhashes,
@@ -51,6 +53,13 @@ _BLOCK: Final = 1 << 16
 
 _Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
+Compared = Callable[[int, int], None]
+"""Told how many simhashes are compared of how many, each counted once for every pass."""
+
+
+def unwatched(done: int, total: int) -> None:
+    """Tell nobody."""
+
 
 class Pairs(NamedTuple):
     """Pairs of distinct simhashes, ``low[i] < high[i]``, and their distances; all shape (n,)."""
@@ -61,7 +70,10 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(
-    simhashes: NDArray[np.uint64] | Iterable[int], distance: int = 3, *, blocks: int | None = None
+    simhashes: NDArray[np.uint64] | Iterable[int],
+    distance: int = NEAR_MAX,
+    *,
+    blocks: int | None = None,
 ) -> Pairs:
     """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
 
@@ -87,14 +99,20 @@ def find_pairs(
     found = [
         pairs
         for permutation in layout.permutations
-        for pairs in _pairs_by(permutation, layout, values, distance)
+        for pairs in _pairs_by(permutation, layout, values, distance, lambda done: None)
     ]
     pairs = _as_pairs(found)
     order = np.lexsort((pairs.high, pairs.low))
     return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
 
 
-def stream_pairs(spool: Spool, distance: int = 3, *, memory: int = MEMORY_BYTES) -> Iterator[Pairs]:
+def stream_pairs(
+    spool: Spool,
+    distance: int = NEAR_MAX,
+    *,
+    memory: int = MEMORY_BYTES,
+    progress: Compared = unwatched,
+) -> Iterator[Pairs]:
     """Yield the pairs of :func:`find_pairs`, each once, block by block, in no order.
 
     Exact, in bounded memory: for each permutation the simhashes are read in as many parts as it
@@ -104,6 +122,7 @@ def stream_pairs(spool: Spool, distance: int = 3, *, memory: int = MEMORY_BYTES)
         spool: distinct simhashes.
         distance: the largest number of differing bits, 0 to 12.
         memory: how many bytes to use for simhashes, beside the pairs of a block.
+        progress: told how far it is.
 
     Raises:
         InvalidDistanceError: ``distance`` is not in 0..12.
@@ -112,18 +131,26 @@ def stream_pairs(spool: Spool, distance: int = 3, *, memory: int = MEMORY_BYTES)
     parts = max(1, -(-spool.count * _BYTES_A_SIMHASH // memory))
     whole = spool.read() if parts == 1 else None
     waiting: list[_Found] = []
-    size = 0
+    size = done = 0
+    total = spool.count * len(layout.permutations)
     for permutation in layout.permutations:
         for part in range(parts):
             values = _part(spool, permutation, part, parts) if whole is None else whole
-            for found in _pairs_by(permutation, layout, values, distance):
+            compared = partial(_tell, progress, done, total)
+            for found in _pairs_by(permutation, layout, values, distance, compared):
                 waiting.append(found)
                 size += len(found[0])
                 if size >= _BLOCK:
                     yield _as_pairs(waiting)
                     waiting, size = [], 0
+            done += len(values)
+    progress(total, total)
     if size:
         yield _as_pairs(waiting)
+
+
+def _tell(progress: Compared, before: int, total: int, here: int) -> None:
+    progress(before + here, total)
 
 
 def _part(spool: Spool, permutation: Permutation, part: int, parts: int) -> NDArray[np.uint64]:
@@ -206,9 +233,16 @@ def _distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _pairs_by(
-    permutation: Permutation, layout: Layout, values: NDArray[np.uint64], distance: int
+    permutation: Permutation,
+    layout: Layout,
+    values: NDArray[np.uint64],
+    distance: int,
+    compared: Callable[[int], None],
 ) -> Iterator[_Found]:
-    """Yield the pairs that agree in the prefix and in that of no earlier permutation."""
+    """Yield the pairs that agree in the prefix and in that of no earlier permutation.
+
+    ``compared`` is told how many of the simhashes are done.
+    """
     # Choices of blocks come in order, so the first that sees a pair skips none that is the same.
     last = min(block.shift for block in permutation.leading)
     skipped = [
@@ -232,6 +266,7 @@ def _pairs_by(
                 for bits in skipped:
                     new &= (one ^ other) & bits != 0
                 yield one[new], other[new]
+        compared(start + len(chunk))
 
 
 def _grouped(

@@ -53,8 +53,11 @@ class Terms:
             pages agree as well (see :mod:`pgsimhash.sketch`).
         scope: ``host`` compares with the pages of the same host, ``collection`` with all of the
             collection, ``global`` with those of every collection of the same scheme.
-        newest: only so many pages of the scope count, the ones stored last. The window moves
-            with each batch: the pages of a batch count beside it.
+        newest: only so many originals of the scope count, the ones stored last, and what came
+            since the oldest of them. Originals were found to duplicate no other page; of copies
+            any number fits, and one that came since stands in for an older original. A page that
+            only ``keep_first`` let in is a copy: its row does not say that it was kept. The window
+            moves with each batch, not within it: the pages of a batch count beside it.
         max_age: an original counts only if it was fetched at most so long before the page.
         canonical_link: whether a page is a duplicate of the page that its ``rel=canonical`` names,
             at any distance, if that was known before it and is on the same host, a subdomain of

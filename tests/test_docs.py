@@ -133,14 +133,16 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
 """What the commands of each page leave behind."""
 
 
-def test_the_commands_that_deploy_the_schema(empty_dsn: str) -> None:
+def test_the_commands_that_deploy_the_schema(empty_dsn: str, tmp_path: Path) -> None:
     """In a clone, for Alembic's settings are there."""
-    alembic, migrate = commands("deploy.md")
+    alembic, migrate, script = commands("deploy.md")
     assert alembic == "alembic upgrade head"
     back = "pgsimhash migrate --downgrade base"
     assert f"`{back}`" in text_of("deploy.md")
     for command in (alembic, migrate, back):
         run_commands([command], empty_dsn, ROOT)
+    run_commands([script], empty_dsn, tmp_path)
+    assert "CREATE TABLE pgsimhash.pages" in (tmp_path / "pgsimhash.sql").read_text()
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")

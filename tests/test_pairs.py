@@ -101,7 +101,13 @@ def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) 
         assert len(expected) >= 20
         assert rows(find_pairs(values, 3, blocks=blocks)) == expected
         assert rows(find_pairs(iter(values), 3, blocks=blocks)) == expected
-        assert rows(find_pairs(np.array(values, dtype=np.uint64), blocks=blocks)) == expected
+        assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
+
+
+def test_the_default_distance_is_that_of_collections() -> None:
+    assert rows(find_pairs([0, 0xFF, 0x1FF << 32])) == brute_force(
+        np.array([0, 0xFF, 0x1FF << 32], dtype=np.uint64), 8
+    )
 
 
 @pytest.mark.parametrize("distance", [0, 1, 8, 12])
@@ -162,6 +168,26 @@ def test_a_stream_in_little_memory_yields_the_same_pairs(distance: int, memory: 
     assert len(found) == len(set(found))
     assert set(found) == set(rows(expected))
     assert (len(expected.low) > 100) == (distance > 1)
+
+
+@pytest.mark.parametrize("memory", [1 << 28, 40 * 700])
+def test_a_stream_says_how_far_it_is(memory: int) -> None:
+    values = np.arange(40_000, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
+    told: list[tuple[int, int]] = []
+    with Spool([values]) as spool:
+        for _ in stream_pairs(
+            spool, 3, memory=memory, progress=lambda done, total: told.append((done, total))
+        ):
+            pass
+    done, (total, *others) = [one for one, _ in told], sorted({all_ for _, all_ in told})
+    assert (done, others) == (sorted(done), [])
+    assert total % len(values) == 0
+    assert done[-1] == total
+    assert len(told) > 2 * total / len(values)
+    told.clear()
+    with Spool([]) as spool:
+        list(stream_pairs(spool, 3, progress=lambda done, total: told.append((done, total))))
+    assert told == [(0, 0)]
 
 
 def test_an_empty_spool_has_no_pairs() -> None:

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from pgsimhash import fingerprint, simhash
-from pgsimhash.errors import SchemeError, TooLargeError, TooShortError
+from pgsimhash.errors import InvalidDistanceError, SchemeError, TooLargeError, TooShortError
 from pgsimhash.extraction import extract_many
 from pgsimhash.features import spot_shingles, weigh
 from pgsimhash.hashes import fnv1a_64
@@ -48,6 +48,21 @@ OWN = Scheme(
     hash_features=fnv1a_64,
     min_tokens=5,
 )
+
+
+def test_a_distance_is_no_part_of_the_recipe() -> None:
+    near = dataclasses.replace(OWN, distance=2)
+    assert (OWN.distance, near.distance) == (8, 2)
+    assert (near, hash(near)) == (OWN, hash(OWN))
+    assert pickle.loads(pickle.dumps(near)).distance == 2
+    for wrong in (13, -1):
+        with pytest.raises(InvalidDistanceError, match="0 to 12"):
+            dataclasses.replace(OWN, distance=wrong)
+
+
+def test_the_schemes_of_others_ask_for_fewer_bits() -> None:
+    shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
+    assert [get_scheme(name).distance for name in shipped] == [8, 8, 3, 3, 3]
 
 
 def test_the_schemes_that_ship() -> None:

@@ -158,7 +158,13 @@ CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
 
 CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
 
-CREATE INDEX pages_host_idx ON pgsimhash.pages (collection_id, host, page_id);
+-- With the duplicates of a host apart, so that its newest originals are found at once among however
+-- many copies; pages_original_idx does the same for a collection.
+CREATE INDEX pages_host_idx
+    ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
+
+CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
+    WHERE distance IS NULL;
 
 CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
     WHERE duplicate_of IS NOT NULL;
@@ -224,7 +230,7 @@ COMMENT ON COLUMN pgsimhash.pages.duplicate_of IS
     'The page_id of the page that it was found to duplicate when it came in.';
 
 COMMENT ON COLUMN pgsimhash.pages.distance IS
-    'In how many bits it differs from that one.';
+    'In how many bits it differs from that one; NULL for an original.';
 
 -- Beside the pages and narrow, with room in each block for a second version of all its rows: seeing
 -- a whole crawl again writes no index.
@@ -354,7 +360,7 @@ COMMENT ON COLUMN pgsimhash.policies.scope IS
     'Among which pages originals are looked for.';
 
 COMMENT ON COLUMN pgsimhash.policies.newest IS
-    'How many of the newest pages count as originals.';
+    'How many of the newest originals a page is compared with, and what came since.';
 
 COMMENT ON COLUMN pgsimhash.policies.max_age IS
     'How much older than the page an original may be.';

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
-from pgsimhash.bits import BITS, NEAR_MAX, check_distance, format_simhash, hamming_distance
+from pgsimhash.bits import BITS, check_distance, format_simhash, hamming_distance
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.sketch import SAME_BITS_MAX, SKETCH_BITS, TRUSTED_DISTANCE, verified
@@ -49,17 +49,18 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Two pages, and all that decides whether they match at ``k``.
+    """Two pages, and all that decides whether they match at ``max_distance``.
 
-    ``matches_from`` is the smallest k at which they do, None where there is none. ``features``
-    and ``difference`` need the texts of both.
+    ``distance`` is how many bits they are apart, ``matches_from`` the smallest distance asked for
+    at which they match, None where there is none. ``features`` and ``difference`` need the texts
+    of both.
     """
 
     a: Side
     b: Side
     scheme: str
     layout: str
-    k: int
+    max_distance: int
     distance: int
     matches: bool
     reason: Reason
@@ -79,7 +80,7 @@ class Explanation:
             "b": _side_json(self.b),
             "scheme": self.scheme,
             "layout": self.layout,
-            "k": self.k,
+            "max_distance": self.max_distance,
             "distance": self.distance,
             "matches": self.matches,
             "reason": self.reason,
@@ -97,7 +98,7 @@ class Explanation:
 def explain(
     store: Store, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
 ) -> Explanation:
-    """Explain why two pages match or do not, at which k, and what differs between them.
+    """Explain why two pages match or do not, at which distance, and what differs between them.
 
     Features and the difference of the texts need both texts. A known page has one where the
     collection keeps Markdown; its features are then computed of that, and the explanation
@@ -109,7 +110,7 @@ def explain(
             elsewhere: :func:`~pgsimhash.analysis.sides.read_side` makes one of HTML,
             ``Side(simhash)`` of a simhash.
         b: another one.
-        distance: the k in question; by default the collection's.
+        distance: how many bits may differ; by default the collection's.
         top: how many features of each page to list.
 
     Raises:
@@ -134,7 +135,7 @@ def explain_sides(
     *,
     scheme: Scheme = DEFAULT_SCHEME,
     layout: Layout = DEFAULT_LAYOUT,
-    distance: int = NEAR_MAX,
+    distance: int | None = None,
     top: int = TOP,
 ) -> Explanation:
     """Explain whether ``b`` is a near-copy of ``a``.
@@ -144,29 +145,30 @@ def explain_sides(
         b: another one, whose simhash was made by the same scheme.
         scheme: the recipe of both.
         layout: the layout of the collection in question.
-        distance: the k in question.
+        distance: how many bits may differ; by default what suits the scheme.
         top: how many features of each side to list.
 
     Raises:
         InvalidSimhashError: a simhash is not in 0..2**64-1.
         InvalidDistanceError: the layout does not answer ``distance``.
     """
-    k = check_distance(distance, layout.distances[-1])
+    largest = layout.distances[-1]
+    asked = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
     bits = hamming_distance(a.simhash, b.simhash)
     sketch_distance = _apart(a.sketch, b.sketch)
     agreed = verified(bits, a.sketch, b.sketch)
-    reason = _reason(bits, k, agreed)
+    reason = _reason(bits, asked, agreed)
     return Explanation(
         a=a,
         b=b,
         scheme=scheme.name,
         layout=layout.name,
-        k=k,
+        max_distance=asked,
         distance=bits,
         matches=reason in ("same_simhash", "within_distance"),
         reason=reason,
         matches_from=bits if bits in layout.distances and agreed else None,
-        sentence=_sentence(bits, k, reason, sketch_distance, layout),
+        sentence=_sentence(bits, asked, reason, sketch_distance, layout),
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
         sketch_distance=sketch_distance,
@@ -180,38 +182,43 @@ def _apart(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else (a ^ b).bit_count()
 
 
-def _reason(bits: int, k: int, agreed: bool) -> Reason:
-    if bits > k:
+def _reason(bits: int, asked: int, agreed: bool) -> Reason:
+    if bits > asked:
         return "beyond_distance"
     if not agreed:
         return "sketches_differ"
     return "within_distance" if bits else "same_simhash"
 
 
-def _sentence(bits: int, k: int, reason: Reason, sketch: int | None, layout: Layout) -> str:
+def _sentence(bits: int, asked: int, reason: Reason, sketch: int | None, layout: Layout) -> str:
     largest = layout.distances[-1]
     differ = f"They differ in {bits} of {BITS} bits"
     if reason == "same_simhash":
-        return f"They have the same simhash, so they match at every k; k is {k}."
+        return f"They have the same simhash, so they match at every distance; asked for is {asked}."
     if reason == "within_distance":
-        return f"{differ}, so they match at k = {bits} and above; k is {k}."
+        return f"{differ}, so they match at distance {bits} and above; asked for is {asked}."
     if reason == "sketches_differ":
         return (
-            f"{differ}, which is within k = {k}. But beyond {TRUSTED_DISTANCE} bits their sketches "
-            f"must agree too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies "
-            f"differ in {SAME_BITS_MAX} at most: no match, unless lookups do not verify."
+            f"{differ}, which is within the distance of {asked}. But beyond {TRUSTED_DISTANCE} "
+            f"bits their sketches must agree too, and these differ in {sketch} of {SKETCH_BITS} "
+            f"bits, where copies differ in {SAME_BITS_MAX} at most: no match, unless lookups do "
+            "not verify."
         )
     if bits > largest:
         return (
-            f"{differ}, and k is {k}: no match, nor at any k that the layout {layout.name} "
-            f"answers (0 to {largest})."
+            f"{differ}, and the distance asked for is {asked}: no match, nor at any that the "
+            f"layout {layout.name} answers (0 to {largest})."
         )
     if sketch is not None and bits > TRUSTED_DISTANCE and sketch > SAME_BITS_MAX:
         return (
-            f"{differ}, and k is {k}: no match, nor at a larger k, for their sketches differ in "
-            f"{sketch} of {SKETCH_BITS} bits, where copies differ in {SAME_BITS_MAX} at most."
+            f"{differ}, and the distance asked for is {asked}: no match, nor at a larger one, for "
+            f"their sketches differ in {sketch} of {SKETCH_BITS} bits, where copies differ in "
+            f"{SAME_BITS_MAX} at most."
         )
-    return f"{differ}, and k is {k}: no match; at k = {bits} and above they would."
+    return (
+        f"{differ}, and the distance asked for is {asked}: no match; at distance {bits} and above "
+        "they would."
+    )
 
 
 def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:

@@ -50,10 +50,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
-    """What a search up to ``k`` bits finds among the labelled pairs.
+    """What a search up to ``distance`` bits finds among the labelled pairs.
 
     Attributes:
-        k: the largest number of differing bits that makes a match.
+        distance: the largest number of differing bits that makes a match.
         found: how many copies match.
         copies: how many copies there are.
         false_matches: how many pairs of different pages match.
@@ -63,7 +63,7 @@ class AtDistance:
         kinds: for each kind of copies, how many match and how many there are.
     """
 
-    k: int
+    distance: int
     found: int
     copies: int
     false_matches: int
@@ -75,7 +75,7 @@ class AtDistance:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A scheme's curve, ``k`` from 0 to 16, and the point on it to use, if there is one."""
+    """A scheme's curve, distances from 0 to 16, and the point on it to use, if there is one."""
 
     measured: Measured
     curve: list[AtDistance]
@@ -116,28 +116,28 @@ def measure(
                 copies[place] += 1
                 kinds.setdefault(pair.kind, _histogram())[place] += 1
     measured = Measured(scheme, copies, distinct, dict(sorted(kinds.items())), graded, left_out)
-    curve = [_at(k, measured) for k in range(largest + 1)]
+    curve = [_at(distance, measured) for distance in range(largest + 1)]
     return Score(measured, curve, recommend(curve, precision))
 
 
 def recommend(curve: Sequence[AtDistance], precision: float) -> AtDistance | None:
     """Return the point to use: the largest recall at a precision of ``precision`` or better.
 
-    Of points with the same recall it is the one with the smallest ``k``. None where no point
-    with a match is as precise.
+    Of points with the same recall it is the one with the smallest distance. None where no
+    point with a match is as precise.
     """
     precise = [at for at in curve if at.found and at.precision >= precision]
-    return max(precise, key=lambda at: (at.found, -at.k), default=None)
+    return max(precise, key=lambda at: (at.found, -at.distance), default=None)
 
 
 def recommendation(score: Score, precision: float) -> str:
     """Return the recommended distance in a sentence, or that there is none."""
     best = score.best
     if best is None:
-        return f"At no k is the precision {precision:g} or better."
+        return f"At no distance is the precision {precision:g} or better."
     matches = best.found + best.false_matches
     told = (
-        f"k = {best.k}: recall {best.recall:.4f}, precision {best.precision:.4f} "
+        f"Distance {best.distance}: recall {best.recall:.4f}, precision {best.precision:.4f} "
         f"({best.false_matches:,} false of {matches:,} matches)."
     )
     if matches * (1 - precision) < 1:
@@ -156,21 +156,21 @@ def _distance(a: int | None, b: int | None) -> int:
     return NO_MATCH if a is None or b is None else hamming_distance(a, b)
 
 
-def _at(k: int, measured: Measured) -> AtDistance:
-    found, copies = _within(k, measured.copies)
-    false_matches, distinct = _within(k, measured.distinct)
+def _at(distance: int, measured: Measured) -> AtDistance:
+    found, copies = _within(distance, measured.copies)
+    false_matches, distinct = _within(distance, measured.distinct)
     matches = found + false_matches
     return AtDistance(
-        k=k,
+        distance=distance,
         found=found,
         copies=copies,
         false_matches=false_matches,
         distinct=distinct,
         recall=found / copies if copies else None,
         precision=found / matches if matches else 1.0,
-        kinds={kind: _within(k, histogram) for kind, histogram in measured.kinds.items()},
+        kinds={kind: _within(distance, histogram) for kind, histogram in measured.kinds.items()},
     )
 
 
-def _within(k: int, histogram: Histogram) -> tuple[int, int]:
-    return int(histogram[: k + 1].sum()), int(histogram.sum())
+def _within(distance: int, histogram: Histogram) -> tuple[int, int]:
+    return int(histogram[: distance + 1].sum()), int(histogram.sum())

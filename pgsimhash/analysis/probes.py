@@ -21,7 +21,7 @@ class BlockBits(NamedTuple):
 class PermutationView:
     """How one permutation sees the pair.
 
-    ``differing`` bits of its prefix differ; ``sees_from`` is the smallest distance k at which a
+    ``differing`` bits of its prefix differ; ``sees_from`` is the smallest distance at which a
     lookup of one finds the other by this permutation, None where no distance is enough.
     """
 
@@ -44,10 +44,10 @@ def block_bits(a: int, b: int, layout: Layout) -> list[BlockBits]:
 def permutation_views(a: int, b: int, layout: Layout) -> list[PermutationView]:
     """Return how each permutation of the layout sees the pair."""
     bits = hamming_distance(a, b)
-    reached = [(k, layout.radii(k)) for k in layout.distances if k >= bits]
+    reached = [(distance, layout.radii(distance)) for distance in layout.distances[bits:]]
     found = []
     for number, permutation in enumerate(layout.permutations):
         differing = (permutation.prefix(a) ^ permutation.prefix(b)).bit_count()
-        sees = next((k for k, radii in reached if radii[number] >= differing), None)
+        sees = next((at for at, radii in reached if radii[number] >= differing), None)
         found.append(PermutationView(permutation.number, permutation.column, differing, sees))
     return found

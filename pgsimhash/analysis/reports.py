@@ -111,7 +111,7 @@ class Report:
 
     @property
     def spare_pages(self) -> int:
-        """How many pages could go if each cluster kept only its canonical one."""
+        """How many duplicates there are in clusters: all pages but the canonical ones."""
         return self.clustered_pages - self.all_clusters
 
     def as_json(self) -> dict[str, Any]:

@@ -14,16 +14,19 @@ from pgsimhash.clusters import Cluster, Linkage, Score, scorer
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import Pairs, stream_pairs
+from pgsimhash.pairs import Compared, Pairs, stream_pairs, unwatched
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import checked_distance
 
 
-def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
+def save_pairs(
+    store: Store, table: str, distance: int | None = None, *, progress: Compared = unwatched
+) -> int:
     """Create ``table`` with ``Store.pairs`` (low, high, distance) and return their number.
 
-    All in one transaction. ``table`` may name a schema: ``mine.near_copies``.
+    All in one transaction. ``table`` may name a schema: ``mine.near_copies``. ``progress`` is told
+    as by ``Store.pairs``.
 
     Raises:
         InvalidDistanceError: ``distance`` is not in 0..12.
@@ -34,7 +37,8 @@ def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
         store.session.reading(together=True) as (connection, collection),
         groups.spool(connection, collection) as simhashes,
     ):
-        return _write_pairs(connection, table, stream_pairs(simhashes, wanted))
+        found = stream_pairs(simhashes, wanted, progress=progress)
+        return _write_pairs(connection, table, found)
 
 
 def save_clusters(
@@ -44,11 +48,12 @@ def save_clusters(
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
+    progress: Compared = unwatched,
 ) -> int:
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
     Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. All
-    in one transaction.
+    in one transaction. ``progress`` is told as by ``Store.clusters``.
 
     Raises:
         InvalidDistanceError: ``distance`` is not in 0..12.
@@ -57,7 +62,8 @@ def save_clusters(
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
     with store.session.reading(together=True) as (connection, collection):
-        found = groups.clusters(connection, collection, wanted, linkage, scorer(canonical))
+        score = scorer(canonical)
+        found = groups.clusters(connection, collection, wanted, linkage, score, progress)
         return _write_clusters(connection, table, found)
 
 

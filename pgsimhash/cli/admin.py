@@ -38,13 +38,20 @@ from pgsimhash.store.status import read_status
 @click.command()
 @dsn_option
 @click.option("--sql", is_flag=True, help="Print the SQL script instead, for an empty database.")
+@click.option(
+    "--no-transaction",
+    is_flag=True,
+    help="With --sql: without BEGIN and COMMIT, to run in a transaction of yours.",
+)
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
 @click.option(
     "--layout",
     type=LayoutName(),
     help="Also let new collections have this layout; pgsimhash collection plan compares them.",
 )
-def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | None) -> None:
+def migrate(
+    dsn: str | None, sql: bool, no_transaction: bool, downgrade: str | None, layout: str | None
+) -> None:
     """Create or upgrade the schema pgsimhash.
 
     The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
@@ -55,10 +62,12 @@ def migrate(dsn: str | None, sql: bool, downgrade: str | None, layout: str | Non
 
     if sql and (downgrade or layout):
         raise click.UsageError("--sql goes with a plain upgrade only")
+    if no_transaction and not sql:
+        raise click.UsageError("--no-transaction goes with --sql only")
     if downgrade and layout:
         raise click.UsageError("--layout goes with an upgrade only")
     if sql:
-        print_text(migrations.upgrade_sql())
+        print_text(migrations.upgrade_sql(transaction=not no_transaction))
         return
     if configured_dsn(dsn) is None:
         raise click.UsageError(

@@ -26,7 +26,7 @@ from pgsimhash.errors import (
 
 __all__ = ["commands"]
 
-_MISTYPED = (
+_WRONG_OPTIONS = (
     CollectionError,
     InvalidDistanceError,
     InvalidSimhashError,
@@ -78,7 +78,7 @@ def _told_errors() -> Iterator[None]:
         raise
     except (PageError, UnknownRunError) as error:
         raise _PageFailure(str(error)) from error
-    except _MISTYPED as error:
+    except _WRONG_OPTIONS as error:
         raise click.UsageError(str(error)) from error
     except PgsimhashError as error:
         raise _StoreFailure(str(error)) from error

@@ -18,7 +18,7 @@ from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import LabelsError
 from pgsimhash.html_reports import evaluation_page, near_pairs_page
-from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
+from pgsimhash.schemes import DEFAULT_SCHEME, get_scheme, scheme_names
 
 
 class _WrongLabels(click.ClickException):
@@ -59,9 +59,8 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--distance",
     type=click.IntRange(0, LARGEST),
-    default=8,
-    show_default=True,
-    help="With --sample: the distance that is in question.",
+    help="With --sample: the distance that is in question; by default the collection's, else that "
+    "of the first --scheme.",
 )
 @click.option(
     "--borderline",
@@ -92,7 +91,7 @@ def evaluate(
     schemes: tuple[str, ...],
     precision: float,
     sample: int | None,
-    distance: int,
+    distance: int | None,
     borderline: Path | None,
     borderline_pairs: int,
     seed: int,
@@ -107,15 +106,15 @@ def evaluate(
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
     different, graded to leave a pair out), and kind if you like. a and b are file URLs, paths or
     ids of pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance
-    k from 0 to 16. Recommended is the k with the largest recall at a precision of --precision or
-    better, of several the smallest.
+    from 0 to 16. Recommended is the distance with the largest recall at a precision of --precision
+    or better, of several the smallest.
 
     With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
     for each distance from 0 to 16 with the number of pairs so far apart. With --collection the
     sample is taken from the pages that a collection knows.
 
     A page with too little text matches nothing; pairs whose page cannot be read are left out.
-    Exits with 1 if a page failed or no k is precise enough, with 2 if PAIRS is wrong.
+    Exits with 1 if a page failed or no distance is precise enough, with 2 if PAIRS is wrong.
     """
     schemes = tuple(dict.fromkeys(schemes))
     if collection is not None and (sample is None or what):
@@ -150,12 +149,14 @@ def evaluate(
             imprecise = any(score.best is None for score in scores)
         else:
             if collection is None:
+                distance = get_scheme(schemes[0]).distance if distance is None else distance
                 samples, missed = sample_pages(
                     what, sample, seed, schemes, distance, borderline_pairs, jobs
                 )
             else:
                 chance = (sample, seed, distance, borderline_pairs)
-                samples = [sample_collection(dsn, collection, *chance)]
+                drawn, distance = sample_collection(dsn, collection, *chance)
+                samples = [drawn]
                 missed = Fingerprints()
             for name, near in samples:
                 _print_sample(name, near)
@@ -190,7 +191,7 @@ def _print_score(score: Score) -> None:
         print_json(
             {
                 "scheme": score.measured.scheme,
-                "k": at.k,
+                "distance": at.distance,
                 "recall": at.recall,
                 "precision": at.precision,
                 "found": at.found,

@@ -106,12 +106,17 @@ def sample_pages(
 
 
 def sample_collection(
-    dsn: str | None, collection: str, size: int, seed: int, distance: int, borderline: int
-) -> tuple[str, NearSample]:
-    """Return the scheme of a collection, and the near pairs in a sample of its pages."""
+    dsn: str | None, collection: str, size: int, seed: int, distance: int | None, borderline: int
+) -> tuple[tuple[str, NearSample], int]:
+    """Return the scheme of a collection and near pairs in a sample of its pages, at which distance.
+
+    That is the collection's where ``distance`` is None.
+    """
     with connect(dsn, collection=collection, create=False) as store:
         urls, simhashes = analysis.sample(store, size, seed)
-        return store.scheme, sample_near_pairs(urls, simhashes, distance, borderline, seed)
+        wanted = store.opened.default_distance if distance is None else distance
+        near = sample_near_pairs(urls, simhashes, wanted, borderline, seed)
+        return (store.scheme, near), wanted
 
 
 def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | None) -> Fingerprints:

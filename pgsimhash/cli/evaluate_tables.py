@@ -19,13 +19,13 @@ def print_scores(console: Console, scores: Sequence[Score], precision: float) ->
     """Print each scheme's curve and its recommended distance."""
     for score in scores:
         table = Table(title=score.measured.scheme, title_justify="left")
-        for column in ("k", "recall", "precision", "found", "false"):
+        for column in ("distance", "recall", "precision", "found", "false"):
             table.add_column(column, justify="right")
         for at in score.curve:
             recall = "-" if at.recall is None else f"{at.recall:.4f}"
             figures = (f"{at.found:,}", f"{at.false_matches:,}")
             style = "bold" if at is score.best else None
-            table.add_row(str(at.k), recall, f"{at.precision:.4f}", *figures, style=style)
+            table.add_row(str(at.distance), recall, f"{at.precision:.4f}", *figures, style=style)
         console.print(table)
         console.print(recommendation(score, precision))
 

@@ -13,7 +13,7 @@ from pgsimhash import analysis
 from pgsimhash.analysis.differences import Difference, Piece
 from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList
 from pgsimhash.analysis.sides import Side, read_side
-from pgsimhash.bits import NEAR_MAX, parse_simhash
+from pgsimhash.bits import parse_simhash
 from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
@@ -33,7 +33,7 @@ _ROWS = 60
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
-    help="The k in question; by default the collection's, else 8.",
+    help="How many bits may differ; by default the collection's distance, else the scheme's.",
 )
 @click.option(
     "--top",
@@ -58,7 +58,7 @@ def explain_pages(
     collection: str | None,
     dsn: str | None,
 ) -> None:
-    """Explain why two pages match or do not, at which k, and what differs.
+    """Explain why two pages match or do not, at which distance, and what differs.
 
     A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. Prints one
     JSON line; exits with 1 if a page is not known or has no fingerprint. Without a URL and without
@@ -77,9 +77,8 @@ def explain_pages(
             found = analysis.explain(store, *sides, distance=distance, top=top)
     else:
         recipe = get_scheme(scheme or DEFAULT_SCHEME)
-        k = NEAR_MAX if distance is None else distance
         found = analysis.explain_sides(
-            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=k, top=top
+            _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance, top=top
         )
     print_json(found.as_json())
     console = people()
@@ -120,7 +119,7 @@ def print_explanation(console: Console, found: Explanation) -> None:
     console.print(found.sentence)
     table = Table("permutation", "bits that differ", "finds the pair")
     for view in found.permutations:
-        sees = "at no k" if view.sees_from is None else f"from k = {view.sees_from}"
+        sees = "at no distance" if view.sees_from is None else f"from distance {view.sees_from}"
         table.add_row(view.column, str(view.differing), sees)
     console.print(table)
     if found.features is not None:

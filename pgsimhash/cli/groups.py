@@ -8,6 +8,7 @@ from pgsimhash import analysis
 from pgsimhash.bits import format_simhash
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
+from pgsimhash.cli.work import progress_bar
 from pgsimhash.clusters import Linkage
 from pgsimhash.store import connect
 
@@ -23,11 +24,16 @@ _table_option = click.option(
 @dsn_option
 def pairs(distance: int | None, table: str | None, collection: str, dsn: str | None) -> None:
     """Find all pairs of near-copies in a collection, a JSON line each, in no order."""
-    with connect(dsn, collection=collection, create=False) as store:
+    console = people()
+    with (
+        connect(dsn, collection=collection, create=False) as store,
+        progress_bar(console, "pairs", pages=False, prints=table is None) as progress,
+    ):
         if table is not None:
-            people().print(f"{analysis.save_pairs(store, table, distance):,} pairs in {table}")
+            count = analysis.save_pairs(store, table, distance, progress=progress)
+            console.print(f"{count:,} pairs in {table}")
             return
-        for block in store.pairs(distance):
+        for block in store.pairs(distance, progress=progress):
             for low, high, bits in zip(
                 block.low.tolist(), block.high.tolist(), block.distances.tolist(), strict=True
             ):
@@ -49,12 +55,18 @@ def clusters(
     dsn: str | None,
 ) -> None:
     """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
-    with connect(dsn, collection=collection, create=False) as store:
+    console = people()
+    with (
+        connect(dsn, collection=collection, create=False) as store,
+        progress_bar(console, "clusters", pages=False, prints=table is None) as progress,
+    ):
         if table is not None:
             count = analysis.save_clusters(
-                store, table, distance, linkage=linkage, canonical=canonical
+                store, table, distance, linkage=linkage, canonical=canonical, progress=progress
             )
-            people().print(f"{count:,} clusters in {table}")
+            console.print(f"{count:,} clusters in {table}")
             return
-        for cluster in store.clusters(distance, linkage=linkage, canonical=canonical):
+        for cluster in store.clusters(
+            distance, linkage=linkage, canonical=canonical, progress=progress
+        ):
             print_json(cluster.as_json())

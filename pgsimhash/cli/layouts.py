@@ -6,9 +6,10 @@ import click
 from rich.table import Table
 
 from pgsimhash import planner
+from pgsimhash.bits import NEAR_MAX
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
-from pgsimhash.cli.printing import people, print_json
+from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, get_layout
 from pgsimhash.schemes import get_scheme
@@ -42,7 +43,7 @@ layout_option = click.option(
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
-    default=3,
+    default=NEAR_MAX,
     show_default=True,
     help="The largest number of differing bits that lookups ask for.",
 )
@@ -67,7 +68,12 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
     predicted: with the indexes in memory as far as they fit, and with all or none of them there,
     where every probe is a read from a solid-state disk.
     """
-    found = planner.plans(rows, distance, int(memory * 2**30), map(get_layout, others))
+    asked = [get_layout(name) for name in others]
+    for layout in asked:
+        if distance not in layout.distances:
+            largest = layout.distances[-1]
+            tell(f"{layout.name} is left out: it answers distances up to {largest}")
+    found = planner.plans(rows, distance, int(memory * 2**30), asked)
     best = planner.recommend(found)
     for option in found:
         print_json(
@@ -126,7 +132,8 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
-    help="Its default distance for ingest; by default 8, or the largest that the layout answers.",
+    help="Its default distance; by default the scheme's (8, or 3 for blog and interop), or the "
+    "largest that the layout answers.",
 )
 @click.option("--keep-markdown", is_flag=True, help="Keep the main content of each page.")
 @dsn_option

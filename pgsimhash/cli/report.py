@@ -91,7 +91,7 @@ def _print(console: Console, found: Report) -> None:
         table.add_row(name, f"{getattr(status, name):,}")
     table.add_row("bytes saved", decimal(status.duplicate_bytes))
     table.add_row("clusters", f"{found.all_clusters:,}")
-    table.add_row("pages beside the canonical ones", f"{found.spare_pages:,}")
+    table.add_row("duplicates in clusters", f"{found.spare_pages:,}")
     console.print(table)
     for cluster in found.clusters[:5]:
         console.print(f"{cluster.size:,} pages like {cluster.canonical.url}")

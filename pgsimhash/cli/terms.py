@@ -49,7 +49,7 @@ _OPTIONS = (
         "--newest",
         type=_COUNT,
         metavar="N",
-        help="Compare with the N pages stored last only.",
+        help="Compare with the last N originals only, and with what came since.",
     ),
     click.option(
         "--max-age",

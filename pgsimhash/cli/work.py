@@ -14,7 +14,9 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -65,12 +67,21 @@ def with_progress(
 
 
 @contextmanager
-def progress_bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
-    """Give what is told how much is done of how much; it moves a bar where one is shown."""
-    if not _shows_bar(console):
+def progress_bar(
+    console: Console, name: str, *, pages: bool = True, prints: bool = True
+) -> Iterator[Callable[[int, int], None]]:
+    """Give what is told how much is done of how much; it moves a bar where one is shown.
+
+    Args:
+        console: where to show it.
+        name: what is going on.
+        pages: whether pages are counted; anything else is shown in per cent.
+        prints: whether the command prints data meanwhile.
+    """
+    if not _shows_bar(console, prints=prints):
         yield lambda done, total: None
         return
-    with _bar(console, name) as progress:
+    with _bar(console, name, pages=pages) as progress:
         task = progress.add_task(name, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -99,19 +110,16 @@ def progress_bars(console: Console) -> Iterator[Callable[[str, int, int], None]]
         progress.stop()
 
 
-def _shows_bar(console: Console) -> bool:
+def _shows_bar(console: Console, *, prints: bool = True) -> bool:
     # On a terminal that shows the data as well, the lines themselves are the progress.
-    return console.is_terminal and not sys.stdout.isatty()
+    return console.is_terminal and not (prints and sys.stdout.isatty())
 
 
-def _bar(console: Console, name: str) -> Progress:
-    columns = (
-        TextColumn(name),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("pages"),
-        TimeRemainingColumn(),
-    )
+def _bar(console: Console, name: str, *, pages: bool = True) -> Progress:
+    counted: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TextColumn("pages"))
+    if not pages:
+        counted = (TaskProgressColumn(),)
+    columns = (TextColumn(name), BarColumn(), *counted, TimeRemainingColumn())
     # stdout is data: it must not be drawn on stderr above the bar.
     return Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False

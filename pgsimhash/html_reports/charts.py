@@ -19,7 +19,7 @@ _TICKS: Final = 8
 
 
 def histogram_chart(
-    above: tuple[str, Histogram], below: tuple[str, Histogram] | None, k: int | None
+    above: tuple[str, Histogram], below: tuple[str, Histogram] | None, distance: int | None
 ) -> str:
     """Return a bar for each distance, of one set of pairs or of two, mirrored.
 
@@ -28,7 +28,7 @@ def histogram_chart(
     Args:
         above: a name, which is also the class of the bars, and the counts; shape (n,).
         below: the same for the bars that hang from the axis, if there are any.
-        k: the distance to mark.
+        distance: what to mark.
     """
     places = len(above[1])
     step = (_RIGHT - _LEFT) / places
@@ -40,18 +40,18 @@ def histogram_chart(
         x = _LEFT + (bits + 0.5) * step
         parts.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="middle">{bits}</text>')
     parts.append(_words(_RIGHT, bottom + 30, "bits that differ", "end"))
-    if k is not None:
-        x = _LEFT + (k + 1) * step
+    if distance is not None:
+        x = _LEFT + (distance + 1) * step
         parts.append(f'<path class="mark" d="M{x:.1f} {_TOP - 8}V{bottom}"/>')
-        parts.append(_words(x + 4, _TOP - 4, f"k = {k}"))
+        parts.append(_words(x + 4, _TOP - 4, f"distance {distance}"))
     return _svg(bottom + 36, "How many pairs are how many bits apart", parts)
 
 
 def curve_chart(curve: Sequence[AtDistance], best: AtDistance | None, floor: float) -> str:
-    """Return recall and precision by k.
+    """Return recall and precision by distance.
 
     Args:
-        curve: the points, ``k`` ascending.
+        curve: the points, by distance, ascending.
         best: the point to mark.
         floor: the lowest value of the axis, below 1.
     """
@@ -68,25 +68,27 @@ def curve_chart(curve: Sequence[AtDistance], best: AtDistance | None, floor: flo
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_RIGHT}"/>')
         parts.append(_words(_LEFT - 4, y + 4, f"{value:.3f}".rstrip("0").rstrip("."), "end"))
     for at in curve:
-        if at.k % 2 == 0:
-            parts.append(_words(_LEFT + at.k * step, bottom + 15, str(at.k), "middle"))
-    parts.append(_words(_RIGHT, bottom + 30, "k, in bits", "end"))
+        if at.distance % 2 == 0:
+            x = _LEFT + at.distance * step
+            parts.append(_words(x, bottom + 15, str(at.distance), "middle"))
+    parts.append(_words(_RIGHT, bottom + 30, "distance, in bits", "end"))
     for name in ("recall", "precision"):
-        values = [(at.k, value) for at in curve if (value := getattr(at, name)) is not None]
-        points = [(_LEFT + k * step, height(value)) for k, value in values]
+        told = [(at.distance, getattr(at, name)) for at in curve]
+        values = [(bits, value) for bits, value in told if value is not None]
+        points = [(_LEFT + bits * step, height(value)) for bits, value in values]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline class="{name}" points="{line}"/>')
-        for (k, value), (x, y) in zip(values, points, strict=True):
-            told = f"<title>{name} {value:.4f} at k = {k}</title>"
-            parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="3">{told}</circle>')
+        for (bits, value), (x, y) in zip(values, points, strict=True):
+            title = f"<title>{name} {value:.4f} at distance {bits}</title>"
+            parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="3">{title}</circle>')
     if best is not None:
-        x = _LEFT + best.k * step
+        x = _LEFT + best.distance * step
         parts.append(f'<path class="mark" d="M{x:.1f} {_TOP - 8}V{bottom}"/>')
-        end = best.k > len(curve) / 2
-        parts.append(
-            _words(x + (-4 if end else 4), _TOP - 4, f"k = {best.k}", "end" if end else "start")
-        )
-    return _svg(bottom + 36, "Recall and precision by k", parts)
+        end = best.distance > len(curve) / 2
+        anchor = "end" if end else "start"
+        told_best = f"distance {best.distance}"
+        parts.append(_words(x + (-4 if end else 4), _TOP - 4, told_best, anchor))
+    return _svg(bottom + 36, "Recall and precision by distance", parts)
 
 
 def curve_floor(curves: Sequence[Sequence[AtDistance]]) -> float:

@@ -44,7 +44,7 @@ def evaluation_page(
 def near_pairs_page(
     source: str,
     samples: Sequence[tuple[str, NearSample]],
-    k: int,
+    distance: int,
     too_short: Sequence[str],
     failures: Sequence[PageFailure],
 ) -> str:
@@ -53,7 +53,7 @@ def near_pairs_page(
     Args:
         source: what the pages are called.
         samples: a scheme's name and its sample, for each scheme.
-        k: the distance that is in question.
+        distance: the one in question.
         too_short: the names of pages with too little text.
         failures: the pages that have no fingerprint for another reason.
     """
@@ -61,7 +61,7 @@ def near_pairs_page(
         "near_pairs",
         f"Near pairs in {source}",
         samples=samples,
-        k=k,
+        distance=distance,
         histogram_chart=histogram_chart,
         too_short=too_short,
         failures=failures,
@@ -72,5 +72,5 @@ def _histogram(measured: Measured, best: AtDistance | None) -> str:
     return histogram_chart(
         ("copies", measured.copies[:NO_MATCH]),
         ("others", measured.distinct[:NO_MATCH]),
-        None if best is None else best.k,
+        None if best is None else best.distance,
     )

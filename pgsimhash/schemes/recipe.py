@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import SchemeError, TooShortError
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.html import Article, WeightedWords
+from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words, words_of
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.tokens import TOKENS_MAX, tokenize
@@ -51,6 +53,8 @@ class Scheme:
         tokenize: text to tokens.
         hash_features: features to 64-bit hashes, one of :mod:`pgsimhash.hashes` or another.
         min_tokens: an article of fewer tokens gets no fingerprint.
+        distance: in how many bits its copies differ at most, for collections that are created
+            without a distance. It is not a part of the recipe: schemes are equal without it.
     """
 
     name: str
@@ -59,6 +63,15 @@ class Scheme:
     tokenize: Tokenizer = tokenize
     hash_features: HashFunction = murmur3_64
     min_tokens: int = 20
+    distance: int = field(default=NEAR_MAX, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the distance.
+
+        Raises:
+            InvalidDistanceError: it is not in 0..12.
+        """
+        check_distance(self.distance, DISTANCE_MAX)
 
     def vote(self, article: Article) -> Vote:
         """Return the simhash of ``article``, of its first 500,000 tokens.

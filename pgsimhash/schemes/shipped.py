@@ -34,6 +34,7 @@ BLOG_WORDS_SCHEME: Final = Scheme(
     tokenize=long_words,
     hash_features=murmur3_32_32,
     min_tokens=1,
+    distance=3,
 )
 
 BLOG_SHINGLES_SCHEME: Final = Scheme(
@@ -43,6 +44,7 @@ BLOG_SHINGLES_SCHEME: Final = Scheme(
     tokenize=spaced_words,
     hash_features=murmur3_32_32,
     min_tokens=1,
+    distance=3,
 )
 
 INTEROP_SCHEME: Final = Scheme(
@@ -51,6 +53,7 @@ INTEROP_SCHEME: Final = Scheme(
     ShingleWeights((1,), "linear"),
     tokenize=CategoryWords(),
     hash_features=jenkins_64,
+    distance=3,
 )
 
 SHIPPED: Final = (

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
-from pgsimhash.bits import NEAR_MAX, check_distance
+from pgsimhash.bits import check_distance
 from pgsimhash.errors import CollectionError, StoreError, UnknownLayoutError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
@@ -89,7 +89,7 @@ def create_collection(
         name: what to call it.
         scheme: the scheme whose simhashes it holds, by default the package's.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
-        distance: its default distance; by default 8, or what the layout answers.
+        distance: its default distance; by default the scheme's, or what the layout answers.
         keep_markdown: whether the main content of each page is kept.
         indexed: whether a layout that is deployed now gets its indexes now.
 
@@ -104,7 +104,9 @@ def create_collection(
     recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
-    wanted = min(NEAR_MAX, largest) if distance is None else check_distance(distance, largest)
+    wanted = (
+        min(recipe.distance, largest) if distance is None else check_distance(distance, largest)
+    )
     (deploy_layout if indexed else deploy_table)(connection, chosen)
     values = {
         "name": name,

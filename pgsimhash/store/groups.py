@@ -23,7 +23,7 @@ from pgsimhash.clusters import (
 )
 from pgsimhash.copying import copy_binary
 from pgsimhash.marks import Mark, join_marked, split_marked
-from pgsimhash.pairs import stream_pairs
+from pgsimhash.pairs import Compared, stream_pairs, unwatched
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
@@ -46,12 +46,14 @@ def clusters(
     distance: int,
     linkage: Linkage,
     score: Score,
+    progress: Compared = unwatched,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; ``connection`` is in a transaction."""
     with spool(connection, collection) as read:
         simhashes = read.read()
         simhashes.sort()
-        roots = cluster_simhashes(simhashes, stream_pairs(read, distance), linkage, distance)
+        pairs = stream_pairs(read, distance, progress=progress)
+        roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
     connection.execute(query("cluster_table"))

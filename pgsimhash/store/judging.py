@@ -171,7 +171,10 @@ def _oldest(
     looks: Sequence[Look],
     newest: int | None,
 ) -> list[int] | None:
-    """Return for each look the oldest page that counts, None where all do."""
+    """Return for each look the oldest page that counts, None where all do.
+
+    That is the oldest of the ``newest`` originals: pages that were found to duplicate no other.
+    """
     if newest is None:
         return None
     hosts = list(dict.fromkeys(look.host for look in looks))

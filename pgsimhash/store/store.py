@@ -18,7 +18,7 @@ from pgsimhash.errors import InvalidDistanceError, PageError
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
-from pgsimhash.pairs import MEMORY_BYTES, Pairs, stream_pairs
+from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs, unwatched
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
 from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schemes import Scheme, get_scheme
@@ -500,7 +500,13 @@ class Store:
         scope = {"host": host.lower()}
         return forgetting.forget(self.session, "pages_of_host", scope, progress)
 
-    def pairs(self, distance: int | None = None, *, memory: int = MEMORY_BYTES) -> Generator[Pairs]:
+    def pairs(
+        self,
+        distance: int | None = None,
+        *,
+        memory: int = MEMORY_BYTES,
+        progress: Compared = unwatched,
+    ) -> Generator[Pairs]:
         """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
 
         The simhashes are read once into a temporary file (8 bytes each) and searched outside
@@ -509,13 +515,16 @@ class Store:
         Args:
             distance: the largest number of differing bits; by default the collection's.
             memory: how many bytes to use for simhashes at a time.
+            progress: told how many simhashes are compared of how many, each counted once for
+                every pass over them; first when all are read.
 
         Raises:
             InvalidDistanceError: ``distance`` is not in 0..12.
             StoreError: the database does not answer.
         """
         self.session.check()
-        return self._pairs(checked_distance(self.opened, distance, DISTANCE_MAX), memory)
+        wanted = checked_distance(self.opened, distance, DISTANCE_MAX)
+        return self._pairs(wanted, memory, progress)
 
     def clusters(
         self,
@@ -523,6 +532,7 @@ class Store:
         *,
         linkage: Linkage = "single",
         canonical: str | Score | Sequence[str] = "earliest",
+        progress: Compared = unwatched,
     ) -> Generator[Cluster]:
         """Yield the clusters of more than one page, by the present versions of all pages.
 
@@ -534,6 +544,7 @@ class Store:
             canonical: how the page that stands for a cluster is chosen: a name in
                 :data:`pgsimhash.clusters.RULES`, several to break ties, or a function from
                 :class:`~pgsimhash.clusters.ClusterPage` to a score, of which the largest wins.
+            progress: told as by :meth:`pairs`; clusters come when all pairs are found.
 
         Raises:
             InvalidDistanceError: ``distance`` is not in 0..12.
@@ -542,9 +553,8 @@ class Store:
         """
         self.session.check()
         check_linkage(linkage)
-        return self._clusters(
-            checked_distance(self.opened, distance, DISTANCE_MAX), linkage, scorer(canonical)
-        )
+        wanted = checked_distance(self.opened, distance, DISTANCE_MAX)
+        return self._clusters(wanted, linkage, scorer(canonical), progress)
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
@@ -575,15 +585,20 @@ class Store:
             with self.session.reading() as (_, collection):
                 checked_distance(collection, distance)
 
-    def _pairs(self, distance: int, memory: int) -> Generator[Pairs]:
+    def _pairs(self, distance: int, memory: int, progress: Compared) -> Generator[Pairs]:
         with self.session.reading() as (connection, collection):
             read = groups.spool(connection, collection)
         with read as simhashes:
-            yield from stream_pairs(simhashes, distance, memory=memory)
+            yield from stream_pairs(simhashes, distance, memory=memory, progress=progress)
 
-    def _clusters(self, distance: int, linkage: Linkage, score: Score) -> Generator[Cluster]:
+    def _clusters(
+        self, distance: int, linkage: Linkage, score: Score, progress: Compared
+    ) -> Generator[Cluster]:
         with self.session.reading(together=True) as (connection, collection):
-            for cluster in groups.clusters(connection, collection, distance, linkage, score):
+            # Nothing else may hold the rows, so that they end before the transaction does.
+            for cluster in groups.clusters(
+                connection, collection, distance, linkage, score, progress
+            ):
                 yield cluster
                 self.session.check()
 

@@ -120,7 +120,13 @@ pages = Table(
     PrimaryKeyConstraint("collection_id", "page_id", name="pages_pkey"),
     Index("pages_url_idx", "collection_id", "url", "page_id"),
     Index("pages_simhash_idx", "collection_id", "simhash", "page_id"),
-    Index("pages_host_idx", "collection_id", "host", "page_id"),
+    Index("pages_host_idx", "collection_id", "host", text("(distance IS NULL)"), "page_id"),
+    Index(
+        "pages_original_idx",
+        "collection_id",
+        "page_id",
+        postgresql_where=text("distance IS NULL"),
+    ),
     Index(
         "pages_duplicate_of_idx",
         "collection_id",

@@ -53,8 +53,8 @@ WHERE p.collection_id = %(compared_id)s AND p.page_id > %(newest_page)s
 ORDER BY p.page_id
 
 -- window --
--- The oldest of the newest pages of each host in some collections, or of all pages there; 0 where
--- there are fewer.
+-- The oldest of the newest originals of each host in some collections, or of all originals there; 0
+-- where there are fewer. Copies do not count: a hundred of one story push no other one out.
 SELECT coalesce(
     (
         SELECT n.page_id
@@ -64,6 +64,7 @@ SELECT coalesce(
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = c.collection_id
                 AND p.host = h.host
+                AND p.distance IS NULL
                 AND p.page_id < %(before_page)s
             ORDER BY p.page_id DESC
             LIMIT %(newest)s
@@ -80,6 +81,7 @@ SELECT coalesce(
             FROM pgsimhash.pages AS p
             WHERE p.collection_id = c.collection_id
                 AND h.host IS NULL
+                AND p.distance IS NULL
                 AND p.page_id < %(before_page)s
             ORDER BY p.page_id DESC
             LIMIT %(newest)s

@@ -12,10 +12,11 @@ ORDER BY page_id
 LIMIT %(batch)s
 
 -- pages_of_host --
+-- In the order of the index.
 SELECT page_id
 FROM pgsimhash.pages
 WHERE collection_id = %(collection_id)s AND host = %(host)s
-ORDER BY page_id
+ORDER BY distance IS NULL, page_id
 LIMIT %(batch)s
 
 -- pages_of_run --

@@ -41,7 +41,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     stored = keeping.get(url("tide-pools-print"))
     assert stored is not None
     assert (found.matches, found.distance) == (True, stored.distance)
-    assert (found.k, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
+    assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
     assert found.sketch_distance is not None
     assert found.structure_distance is not None
     assert found.features is not None
@@ -90,7 +90,7 @@ def test_an_unknown_url_is_an_error_that_says_what_to_do(store: Store) -> None:
 
 def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
     with connect(dsn, collection="two", layout="32+32") as store:
-        assert analysis.explain(store, Side(0), Side(1)).k == 7
+        assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
         with pytest.raises(InvalidDistanceError):
             analysis.explain(store, Side(0), Side(1), distance=8)
 

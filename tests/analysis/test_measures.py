@@ -22,7 +22,7 @@ def scored(pairs: list[tuple[Label, int]], precision: float = 0.999) -> Score:
 
 def test_recall_and_precision_are_of_the_pairs_within_k() -> None:
     score = scored([("copy", 0), ("copy", 4), ("copy", 20), ("distinct", 4), ("distinct", 30)])
-    assert [at.k for at in score.curve] == list(range(17))
+    assert [at.distance for at in score.curve] == list(range(17))
     assert score.curve[3].recall == pytest.approx(1 / 3)
     assert score.curve[3].precision == 1
     assert score.curve[4].recall == pytest.approx(2 / 3)
@@ -43,7 +43,7 @@ def test_precision_may_recover_at_a_larger_k() -> None:
     pairs += [("copy", 3)] * 9
     best = scored(pairs, precision=0.9).best
     assert best is not None
-    assert best.k == 3
+    assert best.distance == 3
 
 
 def test_nothing_is_recommended_where_nothing_is_precise_enough() -> None:
@@ -77,4 +77,4 @@ def test_too_few_matches_for_the_precision_are_told() -> None:
     assert "too few matches to tell a precision of 0.999" in recommendation(score, 0.999)
     assert "too few" not in recommendation(score, 0.5)
     nothing = scored([("distinct", 0)])
-    assert recommendation(nothing, 0.999) == "At no k is the precision 0.999 or better."
+    assert recommendation(nothing, 0.999) == "At no distance is the precision 0.999 or better."

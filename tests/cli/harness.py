@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+COMMAND = [sys.executable, "-m", "pgsimhash"]
+"""What runs the command line in a process of its own."""
 
 
 @dataclass(frozen=True)
@@ -23,3 +31,27 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+def on_a_terminal(*arguments: str | Path) -> Result:
+    """Run ``pgsimhash`` with stderr on a terminal and stdout in a pipe."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(controller, 4096)
+        except OSError:  # the terminal is gone with the process
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(controller)
+    stdout, _ = process.communicate()
+    return Result(process.returncode, stdout.decode(), shown.decode())

@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import conninfo
+from psycopg.pq import TransactionStatus
 
 from pgsimhash import connect
 from pgsimhash.layout import DEFAULT_LAYOUT
@@ -69,6 +70,26 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     assert done.stdout.startswith("BEGIN;")
     assert all(permutation.column in done.stdout for permutation in DEFAULT_LAYOUT.permutations)
     assert run("migrate", "--sql", "--downgrade", "base").code == 2
+
+
+def test_the_script_can_leave_the_transaction_to_others(run: Run, empty_dsn: str) -> None:
+    script = run("migrate", "--sql", "--no-transaction").stdout
+    assert not {"BEGIN;", "COMMIT;"} & set(script.splitlines())
+    schema = "SELECT pg_catalog.to_regnamespace('pgsimhash') IS NOT NULL"
+    with psycopg.connect(empty_dsn) as connection:
+        connection.execute("CREATE TABLE mine ()")
+        connection.execute("SET LOCAL search_path = mine, public")
+        connection.execute(script)
+        assert connection.info.transaction_status == TransactionStatus.INTRANS
+        assert connection.execute("SHOW search_path").fetchone() == ("mine, public",)
+        assert connection.execute(schema).fetchone() == (True,)
+        connection.rollback()
+        assert connection.execute(schema).fetchone() == (False,)
+        assert connection.execute("SELECT to_regclass('mine') IS NULL").fetchone() == (True,)
+        connection.execute(script)
+    done = run("collection", "create", "news", "--dsn", empty_dsn)
+    assert done.code == 0
+    assert run("migrate", "--no-transaction").code == 2
 
 
 def test_status_shows_every_collection(run: Run, folder: Path) -> None:

@@ -50,7 +50,7 @@ def test_each_k_gets_a_line(run: Run) -> None:
     done = run("evaluate", EXAMPLES / "pairs.csv")
     assert done.code == 0
     assert done.stderr == ""
-    assert [line["k"] for line in done.lines] == list(range(17))
+    assert [line["distance"] for line in done.lines] == list(range(17))
     last = done.lines[-1]
     assert last["scheme"] == DEFAULT_SCHEME.name
     assert (last["recall"], last["precision"]) == (1, 1)
@@ -63,7 +63,7 @@ def test_each_k_gets_a_line(run: Run) -> None:
     assert last["kinds"]["print"] == {"found": 1, "copies": 1}
     (best,) = [line for line in done.lines if line["recommended"]]
     assert best["recall"] == 1
-    assert all(line["recall"] < 1 for line in done.lines[: best["k"]])
+    assert all(line["recall"] < 1 for line in done.lines[: best["distance"]])
 
 
 def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
     done = run("evaluate", EXAMPLES / "pairs.csv", "--summary", "-o", report)
     assert done.code == 0
     assert "recall" in done.stderr
-    assert "k = 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
+    assert "Distance 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
     assert report.read_text(encoding="utf-8").count("<svg") == 2
 
 
@@ -138,7 +138,7 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
         (["-o", "/nowhere/report.html"], "there is no folder /nowhere; create it"),
     ],
 )
-def test_mistyped_commands_are_told(
+def test_wrong_options_are_told(
     run: Run, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -27,7 +27,7 @@ def test_two_files_need_no_database(run: Run, folder: Path) -> None:
 def test_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
     known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
     (line,) = run("explain", "-", known, stdin=(folder / "wells.html").read_bytes()).lines
-    assert (line["reason"], line["distance"], line["k"]) == ("same_simhash", 0, 8)
+    assert (line["reason"], line["distance"], line["max_distance"]) == ("same_simhash", 0, 8)
 
 
 def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> None:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from pgsimhash.bits import from_bigint
-from tests.cli.harness import Run
+from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
 
 PAGES = ROOT / "examples" / "pages"
@@ -77,6 +77,21 @@ def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
     again = run("clusters", "--table", "groups")
     assert again.code == 3
     assert "drop it, or choose another name" in again.stderr
+
+
+@pytest.mark.parametrize("command", ["pairs", "clusters"])
+def test_on_a_terminal_a_bar_says_how_far_it_is(run: Run, dsn: str, command: str) -> None:
+    ingested(run)
+    silent = run(command)
+    assert silent.stderr == ""
+    done = on_a_terminal(command, "--dsn", dsn)
+    assert done.code == 0
+    assert sorted(done.stdout.splitlines()) == sorted(silent.stdout.splitlines())
+    assert "100%" in done.stderr
+    done = on_a_terminal(command, "--dsn", dsn, "--table", "saved")
+    assert (done.code, done.stdout) == (0, "")
+    assert "100%" in done.stderr
+    assert f"{len(silent.lines)} {command} in saved" in done.stderr
 
 
 def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psycopg
 
-from tests.cli.harness import Run
+from tests.cli.harness import COMMAND, Run, on_a_terminal
 from tests.sources.test_warc import record
-
-COMMAND = [sys.executable, "-m", "pgsimhash"]
 
 
 def name(url: str | None) -> str | None:
@@ -187,29 +182,11 @@ def test_a_distance_beyond_the_search_is_a_usage_error(run: Run, folder: Path) -
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:
     """stderr is a terminal, stdout is a pipe: people see figures, the pipe sees data."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "ingest", folder, "--dsn", dsn],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )
-    os.close(terminal)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(controller, 4096)
-        except OSError:  # the terminal is gone with the process
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(controller)
-    stdout, _ = process.communicate()
-    assert process.returncode == 0
-    assert len([json.loads(line) for line in stdout.splitlines()]) == 4
-    assert "pages a second" in shown.decode()
-    assert "4/4" in shown.decode()
+    done = on_a_terminal("ingest", folder, "--dsn", dsn)
+    assert done.code == 0
+    assert len(done.lines) == 4
+    assert "pages a second" in done.stderr
+    assert "4/4" in done.stderr
 
 
 def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
@@ -255,7 +232,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
 
 
-def test_what_is_mistyped_creates_nothing(run: Run, folder: Path) -> None:
+def test_what_is_not_there_creates_nothing(run: Run, folder: Path) -> None:
     missing = run("ingest", folder, folder / "missing.html")
     assert (missing.code, missing.stdout) == (2, "")
     assert "missing.html" in missing.stderr

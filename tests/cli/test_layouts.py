@@ -22,6 +22,20 @@ def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
         assert sizes == sorted(sizes)
 
 
+def test_plan_asks_for_the_distance_that_collections_have(run: Run) -> None:
+    lines = run("collection", "plan", "--rows", "1e6").lines
+    assert lines == run("collection", "plan", "--rows", "1e6", "--distance", "8").lines
+
+
+def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
+    (made,) = run("collection", "create", "news", "--scheme", "pgsimhash-interop-1").lines
+    assert made["default_distance"] == 3
+    (line,) = run("explain", "0" * 16, "f" * 16, "--collection", "news").lines
+    assert line["max_distance"] == 3
+    interop = ["--scheme", "pgsimhash-interop-1"]
+    assert run("explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
+
+
 def test_plan_leaves_out_what_does_not_answer_the_distance(run: Run) -> None:
     lines = run("collection", "plan", "--rows", "1000", "--distance", "12").lines
     assert {line["layout"] for line in lines} == {"22+21+21", "16+16+16+16", "8 choose 2"}
@@ -54,9 +68,10 @@ def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run)
 def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
     run: Run, empty_dsn: str, folder: Path
 ) -> None:
-    lines = run(
-        "collection", "plan", "--rows", "1e6", "--layout", "7 choose 4", "--layout", "9 choose 1"
-    ).lines
+    plan = ["collection", "plan", "--rows", "1e6"]
+    plan += ["--layout", "7 choose 4", "--layout", "9 choose 1"]
+    assert "7 choose 4 is left out: it answers distances up to 4" in run(*plan).stderr
+    lines = run(*plan, "--distance", "3").lines
     assert {line["layout"]: line["columns"] for line in lines}["7 choose 4"] == 35
     assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1"}
     (made,) = run("collection", "create", "default", "--layout", "7 choose 4").lines

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import psycopg
 import pytest
 
-from pgsimhash import CollectionError, Store, connect, maintenance
+from pgsimhash import CollectionError, Store, analysis, connect, maintenance
+from pgsimhash.analysis.sides import Side
 from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.schemes import (
+    BLOG_WORDS_SCHEME,
+    DEFAULT_SCHEME,
+    INTEROP_SCHEME,
+    Scheme,
+    register_scheme,
+)
 
 
 def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
@@ -20,6 +30,25 @@ def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
         assert found is False
     maintenance.change_settings(store, distance=12)
     assert store.add("https://a.example/3", 0xFFF).duplicate_of == "https://a.example/2"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "layout", "distance"),
+    [
+        (DEFAULT_SCHEME, None, 8),
+        (DEFAULT_SCHEME, "32+32", 7),
+        (INTEROP_SCHEME, None, 3),
+        (BLOG_WORDS_SCHEME, "32+32", 3),
+        (dataclasses.replace(DEFAULT_SCHEME, name="mine-1", distance=12), "6 choose 3", 5),
+    ],
+)
+def test_a_new_collection_has_the_distance_of_its_scheme(
+    dsn: str, scheme: Scheme, layout: str | None, distance: int
+) -> None:
+    register_scheme(scheme)
+    with connect(dsn, collection="new", scheme=scheme, layout=layout) as store:
+        assert store.opened.default_distance == distance
+        assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
 
 
 def test_what_is_not_given_stays_as_others_set_it(store: Store, dsn: str) -> None:

@@ -14,7 +14,9 @@ from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import InvalidDistanceError, InvalidTimeError, UnknownRuleError
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.sources import SourcePage
-from pgsimhash.terms import SCOPES
+from pgsimhash.statements import query
+from pgsimhash.store.judging import ALL_PAGES
+from pgsimhash.terms import SCOPES, Options
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -223,9 +225,66 @@ class TestWindow:
 
     def test_a_later_copy_stands_in_for_an_older_one(self, store: Store) -> None:
         store.add("https://a.example/old", 0)
+        store.add("https://a.example/other", FAR)
         store.add("https://a.example/young", 0)
         found = store.add("https://b.example/", 0, newest=1)
         assert found.duplicate_of == "https://a.example/young"
+
+    def test_a_hundred_copies_of_one_story_push_no_other_one_out(self, store: Store) -> None:
+        last_two = Options(scope="host", newest=2)
+        store.add("https://a.example/old", 0xFFFF << 16)
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        copies = [(f"https://a.example/copy/{n}", n % 2) for n in range(100)]
+        assert {one.verdict for one in store.add_many(copies, **last_two)} == {"identical"}
+        found = store.add("https://a.example/1", FAR ^ 1, **last_two)
+        assert found.duplicate_of == "https://a.example/other"
+        assert store.add("https://a.example/2", 2, **last_two).verdict == "identical"
+        assert store.add("https://a.example/3", 0xFFFF << 16, **last_two).verdict == "new"
+
+    def test_a_copy_that_is_worth_keeping_takes_no_room(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        assert store.add("https://a.example/copy", FAR, keep_first=2).keep
+        assert store.add("https://b.example/", 1, newest=2).verdict == "identical"
+
+    def test_a_copy_whose_original_was_deleted_is_an_original(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        store.add("https://a.example/copy", FAR)
+        store.delete("https://a.example/other")
+        assert store.add("https://b.example/", 1, newest=1).verdict == "new"
+
+    def test_within_a_batch_the_window_stands_still(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        pages = [(f"https://b.example/{n}", 0xFFFF << 12 * n) for n in range(1, 5)]
+        made = list(store.add_many([*pages, ("https://b.example/5", 1)], newest=1))
+        assert made[-1].duplicate_of == "https://a.example/story"
+        assert store.add("https://b.example/6", 2, newest=1).duplicate_of == "https://b.example/5"
+        assert store.add("https://b.example/7", FAR, newest=1).verdict == "new"
+        assert store.add("https://b.example/8", 2, newest=1).verdict == "new"
+
+    @pytest.mark.parametrize("host", ["a.example", None])
+    def test_copies_cost_it_nothing(self, dsn: str, store: Store, host: str | None) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, distance) "
+                "SELECT %s, 'https://a.example/' || n, n, CASE WHEN n > 500 THEN 1 END "
+                "FROM generate_series(1, 20000) AS n",
+                [store.opened.collection_id],
+            )
+            connection.execute("VACUUM ANALYZE pgsimhash.pages")
+            scope = {
+                "collection_ids": [store.opened.collection_id],
+                "hosts": [host],
+                "newest": 100,
+                "before_page": ALL_PAGES,
+            }
+            explained = connection.execute(
+                "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + query("window"), scope
+            ).fetchone()
+        assert explained is not None
+        assert explained[0][0]["Plan"]["Shared Hit Blocks"] < 20
 
     def test_a_window_of_a_host_is_of_its_pages(self, store: Store) -> None:
         store.add("https://a.example/1", 0)

@@ -29,6 +29,28 @@ def as_tuples(store: Store, distance: int, memory: int = 1 << 28) -> list[tuple[
     ]
 
 
+def test_pairs_and_clusters_say_how_far_they_are(store: Store) -> None:
+    fill(store, {f"a.example/{n}": n << 32 | n for n in range(100)})
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        told.append((done, total))
+
+    assert sum(len(block.low) for block in store.pairs(3, progress=progress))
+    passes, rest = divmod(told[-1][1], 100)
+    assert (told[-1][0], rest) == (told[-1][1], 0)
+    pairs = told.copy()
+    assert len(pairs) == passes + 1
+    for again in (
+        lambda: list(store.clusters(3, progress=progress)),
+        lambda: analysis.save_pairs(store, "near", 3, progress=progress),
+        lambda: analysis.save_clusters(store, "groups", 3, progress=progress),
+    ):
+        told.clear()
+        again()
+        assert told == pairs
+
+
 @pytest.mark.parametrize("memory", [1 << 28, 8_000])
 def test_all_pairs_of_a_collection_each_once(dsn: str, memory: int) -> None:
     rng = random.Random(3)
