@@ -26,7 +26,7 @@ def save_pairs(store: Store, table: str, distance: int | None = None) -> int:
     All in one transaction. ``table`` may name a schema: ``mine.near_copies``.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
+        ArgumentError: ``distance`` is not in 0..12.
         StoreError: the table is there already, or the database does not answer.
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
@@ -51,8 +51,7 @@ def save_clusters(
     in one transaction.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
-        UnknownRuleError: there is no such rule or linkage.
+        ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
         StoreError: the table is there already, or the database does not answer.
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
@@ -109,13 +108,17 @@ def _write_clusters(
 def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> tuple[str, ...]:
     name = tuple(table.split("."))
     if len(name) > 2 or not all(name):
-        raise StoreError(f"{table!r} is no table's name; write name or schema.name")
+        raise StoreError(
+            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
+        )
     try:
         connection.execute(sql.SQL(query(statement)).format(table=sql.Identifier(*name)))
     except psycopg.errors.DuplicateTable as error:
         raise StoreError(
-            f"the table {table} is there already; drop it, or choose another name"
+            "table_exists", f"the table {table} is there already; drop it, or choose another name"
         ) from error
     except psycopg.errors.InvalidSchemaName as error:
-        raise StoreError(f"the schema of {table} is not there; create it first") from error
+        raise StoreError(
+            "no_such_schema", f"the schema of {table} is not there; create it first"
+        ) from error
     return name

@@ -65,7 +65,7 @@ def ingest(
     console = people()
     check_paths(paths)
     total = count_pages(paths)
-    # One that is mistyped would be created; the default one cannot be.
+    # A wrong name would be created; the default one is nobody's mistake.
     create = create or collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
         pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)

@@ -35,9 +35,8 @@ def read_article(
         max_elements: a page of more elements is refused.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooLargeError: the page has more than ``max_elements`` elements.
-        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
+        PageError: the bytes are an image, an archive, a PDF or another binary format; or the page
+            has more than ``max_elements`` elements; or the page stands in for another.
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, max_elements)

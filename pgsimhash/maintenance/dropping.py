@@ -47,8 +47,9 @@ def _hold_layout(connection: psycopg.Connection[Any], collection: Collection) ->
     with connection.cursor(row_factory=scalar_row) as cursor:
         if not cursor.execute(query("relayout_hold"), scope).fetchone():
             raise StoreError(
+                "layout_in_use",
                 f"the layout of collection {collection.name!r} is being changed by someone else; "
-                "stop that first"
+                "stop that first",
             )
 
 

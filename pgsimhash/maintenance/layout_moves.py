@@ -56,13 +56,14 @@ def relayout(
     """
     if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
         raise StoreError(
+            "needs_autocommit",
             "a layout changes in many transactions; use a connection with autocommit=True that "
-            "is in none"
+            "is in none",
         )
     collection = find_collection(connection, name)
     if collection is None:
         raise CollectionError(
-            f"collection {name!r} does not exist; pgsimhash collection list names them"
+            "unknown", f"collection {name!r} does not exist; pgsimhash collection list names them"
         )
     wanted = collection.default_distance if distance is None else distance
     _check(collection, layout, wanted)
@@ -70,7 +71,10 @@ def relayout(
     scope = {"collection_id": collection.collection_id, "layout": layout.name}
     with connection.cursor(row_factory=scalar_row) as cursor:
         if not cursor.execute(query("relayout_lock"), scope).fetchone():
-            raise StoreError(f"the layout of collection {name!r} is being changed by someone else")
+            raise StoreError(
+                "layout_in_use",
+                f"the layout of collection {name!r} is being changed by someone else",
+            )
     try:
         present = get_layout(collection.layout)
         if layout == present:
@@ -105,14 +109,16 @@ def _check(collection: Collection, layout: Layout, distance: int) -> None:
     present = collection.layout
     if collection.next_layout not in (None, layout.name) and layout.name != present:
         raise CollectionError(
+            "moving",
             f"collection {collection.name!r} is on its way to layout {collection.next_layout!r}; "
             "finish that, or cancel it: "
-            f"pgsimhash collection relayout {collection.name} '{present}'"
+            f"pgsimhash collection relayout {collection.name} '{present}'",
         )
     if distance not in layout.distances:
         raise CollectionError(
+            "layout_distance",
             f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
-            f"collection's default is {distance}; give a smaller one with --distance"
+            f"collection's default is {distance}; give a smaller one with --distance",
         )
 
 
@@ -122,9 +128,10 @@ def _check_policies(
     for policy in read_policies(connection, collection).all:
         if policy.distance is not None and policy.distance not in layout.distances:
             raise CollectionError(
+                "layout_distance",
                 f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
                 f"policy for {policy.pattern} asks for {policy.distance}; set another: "
-                f"pgsimhash policy set '{policy.pattern}' --distance {layout.distances[-1]}"
+                f"pgsimhash policy set '{policy.pattern}' --distance {layout.distances[-1]}",
             )
 
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import CollectionError, MarkError, PolicyError
+from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.maintenance.tasks import Progress, Task, as_json
 from pgsimhash.records import PageRecord, Verdict
@@ -50,19 +50,21 @@ def open_target(
     Raises:
         CollectionError: it is ``source``, or has another scheme or layout; or ``source`` keeps
             no Markdown.
-        UnknownLayoutError: there is no such layout.
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: there is no such layout.
+        ArgumentError: the layout does not answer ``distance``.
     """
     scheme = rereading.scheme.name
     if into == source.name:
         raise CollectionError(
+            "same_collection",
             f"simhashes of another scheme go into another collection than {into!r}; when it is "
-            f"done, pgsimhash collection rename NAME {into} --swap exchanges their names"
+            f"done, pgsimhash collection rename NAME {into} --swap exchanges their names",
         )
     if not source.keep_markdown:
         raise CollectionError(
+            "no_markdown",
             f"collection {source.name!r} keeps no Markdown, and without that another scheme needs "
-            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme} PATH"
+            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme} PATH",
         )
     found = find_collection(connection, into)
     if found is None:
@@ -76,8 +78,9 @@ def open_target(
         )
     if found.scheme != scheme:
         raise CollectionError(
+            "other_scheme",
             f"collection {into!r} holds simhashes of scheme {found.scheme!r}, which cannot be "
-            f"compared with {scheme!r}; name another collection with into= (--into)"
+            f"compared with {scheme!r}; name another collection with into= (--into)",
         )
     return open_collection(connection, into, create=False, layout=layout)
 
@@ -90,8 +93,8 @@ def begin(
     Raises:
         CollectionError: the target has pages from elsewhere, or was filled on other terms; or one
             of the two was renamed since it was opened.
-        MarkError: marks in the target say the contrary.
-        PolicyError: a policy asks for a distance that the target's layout does not answer.
+        ArgumentError: marks in the target say the contrary.
+        ArgumentError: a policy asks for a distance that the target's layout does not answer.
     """
     check_names(connection, [source])
     # First of all: whoever renames the target has this lock when it waits for our row of the task.
@@ -103,14 +106,16 @@ def begin(
     has_pages = newest_pages(connection, Reach(target, (target,))) != [0]
     if begun and has_pages:
         raise CollectionError(
+            "other_pages",
             f"collection {target.name!r} has pages already that do not come from "
-            f"{source.name!r}; name a new collection with into= (--into)"
+            f"{source.name!r}; name a new collection with into= (--into)",
         )
     differing = sorted(key for key in {*asked, *found} if found.get(key) != asked.get(key))
     if has_pages and differing:
         raise CollectionError(
+            "other_terms",
             f"collection {target.name!r} was filled with another {' and '.join(differing)}; "
-            "ask for the same, or name a new collection with into= (--into)"
+            "ask for the same, or name a new collection with into= (--into)",
         )
     if not has_pages and (last_page or differing):
         # Nothing was taken yet, or all of it was forgotten.
@@ -130,11 +135,11 @@ def _copy_marks_and_policies(
     try:
         connection.execute(query("copy_policies"), policies)
     except psycopg.errors.CheckViolation as error:
-        raise PolicyError(server_words(error)) from error
+        raise ArgumentError("invalid_policy", server_words(error)) from error
     try:
         connection.execute(query("copy_marks"), {"source": source.name, "collection": target.name})
     except psycopg.errors.IntegrityConstraintViolation as error:
-        raise MarkError(server_words(error)) from error
+        raise ArgumentError("contrary_mark", server_words(error)) from error
 
 
 def refingerprint(

@@ -62,14 +62,14 @@ def refingerprint(
             created.
 
     Raises:
-        SchemeError: there is no such scheme, it reads pages in another way, or this
+        ArgumentError: there is no such scheme, it reads pages in another way, or this
             collection's is not registered.
         CollectionError: this collection keeps no Markdown; or ``into`` is this one, has
             another scheme or layout, or holds pages from elsewhere or on other terms.
-        UnknownLayoutError: there is no such layout.
-        InvalidDistanceError: the layout does not answer ``distance``.
-        MarkError: marks in ``into`` say the contrary of this collection's.
-        PolicyError: a policy asks for a distance that the layout does not answer.
+        ArgumentError: there is no such layout.
+        ArgumentError: the layout does not answer ``distance``.
+        ArgumentError: marks in ``into`` say the contrary of this collection's.
+        ArgumentError: a policy asks for a distance that the layout does not answer.
         StoreError: the database does not answer; the batches before stay.
     """
     with store.session.transaction() as connection:
@@ -116,9 +116,9 @@ def rejudge(
         options: on what terms; by default the collection's.
 
     Raises:
-        InvalidDistanceError: the layout does not answer ``distance``.
-        UnknownRuleError: there is no such scope, or a number of pages is below 1.
-        InvalidTimeError: ``max_age`` is none.
+        ArgumentError: the layout does not answer ``distance``.
+        ArgumentError: there is no such scope, or a number of pages is below 1.
+        ArgumentError: ``max_age`` is none.
         StoreError: the database does not answer, so that the batches before stay; or someone
             else began to save verdicts on other terms.
     """
@@ -151,7 +151,7 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
         psycopg.errors.UniqueViolation,
         psycopg.errors.InvalidParameterValue,
     ) as error:
-        raise CollectionError(server_words(error)) from error
+        raise CollectionError("cannot_rename", server_words(error)) from error
     store.opened = dataclasses.replace(store.opened, name=name)
 
 
@@ -175,7 +175,7 @@ def relayout(
         progress: called with the step, and how much of how much of it is done.
 
     Raises:
-        UnknownLayoutError: there is no such layout.
+        ArgumentError: there is no such layout.
         CollectionError: the collection is on its way to another layout, or was renamed since
             it was opened; or the new layout does not answer its default distance, or that
             of a policy.

@@ -22,7 +22,7 @@ def change_settings(
         keep_markdown: whether pages to come keep their main content.
 
     Raises:
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: the layout does not answer ``distance``.
         CollectionError: the collection was renamed since it was opened.
         StoreError: the database does not answer.
     """

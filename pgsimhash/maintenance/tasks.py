@@ -65,8 +65,9 @@ class Task:
         last_page, same_terms = row
         if not same_terms:
             raise StoreError(
+                "other_terms",
                 f"someone else began to {self.what} collection {self.collection.name!r} on other "
-                "terms; let that finish, then run this again"
+                "terms; let that finish, then run this again",
             )
         return int(last_page)
 

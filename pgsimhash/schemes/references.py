@@ -57,9 +57,8 @@ def read_with_references(
         charset: the label in the HTTP header, if there was one.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooLargeError: the page has too many elements.
-        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
+        PageError: the bytes are an image, an archive, a PDF or another binary format; or the page
+            has too many elements; or the page stands in for another.
     """
     article = read_article(html, url, charset)
     root = parse(clean_text(html) if isinstance(html, str) else decode(html, charset))

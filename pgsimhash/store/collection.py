@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import CollectionError, UnknownLayoutError
+from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
@@ -44,7 +44,7 @@ def open_collection(
     Raises:
         CollectionError: it is missing and ``create`` is false, or it holds another scheme or
             layout.
-        UnknownLayoutError: there is no such layout.
+        ArgumentError: there is no such layout.
     """
     found = find_collection(connection, name)
     if found is None and create:
@@ -53,8 +53,9 @@ def open_collection(
         )
     if found is None:
         raise CollectionError(
+            "unknown",
             f"collection {name!r} does not exist{_known(connection)}; "
-            f"run: pgsimhash collection create {name}"
+            f"run: pgsimhash collection create {name}",
         )
     _check(found, None if scheme is None else scheme.name, layout)
     return found
@@ -80,13 +81,12 @@ def create_collection(
         keep_markdown: whether the main content of each page is kept.
 
     Raises:
-        UnknownLayoutError: there is no such layout.
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: there is no such layout, or the layout does not answer ``distance``.
         CollectionError: the name is empty, or the layout has no indexes yet: another collection
             is moving to it.
     """
     if not name:
-        raise CollectionError("a collection has a name; give one that is not empty")
+        raise CollectionError("no_name", "a collection has a name; give one that is not empty")
     recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
@@ -102,7 +102,9 @@ def create_collection(
     connection.execute(query("create_collection"), values)
     made = find_collection(connection, name)
     if made is None:
-        raise CollectionError(f"collection {name!r} was deleted while it was created; try again")
+        raise CollectionError(
+            "deleted", f"collection {name!r} was deleted while it was created; try again"
+        )
     return made
 
 
@@ -135,7 +137,7 @@ def checked_distance(
         largest: what is answered at most; by default what the collection's layout answers.
 
     Raises:
-        InvalidDistanceError: it is more than that, or below 0.
+        ArgumentError: it is more than that, or below 0.
     """
     if largest is None:
         largest = get_layout(collection.layout).distances[-1]
@@ -176,11 +178,14 @@ def check_names(connection: psycopg.Connection[Any], collections: Sequence[Colle
     for collection in collections:
         name = names.get(collection.collection_id)
         if name is None:
-            raise CollectionError(f"collection {collection.name!r} was deleted; open another one")
+            raise CollectionError(
+                "deleted", f"collection {collection.name!r} was deleted; open another one"
+            )
         if name != collection.name:
             raise CollectionError(
+                "renamed",
                 f"collection {collection.name!r} was renamed to {name!r}; open it again by the "
-                "name you want"
+                "name you want",
             )
 
 
@@ -193,19 +198,22 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     name = collection.name
     if scheme is not None and collection.scheme != scheme:
         raise CollectionError(
+            "other_scheme",
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme!r}; open another collection, "
-            f"such as {name}-2"
+            f"such as {name}-2",
         )
     try:
         get_layout(collection.layout)
-    except UnknownLayoutError:
+    except ArgumentError:
         raise CollectionError(
+            "unknown_layout",
             f"collection {name!r} has layout {collection.layout!r}, which this version of "
-            "pgsimhash does not know; run: pip install --upgrade pgsimhash"
+            "pgsimhash does not know; run: pip install --upgrade pgsimhash",
         ) from None
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
+            "other_layout",
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash collection relayout {name} '{layout}'"
+            f"run: pgsimhash collection relayout {name} '{layout}'",
         )

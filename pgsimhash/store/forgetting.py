@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import PolicyError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_names
 from pgsimhash.store.session import Session
@@ -32,7 +32,7 @@ def expire(
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 
     Raises:
-        PolicyError: no age is given, and no policy gives one.
+        ArgumentError: no age is given, and no policy gives one.
         CollectionError: the collection was renamed since it was opened.
     """
     forgotten = 0
@@ -63,7 +63,7 @@ def _expire_batch(
             check_names(connection, [collection])
             return done or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
-        raise PolicyError(server_words(error)) from error
+        raise ArgumentError("no_expiry", server_words(error)) from error
 
 
 def forget(

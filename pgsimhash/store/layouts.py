@@ -101,9 +101,10 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
     if moving is not None:
         name, present = moving
         raise CollectionError(
+            "moving",
             f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still on "
             f"its way to it; finish that: pgsimhash collection relayout {name} '{layout.name}', or "
-            f"cancel it: pgsimhash collection relayout {name} '{present}'"
+            f"cancel it: pgsimhash collection relayout {name} '{present}'",
         )
 
 

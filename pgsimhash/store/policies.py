@@ -35,9 +35,8 @@ def rules_of(collection: Collection, policies: Policies, options: Options) -> Ru
     """Return what holds for each URL: what ``options`` ask for, policies, the collection's own.
 
     Raises:
-        InvalidDistanceError: the layout does not answer the distance.
-        UnknownRuleError: there is no such scope, or a number is below 1.
-        InvalidTimeError: the age is none.
+        ArgumentError: the layout does not answer the distance; or there is no such scope, or a
+            number is below 1; or the age is none.
     """
     rules = Rules(policies, options, collection.default_distance)
     checked_distance(collection, options.get("distance"))

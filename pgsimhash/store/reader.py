@@ -118,7 +118,8 @@ def simhash_slices(
     after = present_rows(connection, [collection])
     if [row.layout for row in before] != [row.layout for row in after]:
         raise StoreError(
-            f"collection {collection.name!r} changed its layout while it was read; try again"
+            "layout_changed",
+            f"collection {collection.name!r} changed its layout while it was read; try again",
         )
 
 

@@ -67,7 +67,7 @@ class Store:
     commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
-    raises :class:`~pgsimhash.errors.SharedStoreError` elsewhere, but for :meth:`close`. Open one in
+    raises :class:`~pgsimhash.errors.StoreError` elsewhere, but for :meth:`close`. Open one in
     each thread and process. Of several stores over one connection, as a pool hands it from thread
     to thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
     function that was passed to a method, reads are answered and all else is refused.
@@ -90,11 +90,11 @@ class Store:
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
-            SchemeError: no scheme is registered under that name in this process.
-            UnknownLayoutError: there is no such layout.
-            SharedStoreError: another process opened ``connection``, or another thread is using it.
-            StoreError: ``connection`` is in a transaction that failed, or texts would not come
-                back from it as they are.
+            ArgumentError: no scheme is registered under that name in this process, or there is no
+                such layout.
+            StoreError: another process opened ``connection``, or another thread is using it; or
+                ``connection`` is in a transaction that failed, or texts would not come back from it
+                as they are.
         """
         recipe = None if scheme is None else get_scheme(scheme)
         self.session = Session(connection, owned=owns_connection)
@@ -128,7 +128,7 @@ class Store:
         In a forked child the parent's session goes on.
 
         Raises:
-            SharedStoreError: another thread is in a call.
+            StoreError: another thread is in a call.
         """
         self.session.close()
 
@@ -171,8 +171,8 @@ class Store:
                 page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1, or the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         wanted = checked_distance(self.opened, distance)
@@ -199,8 +199,8 @@ class Store:
             The matches of all of them, by query, nearest first.
 
         Raises:
-            InvalidSimhashError: the array has another shape or dtype.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: the array has another shape or dtype; or the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         wanted = checked_distance(self.opened, distance)
@@ -211,8 +211,8 @@ class Store:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
 
         Raises:
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1, or the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         wanted = checked_distance(self.opened, distance)
@@ -239,7 +239,7 @@ class Store:
             now: the time to decide for, with a time zone; by default the present.
 
         Raises:
-            InvalidTimeError: ``now`` names no zone.
+            ArgumentError: ``now`` names no zone.
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
@@ -265,11 +265,10 @@ class Store:
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection is not registered in this process.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
-                future or before 1970.
+            ArgumentError: the scheme of the collection is not registered in this process, or the
+                layout does not answer ``distance``; or there is no such scope, or a number is below
+                1; or ``max_age`` is none, or ``fetched_at`` names no zone, is in the future or
+                before 1970.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
@@ -298,10 +297,9 @@ class Store:
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection is not registered in this process.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none.
+            ArgumentError: the scheme of the collection is not registered in this process, or the
+                layout does not answer ``distance``; or there is no such scope, or a number is below
+                1; or ``max_age`` is none.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
@@ -328,7 +326,7 @@ class Store:
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
         if verdict.verdict == "failed":
-            raise PageError(f"{url}: {verdict.detail}", verdict.reason)
+            raise PageError(verdict.reason, f"{url}: {verdict.detail}")
         return verdict.keep
 
     def decide(
@@ -378,12 +376,10 @@ class Store:
         """Ingest a page that the caller fingerprinted, with the collection's scheme.
 
         Raises:
-            InvalidUrlError: ``url`` is not one.
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidTimeError: ``fetched_at`` names no zone, is in the future or before 1970, or
-                ``max_age`` is none.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
+            PageError: ``url`` is not one.
+            ArgumentError: ``simhash`` is not in 0..2**64-1; or ``fetched_at`` names no zone, is in
+                the future or before 1970, or ``max_age`` is none; or the layout does not answer
+                ``distance``; or there is no such scope, or a number is below 1.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
@@ -400,9 +396,8 @@ class Store:
         failed and the rest goes on.
 
         Raises:
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none.
+            ArgumentError: the layout does not answer ``distance``; or there is no such scope, or a
+                number is below 1; or ``max_age`` is none.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer; the batches before stay.
         """
@@ -421,7 +416,7 @@ class Store:
             simhashes: shape (n,), dtype uint64.
 
         Raises:
-            InvalidSimhashError: the array has another shape or dtype.
+            ArgumentError: the array has another shape or dtype.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
@@ -455,8 +450,8 @@ class Store:
             progress: told how many are gone so far.
 
         Raises:
-            InvalidTimeError: ``older_than`` is not more than nothing.
-            PolicyError: neither an age nor a policy says when pages expire.
+            ArgumentError: ``older_than`` is not more than nothing, or neither an age nor a policy
+                says when pages expire.
             CollectionError: the collection was renamed since it was opened.
             StoreError: the database does not answer.
         """
@@ -494,7 +489,7 @@ class Store:
             memory: how many bytes to use for simhashes at a time.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..12.
+            ArgumentError: ``distance`` is not in 0..12.
             StoreError: the database does not answer.
         """
         self.session.check()
@@ -519,8 +514,7 @@ class Store:
                 :class:`~pgsimhash.clusters.ClusterPage` to a score, of which the largest wins.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..12.
-            UnknownRuleError: there is no such rule or linkage.
+            ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
             StoreError: the database does not answer.
         """
         self.session.check()

@@ -50,7 +50,7 @@ def write_batch(
         run: what they are added by.
 
     Raises:
-        InvalidDistanceError: a layout does not answer the distance.
+        ArgumentError: a layout does not answer the distance.
         StalePoliciesError: the policies are of another version now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
@@ -88,7 +88,7 @@ def judge_batch(
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
     Raises:
-        InvalidDistanceError: a layout does not answer the distance.
+        ArgumentError: a layout does not answer the distance.
         StalePoliciesError: the policies are of another version now.
     """
     if not records:

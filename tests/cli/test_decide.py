@@ -72,7 +72,7 @@ def test_the_page_that_rel_canonical_names_counts_when_asked_for(run: Run, folde
         ("--scope", "planet", "is not one of"),
     ],
 )
-def test_mistyped_terms_are_refused(
+def test_wrong_terms_are_refused(
     run: Run, folder: Path, option: str, value: str, advice: str
 ) -> None:
     refused = run("ingest", folder, option, value)

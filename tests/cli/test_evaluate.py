@@ -138,7 +138,7 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
         (["-o", "/nowhere/report.html"], "there is no folder /nowhere; create it"),
     ],
 )
-def test_mistyped_commands_are_told(
+def test_wrong_options_are_told(
     run: Run, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

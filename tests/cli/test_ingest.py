@@ -255,7 +255,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
 
 
-def test_what_is_mistyped_creates_nothing(run: Run, folder: Path) -> None:
+def test_a_wrong_name_creates_nothing(run: Run, folder: Path) -> None:
     missing = run("ingest", folder, folder / "missing.html")
     assert (missing.code, missing.stdout) == (2, "")
     assert "missing.html" in missing.stderr

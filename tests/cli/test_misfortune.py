@@ -47,7 +47,7 @@ def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-words"])
-def test_a_number_that_no_column_holds_is_mistyped(run: Run, option: str) -> None:
+def test_a_number_that_no_column_holds_is_refused(run: Run, option: str) -> None:
     assert run("policy", "set", "a.example", option, str(2**31)).code == 2
     assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0
 

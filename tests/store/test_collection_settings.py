@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from pgsimhash import CollectionError, Store, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.errors import ArgumentError
+from tests.refusals import because
 
 
 def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
@@ -43,7 +44,7 @@ def test_what_is_not_given_stays(store: Store) -> None:
 
 def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
     with connect(dsn, layout="32+32") as store:
-        with pytest.raises(InvalidDistanceError):
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
             maintenance.change_settings(store, distance=9)
         assert store.opened.default_distance <= 8
 

@@ -15,7 +15,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError, NoServerError, PolicyError, SchemeError
+from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
@@ -37,6 +37,7 @@ from pgsimhash.schemes import (
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.tokens import Words
 from tests.conftest import ROOT
+from tests.refusals import because
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
 # Reads pages as the default does.
@@ -308,7 +309,7 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
             (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
     maintenance.set_policy(kept, "*", Settings(distance=12))
-    with pytest.raises(PolicyError, match="give a smaller distance"):
+    with pytest.raises(ArgumentError, match="give a smaller distance"):
         maintenance.refingerprint(kept, "small", WORDS, layout="32+32")
 
 
@@ -318,7 +319,7 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
         Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
     )
     for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", hinted):
-        with pytest.raises(SchemeError, match="reads pages in another way"):
+        with pytest.raises(ArgumentError, match="reads pages in another way"):
             maintenance.refingerprint(kept, "again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
             connect(dsn, collection="again", create=False)
@@ -331,7 +332,7 @@ def test_recipes_that_read_pages_in_their_own_way_take_kept_markdown_only_when_t
     dsn: str, kept: Store, scheme: str
 ) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    with pytest.raises(SchemeError, match="reads pages in another way"):
+    with pytest.raises(ArgumentError, match="reads pages in another way"):
         maintenance.refingerprint(kept, "again", scheme)
     (again,) = maintenance.refingerprint(kept, "again", scheme, approximate=True)
     markdown = content(dsn, "kept")[0][13]
@@ -353,9 +354,9 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
         maintenance.refingerprint(store, "again", WORDS)
     with pytest.raises(pgsimhash.CollectionError, match="collection rename NAME kept --swap"):
         maintenance.refingerprint(kept, "kept", WORDS)
-    with pytest.raises(SchemeError, match="there is no scheme 'none'"):
+    with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         maintenance.refingerprint(kept, "again", "none")
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         maintenance.refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
     list(maintenance.refingerprint(kept, "again", WORDS))
     with pytest.raises(pgsimhash.CollectionError, match=r"scheme 'words-alone-1'.*--into"):

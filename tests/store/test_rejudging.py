@@ -12,7 +12,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.maintenance import rejudging
 from pgsimhash.policies import Settings
 from pgsimhash.records import PageRecord
@@ -20,6 +20,7 @@ from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 from pgsimhash.terms import Terms
+from tests.refusals import because
 from tests.store.test_refingerprinting import content
 from tests.store.test_store import FAR
 
@@ -320,7 +321,7 @@ def test_in_a_transaction_of_the_callers_it_is_the_callers_to_commit(
 
 
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         maintenance.rejudge(store, distance=13)
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_scope")):
         maintenance.rejudge(store, scope="planet", save=True)  # type: ignore[arg-type]
