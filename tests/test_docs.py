@@ -85,6 +85,16 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "store.should_store(",
             ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
         ),
+        (
+            "errors.md",
+            "ArgumentError",
+            [
+                "too_short too_short",
+                "failed not_html",
+                "invalid_distance",
+                "a distance is an integer from 0 to 12, not 64",
+            ],
+        ),
         ("maintain.md", "maintenance.rejudge(", [f"https://example.com/{n} new" for n in "abab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),

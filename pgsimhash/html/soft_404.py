@@ -69,9 +69,9 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
         empty_ids: the ids of its elements without text; some name the place that scripts fill.
 
     Raises:
-        PageError: a part of the title, or the first line, says that there is no such page; or it
-            asks for a check, JavaScript or cookies; or it has an empty place that a script would
-            fill.
+        PageError: a part of the title, or the first line, says that there is no such page
+            (``error_page``); or it asks for a check, JavaScript or cookies (``blocked``); or it has
+            an empty place that a script would fill (``needs_script``).
     """
     words = text.split()
     said = " ".join(words).lower()

@@ -66,9 +66,9 @@ def fingerprint(
         markdown: whether to render the main content, which can take as long as all the rest.
 
     Raises:
-        PageError: the page is larger than ``max_bytes``, or ``url`` is not an absolute URL; or the
-            bytes are an image, an archive, a PDF or another binary format; or the main content has
-            fewer tokens than the scheme asks for.
+        PageError: the page has none: it is ``too_large``, ``not_html``, ``too_short`` for the
+            scheme, an ``error_page``, ``blocked`` or ``needs_script``; or ``url`` is not absolute
+            (``invalid_url``).
         ArgumentError: no scheme is registered under that name.
     """
     recipe = get_scheme(scheme)
