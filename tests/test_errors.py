@@ -11,6 +11,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import errors
+from pgsimhash.cli.commands import _WRONG_VALUES
 from pgsimhash.errors import MissingPackageError, NotFoundError, PageError, PgsimhashError
 from tests.conftest import ROOT
 
@@ -105,3 +106,7 @@ def test_what_other_code_relies_on() -> None:
     assert {name for name in pgsimhash.__all__ if name.endswith("Error")} == set(CLASSES) - {
         "MissingPackageError"
     }
+
+
+def test_the_command_line_knows_its_wrong_values_by_listed_codes() -> None:
+    assert set(errors.ArgumentError.reasons) >= _WRONG_VALUES
