@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Literal
 
 from pgsimhash import PageError, fingerprint, hamming_distance
-from pgsimhash.errors import TooShortError
 from pgsimhash.features import shingles
 from pgsimhash.html import Article
 from pgsimhash.html.charset import decode
@@ -111,7 +110,7 @@ def visible_text(page: Page) -> int | None:
 def simhash_of(text: str) -> int | None:
     try:
         return DEFAULT_SCHEME.simhash(text)
-    except TooShortError:
+    except PageError:
         return None
 
 

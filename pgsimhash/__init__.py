@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pgsimhash.bits import format_simhash, hamming_distance, parse_simhash
     from pgsimhash.errors import (
+        ArgumentError,
         CollectionError,
+        NoServerError,
+        NotFoundError,
         PageError,
         PgsimhashError,
         SchemaError,
@@ -28,9 +31,12 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ArgumentError",
     "CollectionError",
     "Fingerprint",
     "Match",
+    "NoServerError",
+    "NotFoundError",
     "PageError",
     "PgsimhashError",
     "SchemaError",
@@ -47,9 +53,12 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "ArgumentError": "errors",
     "CollectionError": "errors",
     "Fingerprint": "schemes",
     "Match": "records",
+    "NoServerError": "errors",
+    "NotFoundError": "errors",
     "PageError": "errors",
     "PgsimhashError": "errors",
     "SchemaError": "errors",

@@ -15,7 +15,7 @@ from typing import Final, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError
+from pgsimhash.errors import ArgumentError
 
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3
@@ -37,20 +37,22 @@ def check_simhash(value: SupportsIndex) -> int:
     """Return ``value`` as an ``int`` in 0..2**64-1.
 
     Raises:
-        InvalidSimhashError: it is not an integer, is negative, or needs more than 64 bits.
+        ArgumentError: it is not an integer, is negative, or needs more than 64 bits.
     """
     try:
         number = operator.index(value)
     except TypeError:
-        raise InvalidSimhashError(
+        raise ArgumentError(
+            "invalid_simhash",
             f"a simhash is an integer, not {type(value).__name__}; "
-            "parse text with pgsimhash.parse_simhash()"
+            "parse text with pgsimhash.parse_simhash()",
         ) from None
     if isinstance(value, bool):
-        raise InvalidSimhashError("a simhash is an integer, not bool")
+        raise ArgumentError("invalid_simhash", "a simhash is an integer, not bool")
     if not 0 <= number < _TOP:
-        raise InvalidSimhashError(
-            f"{number} is outside 0..2**64-1; convert a bigint with pgsimhash.bits.from_bigint()"
+        raise ArgumentError(
+            "invalid_simhash",
+            f"{number} is outside 0..2**64-1; convert a bigint with pgsimhash.bits.from_bigint()",
         )
     return number
 
@@ -59,13 +61,14 @@ def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return ``values``, if it is an array of shape (n,) and dtype uint64.
 
     Raises:
-        InvalidSimhashError: it is another.
+        ArgumentError: it is another.
     """
     if not isinstance(values, np.ndarray) or values.dtype != np.uint64 or values.ndim != 1:
         given = getattr(values, "dtype", type(values).__name__)
-        raise InvalidSimhashError(
+        raise ArgumentError(
+            "invalid_simhash",
             f"simhashes are a numpy array of shape (n,) and dtype uint64, not {given}; "
-            "bigints in an int64 array become simhashes by .view(np.uint64)"
+            "bigints in an int64 array become simhashes by .view(np.uint64)",
         )
     return values
 
@@ -74,16 +77,19 @@ def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:
     """Return ``distance`` as an ``int`` in 0..``largest``.
 
     Raises:
-        InvalidDistanceError: it is not an integer in that range.
+        ArgumentError: it is not an integer in that range.
     """
     try:
         number = operator.index(distance)
     except TypeError:
-        raise InvalidDistanceError(
-            f"a distance is an integer from 0 to {largest}, not {type(distance).__name__}"
+        raise ArgumentError(
+            "invalid_distance",
+            f"a distance is an integer from 0 to {largest}, not {type(distance).__name__}",
         ) from None
     if isinstance(distance, bool) or not 0 <= number <= largest:
-        raise InvalidDistanceError(f"a distance is an integer from 0 to {largest}, not {distance}")
+        raise ArgumentError(
+            "invalid_distance", f"a distance is an integer from 0 to {largest}, not {distance}"
+        )
     return number
 
 
@@ -97,10 +103,12 @@ def from_bigint(value: int) -> int:
     """Return the simhash behind a PostgreSQL ``bigint``.
 
     Raises:
-        InvalidSimhashError: ``value`` is outside -2**63..2**63-1.
+        ArgumentError: ``value`` is outside -2**63..2**63-1.
     """
     if not -_SIGN <= value < _SIGN:
-        raise InvalidSimhashError(f"{value} is not a bigint: it needs more than 64 bits")
+        raise ArgumentError(
+            "invalid_simhash", f"{value} is not a bigint: it needs more than 64 bits"
+        )
     return value % _TOP
 
 
@@ -111,16 +119,17 @@ def parse_simhash(text: str) -> int:
     prints; any other run of digits is decimal. Base32 is read as :func:`from_base32` does.
 
     Raises:
-        InvalidSimhashError: the text is none of these or needs more than 64 bits; or it is
+        ArgumentError: the text is none of these or needs more than 64 bits; or it is
             thirteen digits, which a decimal and base32 could be.
     """
     word = text.strip()
     base32 = _BASE32.fullmatch(word)
     if base32:
         if word.isdigit():
-            raise InvalidSimhashError(
+            raise ArgumentError(
+                "invalid_simhash",
                 f"{text!r} is a decimal and base32 as well: write it in hex (0x...), or end base32 "
-                "with ==="
+                "with ===",
             )
         return from_base32(word)
     try:
@@ -129,11 +138,12 @@ def parse_simhash(text: str) -> int:
         if word.lower().startswith("0x"):
             return check_simhash(int(word, 16))
         number = int(word, 10)
-    except InvalidSimhashError:
+    except ArgumentError:
         raise
     except ValueError:
-        raise InvalidSimhashError(
-            f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32"
+        raise ArgumentError(
+            "invalid_simhash",
+            f"{text!r} is not a simhash: write 16 hex digits, 0x..., a decimal or base32",
         ) from None
     return from_bigint(number) if number < 0 else check_simhash(number)
 
@@ -156,13 +166,14 @@ def from_base32(text: str) -> int:
     """Return the simhash that :func:`to_base32` wrote; either case and padding are fine.
 
     Raises:
-        InvalidSimhashError: the text is nothing that base32 makes of eight octets.
+        ArgumentError: the text is nothing that base32 makes of eight octets.
     """
     found = _BASE32.fullmatch(text.strip())
     if found is None:
-        raise InvalidSimhashError(
+        raise ArgumentError(
+            "invalid_simhash",
             f"{text!r} is not base32 of eight octets: 13 digits of a-z and 2-7, the last one of "
-            "acegikmoqsuwy246"
+            "acegikmoqsuwy246",
         )
     return int.from_bytes(base64.b32decode(f"{found[1].upper()}==="), "big")
 
@@ -202,10 +213,12 @@ def level_distance(name: Level) -> int:
     """Return the largest distance at a level: 1 for close, 6 for loose.
 
     Raises:
-        InvalidDistanceError: there is no such level.
+        ArgumentError: there is no such level.
     """
     if name not in LEVELS:
-        raise InvalidDistanceError(f"a level is one of {', '.join(LEVELS)}, not {name!r}")
+        raise ArgumentError(
+            "invalid_distance", f"a level is one of {', '.join(LEVELS)}, not {name!r}"
+        )
     return max(distance for distance in range(BITS) if 1.0 - distance / BITS >= LEVELS[name])
 
 

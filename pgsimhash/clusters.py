@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import NEAR_MAX, format_simhash, hamming_distances
-from pgsimhash.errors import UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pairs import Pairs
 
 Linkage = Literal["single", "complete"]
@@ -80,16 +80,17 @@ def scorer(rule: str | Score | Sequence[str]) -> Score:
             or a function of the caller's.
 
     Raises:
-        UnknownRuleError: no rule has this name.
+        ArgumentError: no rule has this name.
     """
     if callable(rule):
         return rule
     names = [rule] if isinstance(rule, str) else list(rule)
     unknown = [name for name in names if name not in RULES]
     if unknown or not names:
-        raise UnknownRuleError(
+        raise ArgumentError(
+            "unknown_rule",
             f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
-            f"there are: {', '.join(RULES)}"
+            f"there are: {', '.join(RULES)}",
         )
     scores = [RULES[name] for name in names]
     return lambda page: tuple(score(page) for score in scores)
@@ -99,10 +100,12 @@ def check_linkage(linkage: str) -> None:
     """Check that there is such a linkage.
 
     Raises:
-        UnknownRuleError: there is none.
+        ArgumentError: there is none.
     """
     if linkage not in LINKAGES:
-        raise UnknownRuleError(f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}")
+        raise ArgumentError(
+            "unknown_linkage", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
+        )
 
 
 def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:
@@ -129,7 +132,7 @@ def cluster_simhashes(
         distance: the largest distance of two members with ``complete`` linkage.
 
     Raises:
-        UnknownRuleError: there is no such linkage.
+        ArgumentError: there is no such linkage.
     """
     check_linkage(linkage)
     join = _components if linkage == "single" else _complete

@@ -43,7 +43,7 @@ def resolve_dsn(dsn: str | None = None) -> str:
     """Return :func:`configured_dsn`, else the DSN of the embedded server, now running.
 
     Raises:
-        EmbeddedServerError: it comes to the embedded server and that does not start.
+        NoServerError: it comes to the embedded server and that does not start.
     """
     given = configured_dsn(dsn)
     return server.start() if given is None or given == EMBEDDED else given
@@ -69,16 +69,19 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
         connection = psycopg.connect(wanted, autocommit=autocommit)
     except psycopg.ProgrammingError as error:
         raise NoServerError(
+            "invalid_dsn",
             f"the DSN cannot be read: {_first_line(error)}; it looks like "
-            "postgresql://user:password@host:5432/database"
+            "postgresql://user:password@host:5432/database",
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
         # What is no host's name is refused by the codec of such names.
-        raise NoServerError(_login_advice(_first_line(error))) from error
+        raise _no_connection(_first_line(error)) from error
     if connection.info.server_version < _OLDEST_SERVER:
         version = connection.info.server_version // 10000
         connection.close()
-        raise StoreError(f"PostgreSQL 14 or later is needed, and this server is {version}")
+        raise StoreError(
+            "old_server", f"PostgreSQL 14 or later is needed, and this server is {version}"
+        )
     try:
         check_settings(connection)
     except StoreError:
@@ -98,15 +101,17 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
+            "wrong_encoding",
             f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
             "hold the texts of all pages; use one with UTF-8: "
-            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
         )
     encoding = connection.info.parameter_status("client_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
+            "wrong_encoding",
             f"the connection has the client_encoding {encoding}, and texts are UTF-8; "
-            "run: SET client_encoding TO 'UTF8'"
+            "run: SET client_encoding TO 'UTF8'",
         )
 
 
@@ -114,8 +119,8 @@ def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
     """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login.
-        EmbeddedServerError: it comes to the embedded server and that does not start.
+        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
+            server and that does not start.
     """
     where = resolve_dsn(dsn)
     own = open_connection(where, autocommit=True)
@@ -139,16 +144,20 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     """
     found = schema_revision(connection)
     if found is None:
-        raise SchemaError("the schema pgsimhash is not in this database; run: pgsimhash migrate")
+        raise SchemaError(
+            "missing", "the schema pgsimhash is not in this database; run: pgsimhash migrate"
+        )
     if found < REVISION:
         raise SchemaError(
+            "older",
             f"the schema is at revision {found} and this version of pgsimhash needs {REVISION}; "
-            "run: pgsimhash migrate"
+            "run: pgsimhash migrate",
         )
     if found > REVISION:
         raise SchemaError(
+            "newer",
             f"the schema is at revision {found}, made by a newer pgsimhash than this one, which "
-            f"knows {REVISION}; run: pip install --upgrade pgsimhash"
+            f"knows {REVISION}; run: pip install --upgrade pgsimhash",
         )
 
 
@@ -175,51 +184,54 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     try:
         yield
     except psycopg.errors.ObjectInUse as error:
-        raise CollectionError(server_words(error)) from error
+        raise CollectionError("being_made", server_words(error)) from error
     except psycopg.OperationalError as error:
-        kind, what = (
-            (NoServerError, "the connection to the database was lost")
-            if connection.closed
-            else (StoreError, "the database gave up")
-        )
-        raise kind(
-            f"{what}: {str(error).strip()}; what was committed stays, run again to continue"
-        ) from error
+        told = f"{str(error).strip()}; what was committed stays, run again to continue"
+        if connection.closed:
+            raise NoServerError(
+                "connection_lost", f"the connection to the database was lost: {told}"
+            ) from error
+        raise StoreError("gave_up", f"the database gave up: {told}") from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
+            "not_permitted",
             f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
-            "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables"
+            "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables",
         ) from error
     except psycopg.errors.UndefinedObject as error:
-        raise CollectionError(server_words(error)) from error
+        raise CollectionError("unknown", server_words(error)) from error
     except psycopg.errors.InFailedSqlTransaction as error:
         raise StoreError(
+            "failed_transaction",
             "the connection is in a transaction that failed; end it first: connection.rollback(), "
-            "or leave its transaction() block"
+            "or leave its transaction() block",
         ) from error
     except (
         psycopg.errors.DuplicatePreparedStatement,
         psycopg.errors.InvalidSqlStatementName,
     ) as error:
         raise StoreError(
+            "mixed_statements",
             f"a pooler mixes up the prepared statements of its clients: {_first_line(error)}; let "
             "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
-            "or give connect() a connection with prepare_threshold=None"
+            "or give connect() a connection with prepare_threshold=None",
         ) from error
     except psycopg.errors.InvalidTransactionState as error:
-        raise StoreError(server_words(error)) from error
+        raise StoreError("wrong_isolation", server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise StoreError(
+            "read_only",
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
-            "or ask what writes nothing: find, decide, status --brief"
+            "or ask what writes nothing: find, decide, status --brief",
         ) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
         # Functions of the schema complain with this one, and their callers know of what.
         if isinstance(error, psycopg.errors.InvalidParameterValue):
             raise
         raise StoreError(
+            "invalid_value",
             f"the database cannot hold a value: {_first_line(error)}; give text that is valid "
-            "UTF-8 without NUL, and numbers that are not so large"
+            "UTF-8 without NUL, and numbers that are not so large",
         ) from error
 
 
@@ -228,8 +240,8 @@ def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
     """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login.
-        EmbeddedServerError: it comes to the embedded server and that does not start.
+        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
+            server and that does not start.
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the server refuses what is asked inside the block.
     """
@@ -254,15 +266,19 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _login_advice(problem: str) -> str:
+def _no_connection(problem: str) -> NoServerError:
     if "authentication failed" in problem or "no password" in problem:
-        return (
+        return NoServerError(
+            "login_refused",
             f"the server refused the login: {problem}; check user and password in --dsn or "
-            f"{DSN_VARIABLE}"
+            f"{DSN_VARIABLE}",
         )
     if "does not exist" in problem:
-        return f"{problem}; create it, or name another in --dsn or {DSN_VARIABLE}"
-    return (
+        return NoServerError(
+            "no_database", f"{problem}; create it, or name another in --dsn or {DSN_VARIABLE}"
+        )
+    return NoServerError(
+        "no_server",
         f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or {DSN_VARIABLE} "
-        "(without either, the embedded server is used)"
+        "(without either, the embedded server is used)",
     )

@@ -1,157 +1,176 @@
-"""Every error pgsimhash raises on purpose; each message names the fix."""
+"""Every error pgsimhash raises on purpose: a base, what people catch, and codes for the reasons.
+
+``reason`` is a short stable code for programs, the message is for people and names the fix. Each
+class lists all its codes in ``reasons``; ``docs/errors.md`` has them in a table.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
+_Codes = Mapping[str, str]
+
 
 class PgsimhashError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
 
+    Attributes:
+        reason: one of the codes in ``reasons``.
+    """
 
-class InvalidSimhashError(PgsimhashError, ValueError):
-    """A value is not a 64-bit simhash."""
+    reasons: ClassVar[_Codes] = {}
+    """Every code that the class is raised with, and what it means."""
 
+    def __init__(self, reason: str, message: str) -> None:
+        # Both, so that errors come back from other processes.
+        super().__init__(reason, message)
+        self.reason = reason
 
-class InvalidDistanceError(PgsimhashError, ValueError):
-    """A Hamming distance is outside what the collection's layout answers."""
-
-
-class UnknownLayoutError(PgsimhashError, ValueError):
-    """No layout has this name."""
-
-
-class UnknownRuleError(PgsimhashError, ValueError):
-    """No rule or option has this name."""
-
-
-class InvalidWeightError(PgsimhashError, ValueError):
-    """A feature's weight is negative or not finite, or the weights are too large together."""
-
-
-class SchemeError(PgsimhashError, ValueError):
-    """A scheme is unknown, its name is taken, or it cannot be sent to other processes."""
-
-
-class InvalidRecipeError(PgsimhashError, ValueError):
-    """A part of a recipe was given what it cannot use: a size of zero, an unknown damping."""
-
-
-class MissingPackageError(PgsimhashError, ImportError):
-    """A package that is an extra of this one is not installed."""
-
-
-class LabelsError(PgsimhashError, ValueError):
-    """A file of labelled pairs cannot be used; the message names the lines."""
-
-
-class InvalidHintError(PgsimhashError, ValueError):
-    """A site hint names no host, or its selector is none."""
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class PageError(PgsimhashError, ValueError):
     """One page cannot become a fingerprint; the other pages of a batch go on.
 
-    ``reason`` is a short stable code (``"too_large"``), the message is for people.
+    Verdicts and failures of pages have the same codes.
     """
 
-    reason = "failed"
-
-    def __init__(self, message: str, reason: str | None = None) -> None:
-        super().__init__(message)
-        if reason is not None:
-            self.reason = reason
-
-
-class TooShortError(PageError):
-    """The page holds too little text: its simhash would match every other such page."""
-
-    reason = "too_short"
-
-
-class ErrorPageError(TooShortError):
-    """The page says that there is none ("page not found"), and next to nothing else."""
-
-    reason = "error_page"
+    reasons: ClassVar[_Codes] = {
+        "too_short": "it holds too little text: its simhash would match every other such page",
+        "error_page": 'it says that there is none ("page not found"), and next to nothing else',
+        "blocked": "it wants a check first: a captcha, JavaScript or cookies",
+        "needs_script": "it is a shell that scripts fill in a browser",
+        "policy": "it has fewer words than `min_words` asks for",
+        "too_large": "it is larger than `max_bytes`, or has too many elements",
+        "not_html": "the bytes are an image, an archive, a PDF or another binary format",
+        "unreadable": "a missing file, a broken record, a bad JSON line",
+        "invalid_url": "its URL is not an absolute one, or is too long",
+        "invalid_time": "when it was fetched names no zone, is in the future or before 1970",
+        "invalid_simhash": "what was given as its simhash is none",
+        "no_markdown": "no Markdown was kept of it, and another scheme needs that",
+        "unexpected": "an error that no module foresaw; the detail names it",
+        "crashed": "the process that read it ended",
+    }
 
 
-class BlockedPageError(TooShortError):
-    """The page wants a check first: a captcha, JavaScript or cookies. Fetch it another way."""
+class NotFoundError(PgsimhashError, LookupError):
+    """The collection does not have what was asked for by its name or number."""
 
-    reason = "blocked"
-
-
-class ScriptPageError(TooShortError):
-    """The page is a shell that scripts fill in a browser. Fetch it with one."""
-
-    reason = "needs_script"
+    reasons: ClassVar[_Codes] = {
+        "unknown_page": "it does not know the URL",
+        "unknown_run": "it has no run of this number",
+        "no_run": "it has no run to undo",
+    }
 
 
-class TooLargeError(PageError):
-    """The page is larger than the limit."""
+class ArgumentError(PgsimhashError, ValueError):
+    """An argument, or a file of them, says what it cannot."""
 
-    reason = "too_large"
+    reasons: ClassVar[_Codes] = {
+        "invalid_simhash": "a value is not a 64-bit simhash",
+        "invalid_hash": "a feature's ready hash is not one of 64 bits",
+        "invalid_sketch": "a value is not a 128-bit sketch",
+        "invalid_distance": "the layout does not answer the distance, or no level has the name",
+        "unknown_layout": "no layout has this name",
+        "invalid_layout": "the layout would take too many columns, or too wide ones",
+        "invalid_blocks": "so many blocks cannot find pairs within the distance, or not in time",
+        "unknown_rule": "no rule for a canonical page or the end of a rebuild has this name",
+        "unknown_linkage": "no linkage has this name",
+        "unknown_scope": "no scope has this name",
+        "invalid_number": "a number is too small or too large",
+        "invalid_time": "a time names no zone, is in the future or before 1970",
+        "invalid_age": "an age is none, or reaches too far back",
+        "unknown_scheme": "no scheme of this name is registered in this process",
+        "scheme_taken": "another recipe has the scheme's name",
+        "unsendable_scheme": "a part of the scheme cannot be sent to other processes",
+        "other_reader": "the scheme reads pages in another way than the one that kept the Markdown",
+        "invalid_recipe": "a part of a recipe was given what it cannot use",
+        "invalid_weight": "a weight is negative or not finite, or all are too large together",
+        "invalid_hint": "a site hint names no host, or its selector is none",
+        "invalid_labels": "a file of labelled pairs cannot be used; the message names the lines",
+        "invalid_policy": "a policy's pattern or settings are none, or contradict layout or scheme",
+        "no_expiry": "neither an age nor a policy says when pages expire",
+        "same_url": "a mark is about two URLs, and both are one",
+        "contrary_mark": "other marks say the contrary",
+    }
 
 
-class NotHtmlError(PageError):
-    """The bytes are not an HTML page (an image, an archive, a PDF, ...)."""
+class MissingPackageError(PgsimhashError, ImportError):
+    """A package that is an extra of this one is not installed."""
 
-    reason = "not_html"
-
-
-class UnreadableError(PageError):
-    """The page could not be read: a missing file, a broken record, a bad JSON line."""
-
-    reason = "unreadable"
-
-
-class InvalidUrlError(PageError):
-    """The page's URL is not one."""
-
-    reason = "invalid_url"
-
-
-class UnknownPageError(PageError):
-    """The store does not know the URL."""
-
-    reason = "unknown_page"
-
-
-class InvalidTimeError(PageError):
-    """A time is none, names no zone, is in the future or before 1970, or an age is none."""
-
-    reason = "invalid_time"
+    reasons: ClassVar[_Codes] = {"not_installed": "the message names the extra"}
 
 
 class StoreError(PgsimhashError):
-    """The database cannot be used as it is."""
+    """The database, or the connection to it, cannot be used as it is."""
+
+    reasons: ClassVar[_Codes] = {
+        "old_server": "the server is older than PostgreSQL 14",
+        "wrong_encoding": "the database or the connection is not in UTF-8",
+        "wrong_isolation": "the isolation level is not READ COMMITTED",
+        "failed_transaction": "the connection is in a transaction that failed",
+        "mixed_statements": "a pooler mixes up the prepared statements of its clients",
+        "read_only": "the database takes no writes",
+        "not_permitted": "the user may not do this",
+        "gave_up": "a time-out, a cancelled query, no disk space; what was committed stays",
+        "invalid_value": "the database cannot hold a value",
+        "other_thread": "the store belongs to another thread",
+        "other_process": "the store belongs to another process",
+        "connection_in_use": "another thread is in a call on the connection",
+        "unfinished_call": "another call of the store is not done yet",
+        "needs_autocommit": "the connection is in a transaction, and many are needed",
+        "moved": "the collection was replaced or deleted at this moment",
+        "invalid_table": "the name is none of a table",
+        "table_exists": "the table is there already",
+        "no_such_schema": "the table's schema is not there",
+    }
 
 
 class NoServerError(StoreError):
-    """No PostgreSQL server answers, or it refuses the login."""
+    """No PostgreSQL server can be reached; later, or with another DSN, one may be."""
 
-
-class EmbeddedServerError(StoreError):
-    """The bundled PostgreSQL server is not installed or does not start."""
-
-
-class SharedStoreError(StoreError):
-    """A store is used by another thread or process than its own, or within one of its own calls."""
+    reasons: ClassVar[_Codes] = {
+        "invalid_dsn": "the DSN cannot be read, or is not PostgreSQL's",
+        "no_server": "no server answers",
+        "login_refused": "the server refuses user or password",
+        "no_database": "the server has no such database or user",
+        "connection_lost": "the connection was lost; what was committed stays",
+        "embedded_missing": "the embedded server is not installed",
+        "embedded_folder": "the embedded server cannot have its data, or run, in the folder",
+        "embedded_failed": "the embedded server does not start",
+        "embedded_open": "others could use the embedded server",
+    }
 
 
 class SchemaError(StoreError):
-    """The schema ``pgsimhash`` is missing, or older or newer than this package."""
+    """The schema ``pgsimhash`` is not the one that this package works with: migrate."""
+
+    reasons: ClassVar[_Codes] = {
+        "missing": "the schema is not in the database",
+        "older": "the schema is older than this package",
+        "newer": "the schema is newer than this package",
+        "unknown_revision": "this package does not know the revision",
+        "other_owner": "the schema, or something in it, belongs to a role that is not trusted",
+    }
 
 
 class CollectionError(StoreError):
-    """The collection is unknown, or its scheme or layout is another than the caller's."""
+    """The collection is not there, or not what it was, or not what the caller takes it for."""
 
-
-class UnknownRunError(StoreError, LookupError):
-    """No run of the collection has this number, or none is left to undo."""
-
-
-class MarkError(PgsimhashError, ValueError):
-    """A mark is about one URL only, or contradicts other marks."""
-
-
-class PolicyError(PgsimhashError, ValueError):
-    """A policy's pattern or settings are none, or contradict the layout or the scheme."""
+    reasons: ClassVar[_Codes] = {
+        "unknown": "no collection has this name",
+        "no_name": "the name is empty",
+        "other_scheme": "it holds simhashes of another scheme",
+        "other_layout": "it has another layout",
+        "unknown_layout": "it has a layout that this package does not know",
+        "renamed": "it was renamed meanwhile",
+        "cannot_rename": "the new name is another collection's or, to swap, none's",
+        "being_made": "it, or another one in the layout, is still being made from another one",
+        "not_being_made": "someone else finished or deleted it",
+        "taken": "it is there already, and was not begun by such a call",
+        "layout_distance": "the new layout does not answer a distance that is set",
+        "no_markdown": "it keeps no Markdown",
+        "other_terms": "it was begun on other terms",
+    }

@@ -109,7 +109,7 @@ def extract_many(
 
     Raises:
         ValueError: ``jobs`` is below 1.
-        SchemeError: there is no such scheme, or it cannot be pickled and ``jobs`` is above 1.
+        ArgumentError: there is no such scheme, or it cannot be pickled and ``jobs`` is above 1.
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")

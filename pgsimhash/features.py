@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeVar
 
-from pgsimhash.errors import InvalidRecipeError
+from pgsimhash.errors import ArgumentError
 
 _Token = TypeVar("_Token")
 
@@ -47,10 +47,10 @@ def shingles(tokens: Sequence[str], size: int) -> list[str]:
     Fewer tokens than ``size`` give none.
 
     Raises:
-        InvalidRecipeError: ``size`` is below 1.
+        ArgumentError: ``size`` is below 1.
     """
     if size < 1:
-        raise InvalidRecipeError(f"a shingle has 1 token or more, not {size}")
+        raise ArgumentError("invalid_recipe", f"a shingle has 1 token or more, not {size}")
     if size == 1:
         return list(tokens)
     return list(map(" ".join, zip(*(tokens[start:] for start in range(size)), strict=False)))
@@ -62,10 +62,10 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
     For features of one's own, such as hashes; :func:`shingles` makes strings.
 
     Raises:
-        InvalidRecipeError: ``window`` is below 1.
+        ArgumentError: ``window`` is below 1.
     """
     if window < 1:
-        raise InvalidRecipeError(f"a window has 1 token or more, not {window}")
+        raise ArgumentError("invalid_recipe", f"a window has 1 token or more, not {window}")
 
     def windows() -> Iterator[list[_Token]]:
         last: deque[_Token] = deque(maxlen=window)
@@ -87,10 +87,12 @@ def spot_shingles(
     Detection in Large Web Collections", SIGIR 2008). Stop words in between are passed over.
 
     Raises:
-        InvalidRecipeError: ``size`` is below 2.
+        ArgumentError: ``size`` is below 2.
     """
     if size < 2:
-        raise InvalidRecipeError(f"a stop word and what follows are 2 tokens or more, not {size}")
+        raise ArgumentError(
+            "invalid_recipe", f"a stop word and what follows are 2 tokens or more, not {size}"
+        )
     others = [token for token in tokens if token not in stop_words]
     spots = []
     passed = 0
@@ -124,7 +126,7 @@ def weigh(
     first occurrence, the smaller size first.
 
     Raises:
-        InvalidRecipeError: a size is below 1.
+        ArgumentError: a size is below 1.
     """
     weighted: dict[str, float] = {}
     for size in sizes:
@@ -136,11 +138,13 @@ def damped(counts: Mapping[str, int], damping: Damping) -> dict[str, float]:
     """Return the weight of each feature that occurs so many times.
 
     Raises:
-        InvalidRecipeError: there is no such damping.
+        ArgumentError: there is no such damping.
     """
     damp = DAMPINGS.get(damping)
     if damp is None:
-        raise InvalidRecipeError(f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}")
+        raise ArgumentError(
+            "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
+        )
     # There are few different counts, so no Python runs for each feature.
     weights = {count: damp(count) for count in set(counts.values())}
     return dict(zip(counts, map(weights.__getitem__, counts.values()), strict=True))

@@ -93,7 +93,7 @@ def xxh3_64(features: Collection[str]) -> Hashes:
         from xxhash import xxh3_64_intdigest
     except ImportError:
         raise MissingPackageError(
-            "xxh3_64 needs the package xxhash: pip install 'pgsimhash[xxhash]'"
+            "not_installed", "xxh3_64 needs the package xxhash: pip install 'pgsimhash[xxhash]'"
         ) from None
     digests = map(xxh3_64_intdigest, _encoded(features))
     return np.fromiter(digests, dtype=np.uint64, count=len(features))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import BITS, check_distance
-from pgsimhash.errors import UnknownLayoutError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.permutation import Block, Permutation
 
 COLLECTION_SHIFT: Final = 40
@@ -150,7 +150,7 @@ class Layout:
         some prefix must hold however the differing bits are spread.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in :attr:`distances`.
+            ArgumentError: ``distance`` is not in :attr:`distances`.
         """
         return self._radii(check_distance(distance, self.distances[-1]))
 
@@ -236,32 +236,36 @@ def get_layout(name: str) -> Layout:
     choice of r that lead. Where one of :data:`LAYOUTS` is the same, it is that one.
 
     Raises:
-        UnknownLayoutError: it is none, would take more than 100 columns or a prefix of more than
+        ArgumentError: it is none, would take more than 100 columns or a prefix of more than
             40 bits.
     """
     if name in LAYOUTS:
         return LAYOUTS[name]
     found = _CHOICE.fullmatch(name)
     if found is None:
-        raise UnknownLayoutError(
+        raise ArgumentError(
+            "unknown_layout",
             f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
-            "as '7 choose 4'"
+            "as '7 choose 4'",
         )
     blocks, leading = int(found[1]), int(found[2])
     if not leading < blocks <= BITS:
-        raise UnknownLayoutError(
-            f"{name!r} is no layout: 1 to {BITS - 1} of at most {BITS} blocks lead, and not all"
+        raise ArgumentError(
+            "unknown_layout",
+            f"{name!r} is no layout: 1 to {BITS - 1} of at most {BITS} blocks lead, and not all",
         )
     if comb(blocks, leading) > PERMUTATIONS_MAX:
-        raise UnknownLayoutError(
+        raise ArgumentError(
+            "invalid_layout",
             f"layout {name!r} would have {comb(blocks, leading):,} columns and indexes; at most "
-            f"{PERMUTATIONS_MAX} are deployed: take fewer blocks, or let fewer lead"
+            f"{PERMUTATIONS_MAX} are deployed: take fewer blocks, or let fewer lead",
         )
     widths = equal_widths(blocks)
     if sum(widths[:leading]) > COLLECTION_SHIFT:
-        raise UnknownLayoutError(
+        raise ArgumentError(
+            "invalid_layout",
             f"layout {name!r} would have prefixes of {sum(widths[:leading])} bits, and there is "
-            f"room for {COLLECTION_SHIFT}: let fewer blocks lead"
+            f"room for {COLLECTION_SHIFT}: let fewer blocks lead",
         )
     return _chosen(name, widths, leading)
 

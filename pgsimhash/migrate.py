@@ -65,8 +65,9 @@ def dsn_of_url(url: str) -> str:
         return url
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
         raise NoServerError(
+            "invalid_dsn",
             f"sqlalchemy.url is for {parsed.get_backend_name()!r}; it looks like "
-            "postgresql://user:password@host:5432/database"
+            "postgresql://user:password@host:5432/database",
         )
     dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
     _, parameters = dialect.create_connect_args(parsed)
@@ -130,16 +131,18 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
             step(config, revision)
         except CommandError as error:
             raise SchemaError(
+                "unknown_revision",
                 f"this version of pgsimhash cannot migrate: {error}; "
-                "run: pip install --upgrade pgsimhash"
+                "run: pip install --upgrade pgsimhash",
             ) from error
         except DBAPIError as error:
             if isinstance(error.orig, psycopg.errors.InvalidSchemaDefinition):
-                raise SchemaError(server_words(error.orig)) from error
+                raise SchemaError("other_owner", server_words(error.orig)) from error
             raise StoreError(
+                "not_permitted",
                 f"the database refuses to migrate: {str(error.orig).strip()}; connect as a user "
                 "who may create a schema in it, or hand an administrator the script that "
-                "`pgsimhash migrate --sql` prints"
+                "`pgsimhash migrate --sql` prints",
             ) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgsimhash.errors import TooLargeError
+from pgsimhash.errors import PageError
 
 Octets = bytes | bytearray | memoryview
 """Bytes, whoever keeps them."""
@@ -22,7 +22,7 @@ def checked_size(page: Octets | str, max_bytes: int = MAX_BYTES) -> int:
     """Return the size of a page in bytes; text counts as UTF-8.
 
     Raises:
-        TooLargeError: it is larger than ``max_bytes``.
+        PageError: it is larger than ``max_bytes``.
     """
     size = page.nbytes if isinstance(page, memoryview) else len(page)
     if size <= max_bytes and isinstance(page, str):
@@ -32,6 +32,6 @@ def checked_size(page: Octets | str, max_bytes: int = MAX_BYTES) -> int:
     return size
 
 
-def too_large(what: str, max_bytes: int) -> TooLargeError:
+def too_large(what: str, max_bytes: int) -> PageError:
     """Return the error for what is larger than ``max_bytes``."""
-    return TooLargeError(f"{what} is larger than {max_bytes:,} bytes (max_bytes)")
+    return PageError("too_large", f"{what} is larger than {max_bytes:,} bytes (max_bytes)")

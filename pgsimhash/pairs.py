@@ -24,7 +24,7 @@ from pgsimhash.bits import (
     check_simhashes,
     hamming_distances,
 )
-from pgsimhash.errors import InvalidSimhashError, UnknownLayoutError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.permutation import Permutation
 from pgsimhash.spool import Spool
@@ -88,10 +88,9 @@ def find_pairs(
             fastest for so many simhashes. The pairs are the same.
 
     Raises:
-        InvalidSimhashError: the array has another shape or dtype, or a number is no simhash.
-        InvalidDistanceError: ``distance`` is not in 0..12.
-        UnknownLayoutError: ``blocks`` is not from ``distance`` + 1 to 64, or takes more than 5,000
-            passes.
+        ArgumentError: the array has another shape or dtype, or a number is no simhash; or
+            ``distance`` is not in 0..12; or ``blocks`` is not from ``distance`` + 1 to 64, or takes
+            more than 5,000 passes.
     """
     values = _distinct(_as_array(simhashes))
     check_distance(distance, DISTANCE_MAX)
@@ -125,7 +124,7 @@ def stream_pairs(
         progress: told how far it is.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
+        ArgumentError: ``distance`` is not in 0..12.
     """
     layout = _layout_for(check_distance(distance, DISTANCE_MAX), spool.count)
     parts = max(1, -(-spool.count * _BYTES_A_SIMHASH // memory))
@@ -179,8 +178,9 @@ def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint6
     if isinstance(simhashes, np.ndarray):
         return check_simhashes(simhashes)
     if isinstance(simhashes, str | bytes) or not isinstance(simhashes, Iterable):
-        raise InvalidSimhashError(
-            f"simhashes are an array or a list of integers, not {type(simhashes).__name__}"
+        raise ArgumentError(
+            "invalid_simhash",
+            f"simhashes are an array or a list of integers, not {type(simhashes).__name__}",
         )
     return np.fromiter(map(check_simhash, simhashes), dtype=np.uint64)
 
@@ -188,16 +188,18 @@ def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint6
 def _cut(blocks: int, distance: int) -> Layout:
     """Return the layout in which all but ``distance`` of so many blocks lead."""
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
-        raise UnknownLayoutError(
+        raise ArgumentError(
+            "invalid_blocks",
             f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
-            f"not {blocks!r}"
+            f"not {blocks!r}",
         )
     if distance == 0:
         return _layout_for(0, 0)
     if comb(blocks, distance) > PASSES_MAX:
-        raise UnknownLayoutError(
+        raise ArgumentError(
+            "invalid_blocks",
             f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
-            f"and at most {PASSES_MAX:,} are made; use fewer blocks"
+            f"and at most {PASSES_MAX:,} are made; use fewer blocks",
         )
     leading = blocks - distance
     return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading, prefix_max=BITS)

@@ -80,7 +80,7 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
         memory: how many bytes PostgreSQL and its system have for keeping indexes.
 
     Raises:
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: the layout does not answer ``distance``.
     """
     radii = layout.radii(distance)
     probes = sum(
@@ -119,7 +119,7 @@ def plans(
         others: layouts to compare beside those of :data:`~pgsimhash.layout.LAYOUTS`.
 
     Raises:
-        InvalidDistanceError: no layout answers ``distance``.
+        ArgumentError: no layout answers ``distance``.
     """
     layouts = {layout.name: layout for layout in (*LAYOUTS.values(), *others)}.values()
     check_distance(distance, max(layout.distances[-1] for layout in layouts))

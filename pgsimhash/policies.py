@@ -91,8 +91,7 @@ class Rules:
 
     Raises:
         TypeError: there is no such option.
-        UnknownRuleError: there is no such scope, or a number is below 1.
-        InvalidTimeError: the age is none.
+        ArgumentError: there is no such scope, or a number is below 1; or the age is none.
     """
 
     def __init__(self, options: Options, default_distance: int) -> None:

@@ -35,7 +35,7 @@ class PageRecord:
 
 @dataclass(frozen=True, slots=True)
 class PageFailure:
-    """One page that did not become a record; ``reason`` is a ``PageError.reason`` code."""
+    """One page that did not become a record; ``reason`` is one of ``PageError.reasons``."""
 
     url: str
     reason: str
@@ -57,7 +57,7 @@ class Verdict:
     ``canonical_link``: the page names it as its original; it may be any number of bits away.
     ``unchanged``: this URL is known with this very simhash; it is ``identical`` to itself and adds
     nothing. ``policy``: it has fewer words than asked for. Any other page that was not stored has
-    its ``PageError.reason``.
+    one of ``PageError.reasons``.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
     where more than one is to be kept (see :class:`pgsimhash.terms.Terms`).

@@ -116,7 +116,7 @@ def fetch_advice(
         now: the time to decide for, with a time zone; by default the present.
 
     Raises:
-        InvalidTimeError: ``now`` names no zone.
+        ArgumentError: ``now`` names no zone.
     """
     moment = datetime.now(UTC) if now is None else check_zone(now)
     if not versions:

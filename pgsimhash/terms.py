@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, TypedDict
 
-from pgsimhash.errors import UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.times import check_age
 
 Scope = Literal["host", "collection", "global"]
@@ -81,18 +81,24 @@ class Terms:
         """Check the values, all but the distance, which is for the layout to check.
 
         Raises:
-            UnknownRuleError: there is no such scope, or a number is none from 1 to NUMBER_MAX.
-            InvalidTimeError: ``max_age`` is not more than nothing.
+            ArgumentError: there is no such scope, or a number is none from 1 to NUMBER_MAX; or
+                ``max_age`` is not more than nothing.
         """
         if self.scope not in SCOPES:
-            raise UnknownRuleError(f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
+            raise ArgumentError(
+                "unknown_scope", f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}"
+            )
         for name in ("newest", "keep_first", "min_words"):
             number = getattr(self, name)
             if number is None:
                 continue
             if not isinstance(number, int) or number < 1:
-                raise UnknownRuleError(f"{name} is a number, 1 or more, not {number!r}")
+                raise ArgumentError(
+                    "invalid_number", f"{name} is a number, 1 or more, not {number!r}"
+                )
             if number > NUMBER_MAX:
-                raise UnknownRuleError(f"{name} is at most {NUMBER_MAX:,}, not {number:,}")
+                raise ArgumentError(
+                    "invalid_number", f"{name} is at most {NUMBER_MAX:,}, not {number:,}"
+                )
         if self.max_age is not None:
             check_age(self.max_age)

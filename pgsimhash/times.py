@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from pgsimhash.errors import InvalidTimeError
+from pgsimhash.errors import ArgumentError
 
 _CLOCKS_DIFFER: Final = timedelta(days=1)
 """How far ahead of ours another machine's clock may be before its times count as mistakes."""
@@ -22,16 +22,18 @@ def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
     """Return ``time`` in UTC, if it names its zone and is from 1970 to now (a day is forgiven).
 
     Raises:
-        InvalidTimeError: it does not, or it is not.
+        ArgumentError: it does not, or it is not.
     """
     moment = check_zone(time)
     if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
-        raise InvalidTimeError(
-            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now"
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now",
         )
     if moment < EARLIEST:
-        raise InvalidTimeError(
-            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now"
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now",
         )
     return moment
 
@@ -42,21 +44,23 @@ def check_zone(time: datetime) -> datetime:
     PostgreSQL knows fewer zones than Python (none 16 hours or more from UTC), and other years.
 
     Raises:
-        InvalidTimeError: it does not, is no ``datetime``, or is outside the years 1 to 9999 in UTC.
+        ArgumentError: it does not, is no ``datetime``, or is outside the years 1 to 9999 in UTC.
     """
     if not isinstance(time, datetime):
-        raise InvalidTimeError(
-            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}"
+        raise ArgumentError(
+            "invalid_time",
+            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}",
         )
     if time.utcoffset() is None:
-        raise InvalidTimeError(
-            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC"
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC",
         )
     try:
         return time.astimezone(UTC)
     except OverflowError:
-        raise InvalidTimeError(
-            f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
+        raise ArgumentError(
+            "invalid_time", f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
         ) from None
 
 
@@ -69,15 +73,18 @@ def check_age(age: timedelta) -> timedelta:
     """Return ``age``, if it is more than nothing and reaches no further back than the year 1.
 
     Raises:
-        InvalidTimeError: it is not, or does.
+        ArgumentError: it is not, or does.
     """
     if not isinstance(age, timedelta):
-        raise InvalidTimeError(f"an age is a timedelta, such as timedelta(days=90), not {age!r}")
+        raise ArgumentError(
+            "invalid_age", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
+        )
     longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
     if not timedelta(0) < age < longest:
-        raise InvalidTimeError(
+        raise ArgumentError(
+            "invalid_age",
             f"an age, such as 90 days, is more than nothing and reaches no further back than the "
-            f"year 1, unlike {age}"
+            f"year 1, unlike {age}",
         )
     return age
 
@@ -86,7 +93,7 @@ def parse_age(text: str) -> timedelta:
     """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w.
 
     Raises:
-        InvalidTimeError: the text is none.
+        ArgumentError: the text is none.
     """
     found = _AGE.fullmatch(text.strip().lower())
     try:
@@ -94,4 +101,6 @@ def parse_age(text: str) -> timedelta:
             return check_age(timedelta(**{_UNITS[found[2]]: float(found[1])}))
     except OverflowError:
         pass
-    raise InvalidTimeError(f"{text!r} is no age; write a number and a unit: 90d, 12h, 30m, 45s, 2w")
+    raise ArgumentError(
+        "invalid_age", f"{text!r} is no age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
+    )

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.counters import drop_counters
-from pgsimhash.errors import InvalidRecipeError
+from pgsimhash.errors import ArgumentError
 
 Form = Literal["NFC", "NFKC"]
 
@@ -198,7 +198,7 @@ class Words:
             only of the ways to write an accent.
 
     Raises:
-        InvalidRecipeError: ``min_length`` is below 1, or ``form`` is another form.
+        ArgumentError: ``min_length`` is below 1, or ``form`` is another form.
     """
 
     min_length: int = 1
@@ -208,9 +208,9 @@ class Words:
 
     def __post_init__(self) -> None:
         if self.min_length < 1:
-            raise InvalidRecipeError(f"min_length is 1 or more, not {self.min_length}")
+            raise ArgumentError("invalid_recipe", f"min_length is 1 or more, not {self.min_length}")
         if self.form not in ("NFC", "NFKC"):
-            raise InvalidRecipeError(f"form is 'NFC' or 'NFKC', not {self.form!r}")
+            raise ArgumentError("invalid_recipe", f"form is 'NFC' or 'NFKC', not {self.form!r}")
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""

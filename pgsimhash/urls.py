@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from pgsimhash.errors import InvalidUrlError
+from pgsimhash.errors import PageError
 
 URL_BYTES_MAX: Final = 2048
 """The longest URL the store indexes, in bytes of UTF-8."""
@@ -32,7 +32,7 @@ def check_url(url: str) -> str:
     """Return ``url``, if it is an absolute http, https or file URL of at most 2,048 bytes.
 
     Raises:
-        InvalidUrlError: it is not; the message names what is wrong.
+        PageError: it is not; the message names what is wrong.
     """
     shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
     try:
@@ -40,14 +40,16 @@ def check_url(url: str) -> str:
         too_long = len(url) > URL_BYTES_MAX or len(url.encode()) > URL_BYTES_MAX
         parts = urlsplit("" if too_long else url)
     except (UnicodeEncodeError, ValueError) as error:
-        raise InvalidUrlError(f"{shown} is not a URL: {error}") from error
+        raise PageError("invalid_url", f"{shown} is not a URL: {error}") from error
     if too_long:
-        raise InvalidUrlError(f"{shown} is longer than {URL_BYTES_MAX} bytes")
+        raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
     # Of white space only the space itself is printable.
     if " " in url or not url.isprintable():
-        raise InvalidUrlError(f"{shown} holds white space or control characters; percent-encode it")
+        raise PageError(
+            "invalid_url", f"{shown} holds white space or control characters; percent-encode it"
+        )
     if parts.scheme not in _SCHEMES:
-        raise InvalidUrlError(f"{shown} is not an absolute http, https or file URL")
+        raise PageError("invalid_url", f"{shown} is not an absolute http, https or file URL")
     if parts.scheme != "file" and not parts.hostname:
-        raise InvalidUrlError(f"{shown} names no host")
+        raise PageError("invalid_url", f"{shown} names no host")
     return url

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.bits import check_simhashes
-from pgsimhash.errors import InvalidSimhashError, InvalidWeightError, TooShortError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashes import HashFunction, murmur3_64
 
 WEIGHT_UNIT: Final = 2.0**-16
@@ -49,9 +49,9 @@ def simhash(
         An ``int`` with 0 <= x < 2**64.
 
     Raises:
-        TooShortError: there is no feature, or none with a weight above zero.
-        InvalidWeightError: a weight is negative or not finite, or their sum is above 2**36.
-        InvalidSimhashError: a hash is not in 0..2**64-1.
+        PageError: there is no feature, or none with a weight above zero.
+        ArgumentError: a weight is negative or not finite, or their sum is above 2**36; or a hash is
+            not in 0..2**64-1.
         TypeError: ``features`` is one string, or a feature is neither, or some are strings and
             some are hashes.
     """
@@ -75,7 +75,7 @@ def check_hash(value: SupportsIndex) -> int:
     """Return ``value`` as an ``int`` in 0..2**64-1.
 
     Raises:
-        InvalidSimhashError: it is an integer of another range.
+        ArgumentError: it is an integer of another range.
         TypeError: it is no integer.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -85,7 +85,7 @@ def check_hash(value: SupportsIndex) -> int:
         )
     number = operator.index(value)
     if not 0 <= number < 1 << 64:
-        raise InvalidSimhashError(f"a ready hash is in 0..2**64-1, and {number} is not")
+        raise ArgumentError("invalid_hash", f"a ready hash is in 0..2**64-1, and {number} is not")
     return number
 
 
@@ -109,20 +109,22 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
         An ``int`` with 0 <= x < 2**64; a bit whose sum is exactly zero is 0.
 
     Raises:
-        TooShortError: there is no hash, or none with a weight above zero.
-        InvalidWeightError: a weight is negative or not finite, or their sum is above 2**36.
+        PageError: there is no hash, or none with a weight above zero.
+        ArgumentError: a weight is negative or not finite, or their sum is above 2**36.
         ValueError: the shapes differ.
     """
     if hashes.shape != weights.shape or hashes.ndim != 1:
         raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InvalidWeightError("a feature's weight is a finite number, 0 or more")
+        raise ArgumentError("invalid_weight", "a feature's weight is a finite number, 0 or more")
     if weights.sum() > WEIGHT_SUM_MAX:
-        raise InvalidWeightError("the weights add up to more than 2**36; scale them down")
+        raise ArgumentError(
+            "invalid_weight", "the weights add up to more than 2**36; scale them down"
+        )
     units = np.rint(weights / WEIGHT_UNIT)
     total = units.sum()
     if total == 0:
-        raise TooShortError("there is no feature to vote, so there is no simhash")
+        raise PageError("too_short", "there is no feature to vote, so there is no simhash")
     octets = hashes.astype("<u8", copy=False).view(np.uint8)
     ones = np.zeros(64)
     for start in range(0, len(hashes), _CHUNK):

@@ -20,7 +20,7 @@ from pgsimhash.clusters import (
     make_cluster,
     scorer,
 )
-from pgsimhash.errors import UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.pairs import Pairs
 
 CHAIN = np.array([(1 << n) - 1 for n in range(10)], dtype=np.uint64)
@@ -115,10 +115,10 @@ def test_the_canonical_page_is_chosen_by_a_rule(rule: str | Score, number: int) 
 
 @pytest.mark.parametrize("rule", ["best", ["https", "best"], []])
 def test_an_unknown_rule_is_refused_with_the_ones_there_are(rule: str) -> None:
-    with pytest.raises(UnknownRuleError, match="there are: earliest"):
+    with pytest.raises(ArgumentError, match="there are: earliest"):
         scorer(rule)
 
 
 def test_an_unknown_linkage_is_refused() -> None:
-    with pytest.raises(UnknownRuleError, match="single, complete"):
+    with pytest.raises(ArgumentError, match="single, complete"):
         cluster_simhashes(CHAIN, [], "average", 3)  # type: ignore[arg-type]

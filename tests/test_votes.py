@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash.errors import InvalidSimhashError, InvalidWeightError, TooShortError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashes import fnv1a_64, murmur3_64
 from pgsimhash.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
+from tests.refusals import because
 
 TOP_BIT = 1 << 63
 
@@ -97,13 +98,13 @@ def test_a_weight_of_zero_does_not_vote() -> None:
 
 @pytest.mark.parametrize("nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}])
 def test_nothing_has_no_simhash(nothing: dict[str, float]) -> None:
-    with pytest.raises(TooShortError):
+    with pytest.raises(PageError, check=because("too_short")):
         simhash(nothing)
 
 
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, -math.inf, WEIGHT_SUM_MAX * 2])
 def test_weights_that_cannot_be_summed_are_refused(weight: float) -> None:
-    with pytest.raises(InvalidWeightError):
+    with pytest.raises(ArgumentError, check=because("invalid_weight")):
         simhash({"tide": 1.0, "pool": weight})
 
 
@@ -127,7 +128,7 @@ def test_integers_are_ready_hashes() -> None:
 
 @pytest.mark.parametrize("value", [-1, 2**64])
 def test_a_number_that_is_no_hash_is_refused(value: int) -> None:
-    with pytest.raises(InvalidSimhashError, match=r"in 0\.\.2\*\*64-1"):
+    with pytest.raises(ArgumentError, match=r"in 0\.\.2\*\*64-1"):
         simhash([1, value])
 
 
@@ -141,12 +142,12 @@ def test_what_is_neither_a_string_nor_a_hash_is_refused(features: list[Any]) -> 
 
 @pytest.mark.parametrize("hashes", [[], np.array([], dtype=np.uint64)])
 def test_no_hash_has_no_simhash(hashes: Any) -> None:
-    with pytest.raises(TooShortError):
+    with pytest.raises(PageError, check=because("too_short")):
         simhash(hashes)
 
 
 def test_an_array_of_another_type_is_refused() -> None:
-    with pytest.raises(InvalidSimhashError, match="uint64"):
+    with pytest.raises(ArgumentError, match="uint64"):
         simhash(np.array([1, 2]))
 
 

@@ -114,9 +114,9 @@ def explain(
         top: how many features of each page to list.
 
     Raises:
-        UnknownPageError: the collection does not have the URL.
-        InvalidDistanceError: the layout does not answer ``distance``.
-        SchemeError: the collection's scheme is not registered in this process.
+        NotFoundError: the collection does not have the URL.
+        ArgumentError: the layout does not answer ``distance``, or the collection's scheme is not
+            registered in this process.
         StoreError: the database does not answer.
     """
     sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
@@ -149,8 +149,7 @@ def explain_sides(
         top: how many features of each side to list.
 
     Raises:
-        InvalidSimhashError: a simhash is not in 0..2**64-1.
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: a simhash is not in 0..2**64-1, or the layout does not answer ``distance``.
     """
     largest = layout.distances[-1]
     asked = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)

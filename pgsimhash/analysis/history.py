@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, from_bigint, hamming_distance
-from pgsimhash.errors import UnknownPageError
+from pgsimhash.errors import NotFoundError
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 from pgsimhash.recrawl import FetchAdvice, fetch_advice
 from pgsimhash.statements import query
@@ -104,7 +104,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         markdown: whether to fetch the Markdown too, where the collection keeps it.
 
     Raises:
-        UnknownPageError: the collection does not have the URL.
+        NotFoundError: the collection does not have the URL.
         StoreError: the database does not answer.
     """
     with (
@@ -139,7 +139,7 @@ def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> Fetc
         now: the time to decide for, with a time zone; by default the present.
 
     Raises:
-        InvalidTimeError: ``now`` names no zone.
+        ArgumentError: ``now`` names no zone.
         StoreError: the database does not answer.
     """
     with store.session.read() as connection:
@@ -191,11 +191,12 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
     return found
 
 
-def unknown_page(collection: Collection, url: str) -> UnknownPageError:
+def unknown_page(collection: Collection, url: str) -> NotFoundError:
     """Return what to raise where a collection does not have a page."""
-    return UnknownPageError(
+    return NotFoundError(
+        "unknown_page",
         f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
-        "given; correct it, name another --collection, or ingest the page first"
+        "given; correct it, name another --collection, or ingest the page first",
     )
 
 

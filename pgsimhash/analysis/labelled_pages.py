@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources import SourceFailure, SourcePage, read_pages
 from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
@@ -39,7 +39,7 @@ def find_pages(
         beside: a folder to look into where there are no ``places``.
 
     Raises:
-        LabelsError: a CSV file among ``places`` cannot be read.
+        ArgumentError: a CSV file among ``places`` cannot be read.
     """
     folders: list[Path] = []
     archives: list[Path] = []
@@ -96,12 +96,16 @@ def _mapping(table: Path) -> Iterator[tuple[str, Path]]:
             reader = csv.DictReader(file)
             columns = reader.fieldnames or []
             if "id" not in columns:
-                raise LabelsError(f"{table}: line 1: the column id is missing; write id,file")
+                raise ArgumentError(
+                    "invalid_labels", f"{table}: line 1: the column id is missing; write id,file"
+                )
             if "file" in columns:
                 for row in reader:
                     if row["id"] and row["file"]:
                         yield row["id"].strip(), table.parent / row["file"].strip()
     except OSError as error:
-        raise LabelsError(f"{table} cannot be read: {error.strerror}") from error
+        raise ArgumentError(
+            "invalid_labels", f"{table} cannot be read: {error.strerror}"
+        ) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise LabelsError(f"{table} is not CSV in UTF-8: {error}") from error
+        raise ArgumentError("invalid_labels", f"{table} is not CSV in UTF-8: {error}") from error

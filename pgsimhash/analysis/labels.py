@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
 
 Label = Literal["copy", "distinct", "graded"]
 
@@ -67,7 +67,7 @@ def read_labels(path: Path) -> Labels:
     A row without a label waits for one and is only counted.
 
     Raises:
-        LabelsError: the file cannot be read, or rows are wrong; the message names the first
+        ArgumentError: the file cannot be read, or rows are wrong; the message names the first
             lines and what to write there.
     """
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
@@ -96,7 +96,7 @@ def read_labels(path: Path) -> Labels:
     if problems:
         more = len(problems) - _SHOWN
         shown = [*problems[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-        raise LabelsError(f"{path}: " + "\n".join(shown))
+        raise ArgumentError("invalid_labels", f"{path}: " + "\n".join(shown))
     return Labels([pair for _, pair in pairs.values()], unlabelled, repeated)
 
 
@@ -116,10 +116,12 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise LabelsError(f"{path} cannot be read: {error.strerror}") from error
+        raise ArgumentError("invalid_labels", f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise LabelsError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from None
+        raise ArgumentError(
+            "invalid_labels", f"{path}: line {line}: not UTF-8; save the file as UTF-8"
+        ) from None
     head = text.partition("\n")[0]
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True
@@ -128,22 +130,25 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         names = [name.strip().lower() for name in next(reader, [])]
         missing = [name for name in COLUMNS if name not in names]
         if missing:
-            raise LabelsError(
+            raise ArgumentError(
+                "invalid_labels",
                 f"{path}: line 1: the column {missing[0]} is missing; the first line names the "
-                "columns: a,b,label and, if you like, kind"
+                "columns: a,b,label and, if you like, kind",
             )
         for cells in reader:
             if not any(cells):
                 continue
             if len(cells) != len(names):
-                raise LabelsError(
+                raise ArgumentError(
+                    "invalid_labels",
                     f"{path}: line {reader.line_num}: {len(cells)} values for {len(names)} "
-                    "columns; put a value that holds the delimiter in double quotes"
+                    "columns; put a value that holds the delimiter in double quotes",
                 )
             values = (cell.strip() for cell in cells)
             yield reader.line_num, dict(zip(names, values, strict=True))
     except csv.Error as error:
-        raise LabelsError(
+        raise ArgumentError(
+            "invalid_labels",
             f"{path}: line {reader.line_num}: {error}; close each double quote, and write one "
-            "inside a value twice"
+            "inside a value twice",
         ) from None

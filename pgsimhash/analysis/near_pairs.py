@@ -68,8 +68,7 @@ def sample_near_pairs(
         seed: of the choice.
 
     Raises:
-        InvalidSimhashError: ``simhashes`` has another shape or dtype.
-        InvalidDistanceError: ``distance`` is not in 0..16.
+        ArgumentError: ``simhashes`` has another shape or dtype; or ``distance`` is not in 0..16.
         ValueError: ``urls`` and ``simhashes`` differ in length, or ``borderline`` is negative.
     """
     values = check_simhashes(simhashes)

@@ -21,7 +21,7 @@ from pgsimhash.analysis.cluster_views import (
 )
 from pgsimhash.analysis.history import Version, newest_versions
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
-from pgsimhash.errors import UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.records import CollectionStatus
 from pgsimhash.recrawl import RecrawlHint, recrawl_hint
@@ -43,7 +43,7 @@ class Limits:
     that changed most, with their newest ``versions``.
 
     Raises:
-        UnknownRuleError: one is below 0.
+        ArgumentError: one is below 0.
     """
 
     clusters: int = 20
@@ -56,7 +56,7 @@ class Limits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             if getattr(self, limit.name) < 0:
-                raise UnknownRuleError(f"the limit {limit.name!r} is 0 or more")
+                raise ArgumentError("invalid_number", f"the limit {limit.name!r} is 0 or more")
 
     def figures_only(self) -> Limits:
         """Return the same limits without what :meth:`Report.as_json` does not show.
@@ -166,8 +166,7 @@ def report(
         limits: how many clusters, pages, texts, hosts, URLs and versions to show.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
-        UnknownRuleError: there is no such rule or linkage.
+        ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
         StoreError: the database does not answer.
     """
     check_linkage(linkage)

@@ -11,7 +11,7 @@ from psycopg.rows import tuple_row
 
 from pgsimhash.analysis.history import unknown_page
 from pgsimhash.bits import from_bigint, hamming_distance
-from pgsimhash.errors import TooShortError
+from pgsimhash.errors import PageError
 from pgsimhash.html import Article
 from pgsimhash.octets import Octets, checked_size, frozen
 from pgsimhash.rereading import kept_article
@@ -89,8 +89,8 @@ def known_side(store: Store, url: str) -> Side:
     """Return the present version of a page that a store knows.
 
     Raises:
-        UnknownPageError: the collection does not have it.
-        SchemeError: the collection's scheme is not registered in this process.
+        NotFoundError: the collection does not have it.
+        ArgumentError: the collection's scheme is not registered in this process.
         StoreError: the database does not answer.
     """
     with (
@@ -119,7 +119,7 @@ def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
     """Return the features of a side by the scheme's own tokenizer and weights, if it has a text.
 
     Raises:
-        InvalidWeightError: the weighting gave a weight that is negative or not finite.
+        ArgumentError: the weighting gave a weight that is negative or not finite.
     """
     if side.article is None:
         return None
@@ -128,5 +128,5 @@ def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
         return Weighted(weights, 0)
     try:
         return Weighted(weights, hamming_distance(scheme.vote(side.article).simhash, side.simhash))
-    except TooShortError:
+    except PageError:
         return Weighted(weights, None)

@@ -29,7 +29,7 @@ def save_pairs(
     as by ``Store.pairs``.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
+        ArgumentError: ``distance`` is not in 0..12.
         StoreError: the table is there already, or the database does not answer.
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
@@ -56,8 +56,7 @@ def save_clusters(
     in one transaction. ``progress`` is told as by ``Store.clusters``.
 
     Raises:
-        InvalidDistanceError: ``distance`` is not in 0..12.
-        UnknownRuleError: there is no such rule or linkage.
+        ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
         StoreError: the table is there already, or the database does not answer.
     """
     wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
@@ -115,13 +114,17 @@ def _write_clusters(
 def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> tuple[str, ...]:
     name = tuple(table.split("."))
     if len(name) > 2 or not all(name):
-        raise StoreError(f"{table!r} is no table's name; write name or schema.name")
+        raise StoreError(
+            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
+        )
     try:
         connection.execute(sql.SQL(query(statement)).format(table=sql.Identifier(*name)))
     except psycopg.errors.DuplicateTable as error:
         raise StoreError(
-            f"the table {table} is there already; drop it, or choose another name"
+            "table_exists", f"the table {table} is there already; drop it, or choose another name"
         ) from error
     except psycopg.errors.InvalidSchemaName as error:
-        raise StoreError(f"the schema of {table} is not there; create it first") from error
+        raise StoreError(
+            "no_such_schema", f"the schema of {table} is not there; create it first"
+        ) from error
     return name

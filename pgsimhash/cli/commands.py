@@ -14,26 +14,31 @@ from pgsimhash.cli import INTERRUPTED, STOPPED
 from pgsimhash.cli.lazy import Entry, LazyGroup
 from pgsimhash.cli.printing import guard_other_output, print_text, printable_complaints, tell
 from pgsimhash.errors import (
+    ArgumentError,
     CollectionError,
-    InvalidDistanceError,
-    InvalidSimhashError,
+    NotFoundError,
     PageError,
     PgsimhashError,
-    PolicyError,
-    UnknownRuleError,
-    UnknownRunError,
 )
 
 __all__ = ["commands"]
 
-_WRONG_OPTIONS = (
-    CollectionError,
-    InvalidDistanceError,
-    InvalidSimhashError,
-    PolicyError,
-    UnknownRuleError,
+_WRONG_VALUES = frozenset(
+    {
+        "contrary_mark",
+        "invalid_simhash",
+        "invalid_distance",
+        "invalid_number",
+        "invalid_policy",
+        "no_expiry",
+        "other_reader",
+        "same_url",
+        "unknown_linkage",
+        "unknown_rule",
+        "unknown_scope",
+    }
 )
-"""Values that options and arguments cannot have, which only the database knew."""
+"""Why an option or an argument cannot have a value, where only the database could tell."""
 
 
 class _PageFailure(click.ClickException):
@@ -76,11 +81,13 @@ def _told_errors() -> Iterator[None]:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
-    except (PageError, UnknownRunError) as error:
+    except (PageError, NotFoundError) as error:
         raise _PageFailure(str(error)) from error
-    except _WRONG_OPTIONS as error:
-        raise click.UsageError(str(error)) from error
     except PgsimhashError as error:
+        if isinstance(error, CollectionError) or (
+            isinstance(error, ArgumentError) and error.reason in _WRONG_VALUES
+        ):
+            raise click.UsageError(str(error)) from error
         raise _StoreFailure(str(error)) from error
     except OSError as error:
         if error.errno == errno.EPIPE:

@@ -16,7 +16,7 @@ from pgsimhash.cli.options import check_paths, dsn_option
 from pgsimhash.cli.output import check_folder, output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.schemes import DEFAULT_SCHEME, get_scheme, scheme_names
 
@@ -177,7 +177,9 @@ def evaluate(
                     ),
                 )
             imprecise = False
-    except LabelsError as error:
+    except ArgumentError as error:
+        if error.reason != "invalid_labels":
+            raise
         raise _WrongLabels(str(error)) from error
     except KeyboardInterrupt:
         tell("Stopped.")

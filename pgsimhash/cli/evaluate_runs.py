@@ -21,7 +21,7 @@ from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.extraction import extract_many
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
@@ -32,7 +32,7 @@ def extractor(scheme: str, jobs: int) -> Extract:
     """Return what fingerprints pages under the scheme of that name.
 
     Raises:
-        SchemeError: there is none.
+        ArgumentError: there is none.
     """
     return partial(extract_many, jobs=jobs, scheme=get_scheme(scheme), markdown=False)
 
@@ -47,14 +47,15 @@ def score_pairs(
     """Return each scheme's score on the pairs in ``source``, and the pages without a fingerprint.
 
     Raises:
-        LabelsError: the file cannot be used, or no pair in it has a label.
+        ArgumentError: the file cannot be used, or no pair in it has a label.
     """
     labels = read_labels(source)
     pairs = [pair for pair in labels.pairs if pair.label != "graded"]
     if not pairs:
-        raise LabelsError(
+        raise ArgumentError(
+            "invalid_labels",
             f"{source}: no pair is labelled near-dup or distinct ({labels.unlabelled} rows wait "
-            "for a label); label some"
+            "for a label); label some",
         )
     if labels.unlabelled:
         tell(f"{source}: {labels.unlabelled} rows have no label yet")

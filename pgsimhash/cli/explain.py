@@ -18,7 +18,7 @@ from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
-from pgsimhash.errors import InvalidSimhashError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import explanation_page
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
@@ -96,10 +96,11 @@ def _side(word: str, scheme: Scheme) -> Side:
     if word != "-" and not Path(word).is_file():
         try:
             return Side(parse_simhash(word))
-        except InvalidSimhashError as error:
-            raise InvalidSimhashError(
+        except ArgumentError as error:
+            raise ArgumentError(
+                "invalid_simhash",
                 f"{word!r} is neither a file, nor a URL, nor a simhash (16 hex digits, 0x..., a "
-                "decimal or base32)"
+                "decimal or base32)",
             ) from error
     return read_side(read_file(word), scheme, file_url(word))
 

@@ -15,7 +15,7 @@ from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
-from pgsimhash.errors import InvalidTimeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import history_page
 from pgsimhash.recrawl import RecrawlHint, recrawl_hint
 from pgsimhash.sources.page import parse_time
@@ -30,7 +30,7 @@ def _as_time(
 ) -> datetime | None:
     try:
         return None if value is None else check_time(parse_time(value))
-    except InvalidTimeError as error:
+    except ArgumentError as error:
         raise click.BadParameter(str(error)) from error
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(

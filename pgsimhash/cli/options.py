@@ -12,7 +12,7 @@ import click
 
 from pgsimhash.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.clusters import LINKAGES, RULES
-from pgsimhash.errors import InvalidSimhashError, UnknownLayoutError, UnreadableError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
@@ -96,7 +96,7 @@ class LayoutName(click.ParamType[str]):
         """Return the name that the layout has in databases."""
         try:
             return get_layout(value).name
-        except UnknownLayoutError as error:
+        except ArgumentError as error:
             self.fail(str(error), param, ctx)
 
 
@@ -125,14 +125,14 @@ def read_file(name: str) -> bytes:
     """Return the bytes of the file ``name``, of stdin for ``-``.
 
     Raises:
-        UnreadableError: the file cannot be read.
+        PageError: the file cannot be read.
     """
     if name == "-":
         return sys.stdin.buffer.read()
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise UnreadableError(f"{name} cannot be read: {error.strerror}") from error
+        raise PageError("unreadable", f"{name} cannot be read: {error.strerror}") from error
 
 
 def file_url(name: str) -> str | None:
@@ -144,11 +144,13 @@ def as_simhash(word: str) -> int | None:
     """Return ``word`` as a simhash, or None where it names a file or stdin.
 
     Raises:
-        InvalidSimhashError: it is neither.
+        ArgumentError: it is neither.
     """
     if word == "-" or Path(word).is_file():
         return None
     try:
         return parse_simhash(word)
-    except InvalidSimhashError as error:
-        raise InvalidSimhashError(f"{word!r} is neither a file nor a simhash: {error}") from error
+    except ArgumentError as error:
+        raise ArgumentError(
+            "invalid_simhash", f"{word!r} is neither a file nor a simhash: {error}"
+        ) from error

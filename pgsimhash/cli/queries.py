@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from pgsimhash.bits import check_simhash, format_simhash, parse_simhash
-from pgsimhash.errors import InvalidSimhashError
+from pgsimhash.errors import ArgumentError
 
 
 class Query(NamedTuple):
@@ -29,7 +29,7 @@ def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterato
             continue
         try:
             yield _parse(line)
-        except (InvalidSimhashError, json.JSONDecodeError, RecursionError) as error:
+        except (ArgumentError, json.JSONDecodeError, RecursionError) as error:
             report(f"line {number}: {error}")
 
 
@@ -37,7 +37,7 @@ def _parse(line: str) -> Query:
     fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
     given = fields.get("simhash")
     if given is None:
-        raise InvalidSimhashError('the object has no "simhash"')
+        raise ArgumentError("invalid_simhash", 'the object has no "simhash"')
     simhash = parse_simhash(given) if isinstance(given, str) else _number(given)
     return Query(simhash, {**fields, "simhash": format_simhash(simhash)})
 
@@ -45,4 +45,4 @@ def _parse(line: str) -> Query:
 def _number(given: object) -> int:
     if isinstance(given, int) and not isinstance(given, bool):
         return parse_simhash(str(given)) if given < 0 else check_simhash(given)
-    raise InvalidSimhashError(f"{given!r} is not a simhash")
+    raise ArgumentError("invalid_simhash", f"{given!r} is not a simhash")

@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 
 from pgsimhash.cli.options import Command, distance_option
-from pgsimhash.errors import InvalidTimeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.terms import NUMBER_MAX, SCOPES
 from pgsimhash.times import parse_age
 
@@ -18,7 +18,7 @@ def as_age(
     """Return the age that an option says, as its callback."""
     try:
         return None if value is None else parse_age(value)
-    except InvalidTimeError as error:
+    except ArgumentError as error:
         raise click.BadParameter(str(error)) from error
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import webencodings
 
-from pgsimhash.errors import NotHtmlError
+from pgsimhash.errors import PageError
 from pgsimhash.html.names import words
 from pgsimhash.octets import Octets
 
@@ -92,7 +92,7 @@ def decode(html: Octets, charset: str | None = None) -> str:
         charset: the label in the HTTP header, if there was one; an unknown one is ignored.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
+        PageError: the bytes are an image, an archive, a PDF or another binary format.
     """
     body, marked = _without_mark(bytes(html))
     codec = marked or _unmarked_utf16(body, charset)
@@ -106,16 +106,16 @@ def refuse_binary(body: bytes) -> None:
     """Raise if the bytes, of no byte-order mark, are another format than HTML.
 
     Raises:
-        NotHtmlError: they are an image, an archive, a PDF or another binary format.
+        PageError: they are an image, an archive, a PDF or another binary format.
     """
     start = body[:64].lstrip(b" \t\r\n\0")
     for magic, what in _MAGIC.items():
         if start.startswith(magic):
-            raise NotHtmlError(f"this is not HTML but {what}")
+            raise PageError("not_html", f"this is not HTML but {what}")
     head = body[:_HEAD]
     printable = len(head.translate(None, _CONTROLS))
     if printable < _PRINTABLE_SHARE * len(head) or head.count(0) > len(head) // 2:
-        raise NotHtmlError("this is not HTML but binary data")
+        raise PageError("not_html", "this is not HTML but binary data")
 
 
 def clean_text(text: str) -> str:

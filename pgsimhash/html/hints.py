@@ -16,7 +16,7 @@ from lxml import etree
 from lxml.cssselect import CSSSelector
 from lxml.html import HtmlElement
 
-from pgsimhash.errors import InvalidHintError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html.names import NEVER_TEXT
 
 SELECTOR_MAX: Final = 500
@@ -37,12 +37,14 @@ class SiteHints:
             they have their own. A selector that begins with ``/`` or ``(`` is XPath.
 
     Raises:
-        InvalidHintError: a host is none, a selector is none, or there are too many.
+        ArgumentError: a host is none, a selector is none, or there are too many.
     """
 
     def __init__(self, selectors: Mapping[str, str]) -> None:
         if len(selectors) > HOSTS_MAX:
-            raise InvalidHintError(f"there are hints for more than {HOSTS_MAX:,} hosts")
+            raise ArgumentError(
+                "invalid_hint", f"there are hints for more than {HOSTS_MAX:,} hosts"
+            )
         self.selectors = dict(selectors)
         self._compiled = {
             _checked_host(host): _compile(host, selector) for host, selector in selectors.items()
@@ -97,22 +99,27 @@ def _checked_host(host: str) -> str:
     except ValueError:
         named = None
     if not host or named != host.lower():
-        raise InvalidHintError(
-            f"{host!r} is no host; a hint is for one such as 'bay.example', without scheme and path"
+        raise ArgumentError(
+            "invalid_hint",
+            f"{host!r} is no host; a hint is for one such as 'bay.example', without scheme and "
+            "path",
         )
     return named
 
 
 def _compile(host: str, selector: str) -> etree.XPath:
     if not selector.strip() or len(selector) > SELECTOR_MAX:
-        raise InvalidHintError(
-            f"the selector for {host} has {len(selector)} characters; 1 to {SELECTOR_MAX} are taken"
+        raise ArgumentError(
+            "invalid_hint",
+            f"the selector for {host} has {len(selector)} characters; 1 to {SELECTOR_MAX} are "
+            "taken",
         )
     try:
         if selector.lstrip().startswith(("/", "(")):
             return etree.XPath(selector)
         return CSSSelector(selector, translator="html")
     except (SelectorError, etree.XPathError) as error:
-        raise InvalidHintError(
-            f"the selector for {host} is neither CSS nor XPath: {selector!r} ({error})"
+        raise ArgumentError(
+            "invalid_hint",
+            f"the selector for {host} is neither CSS nor XPath: {selector!r} ({error})",
         ) from error

@@ -9,7 +9,7 @@ from typing import Final
 from lxml import etree, html
 from lxml.html import HtmlElement
 
-from pgsimhash.errors import TooLargeError
+from pgsimhash.errors import PageError
 from pgsimhash.html.charset import clean_text
 from pgsimhash.html.names import words
 
@@ -64,7 +64,7 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     first :data:`ATTRIBUTES_MAX` count).
 
     Raises:
-        TooLargeError: there are more than ``max_elements`` elements.
+        PageError: there are more than ``max_elements`` elements.
     """
     source = text.encode("utf-8", "replace")
     if _crowds_attributes(source, max_elements):
@@ -83,7 +83,7 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     # A tag opens two elements at most, itself and one that it implies.
     many = source.count(b"<") > max_elements // 2
     if many and root is not None and root.xpath("count(//*) > $most", most=max_elements):
-        raise TooLargeError(f"the page has more than {max_elements:,} elements")
+        raise PageError("too_large", f"the page has more than {max_elements:,} elements")
     if root is not None:
         _empty_head(root)
     return root
@@ -109,7 +109,7 @@ def _crowds_attributes(source: bytes, max_elements: int) -> bool:
     """Return whether an element has far too many attributes, by a first look without a tree.
 
     Raises:
-        TooLargeError: there are more than ``max_elements`` elements, seen before a tree of them
+        PageError: there are more than ``max_elements`` elements, seen before a tree of them
             fills the memory.
     """
     if source.count(b"<") <= max_elements and not may_crowd_attributes(source):
@@ -156,7 +156,7 @@ class _Counter:
     def count(self) -> None:
         self._elements += 1
         if self._elements > self._max_elements:
-            raise TooLargeError(f"the page has more than {self._max_elements:,} elements")
+            raise PageError("too_large", f"the page has more than {self._max_elements:,} elements")
 
 
 class _Survey(_Counter):

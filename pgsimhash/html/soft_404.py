@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pgsimhash.errors import BlockedPageError, ErrorPageError, ScriptPageError
+from pgsimhash.errors import PageError
 
 TEXT_CHARS_MAX: Final = 800
 """A page with more main text than this, in characters, is never refused."""
@@ -73,9 +73,9 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
         empty_ids: the ids of its elements without text; some name the place that scripts fill.
 
     Raises:
-        ErrorPageError: a part of the title, or the first line, says that there is no such page.
-        BlockedPageError: it asks for a check, JavaScript or cookies.
-        ScriptPageError: it has an empty place that a script would fill.
+        PageError: a part of the title, or the first line, says that there is no such page
+            (``error_page``); or it asks for a check, JavaScript or cookies (``blocked``); or it has
+            an empty place that a script would fill (``needs_script``).
     """
     words = text.split()
     said = " ".join(words).lower()
@@ -86,8 +86,10 @@ def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None]
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
     if any(_ERROR.fullmatch(part) for part in parts):
-        raise ErrorPageError("the page says that there is no such page")
+        raise PageError("error_page", "the page says that there is no such page")
     if any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts) or _BLOCK.search(said):
-        raise BlockedPageError("the page asks for a check, JavaScript or cookies first")
+        raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
     if not _MOUNTS.isdisjoint(empty_ids):
-        raise ScriptPageError("the page is a shell that scripts fill; fetch it with a browser")
+        raise PageError(
+            "needs_script", "the page is a shell that scripts fill; fetch it with a browser"
+        )

@@ -30,7 +30,9 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         doomed = open_collection(connection, name, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:
-            raise CollectionError(f"collection {name!r} was renamed at this moment; try again")
+            raise CollectionError(
+                "renamed", f"collection {name!r} was renamed at this moment; try again"
+            )
         return delete_rows(connection, doomed)
 
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import scalar_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import MarkError, UnknownPageError
+from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
 from pgsimhash.store import Store
@@ -22,8 +22,8 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     It holds for the verdicts and clusters from now on, not for verdicts already given.
 
     Raises:
-        UnknownPageError: one of the URLs is not known.
-        MarkError: the URLs are one, or other marks say the contrary.
+        NotFoundError: one of the URLs is not known.
+        ArgumentError: the URLs are one, or other marks say the contrary.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
@@ -32,12 +32,11 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         with store.session.writing() as (connection, _):
             connection.execute(query("mark"), parameters)
     except psycopg.errors.NoDataFound as error:
-        raise UnknownPageError(server_words(error)) from error
-    except (
-        psycopg.errors.IntegrityConstraintViolation,
-        psycopg.errors.InvalidParameterValue,
-    ) as error:
-        raise MarkError(server_words(error)) from error
+        raise NotFoundError("unknown_page", server_words(error)) from error
+    except psycopg.errors.InvalidParameterValue as error:
+        raise ArgumentError("same_url", server_words(error)) from error
+    except psycopg.errors.IntegrityConstraintViolation as error:
+        raise ArgumentError("contrary_mark", server_words(error)) from error
 
 
 def unmark(store: Store, a: str, b: str) -> bool:

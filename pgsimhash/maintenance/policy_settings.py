@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import PolicyError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.policies import SETTINGS, Policy, Settings
 from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
@@ -33,11 +33,11 @@ def set_policy(store: Store, pattern: str, settings: Settings) -> Policy:
         settings: at least one of them.
 
     Raises:
-        PolicyError: there is no setting, the pattern is none, or it contradicts the scheme.
-        InvalidDistanceError: the layout does not answer the distance.
-        UnknownRuleError: there is no such scope, or a number is below 1.
-        InvalidTimeError: an age is none.
-        SchemeError: the collection's scheme is not registered in this process.
+        ArgumentError: there is no setting, the pattern is none, or it contradicts the scheme.
+        ArgumentError: the layout does not answer the distance.
+        ArgumentError: there is no such scope, or a number is below 1.
+        ArgumentError: an age is none.
+        ArgumentError: the collection's scheme is not registered in this process.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
@@ -55,7 +55,7 @@ def set_policy(store: Store, pattern: str, settings: Settings) -> Policy:
             made: Policy
             (made,) = cursor.execute(query("set_policy"), parameters)
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
-        raise PolicyError(server_words(error)) from error
+        raise ArgumentError("invalid_policy", server_words(error)) from error
     return made
 
 
@@ -63,7 +63,7 @@ def remove_policy(store: Store, pattern: str) -> bool:
     """Take back what was set for ``pattern``; return whether anything was.
 
     Raises:
-        PolicyError: the pattern is none.
+        ArgumentError: the pattern is none.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
@@ -75,7 +75,7 @@ def remove_policy(store: Store, pattern: str) -> bool:
         ):
             removed = cursor.execute(query("remove_policy"), parameters).fetchone()
     except psycopg.errors.InvalidParameterValue as error:
-        raise PolicyError(server_words(error)) from error
+        raise ArgumentError("invalid_policy", server_words(error)) from error
     return bool(removed)
 
 
@@ -102,13 +102,16 @@ def policy_for(store: Store, url: str) -> Settings:
 
 def _check(store: Store, settings: Settings) -> None:
     if not settings.given():
-        raise PolicyError(f"a policy needs a setting, one of {', '.join(SETTINGS)}")
+        raise ArgumentError(
+            "invalid_policy", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
+        )
     if settings.expire_after is not None:
         check_age(settings.expire_after)
     scheme = get_scheme(store.opened.scheme)
     if settings.min_words is not None and settings.min_words < scheme.min_tokens:
-        raise PolicyError(
+        raise ArgumentError(
+            "invalid_policy",
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; give a larger min_words than {settings.min_words}"
+            f"{scheme.name!r}; give a larger min_words than {settings.min_words}",
         )
     Terms(**{**settings.terms(), "distance": checked_distance(store.opened, settings.distance)})

@@ -23,7 +23,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row, scalar_row, tuple_row
 from psycopg.types.json import Jsonb
 
-from pgsimhash.errors import CollectionError, PolicyError, StoreError, UnknownRuleError
+from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.maintenance.dropping import delete_rows
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
@@ -126,19 +126,21 @@ def rebuild(
         The new collection.
 
     Raises:
-        UnknownLayoutError: there is no such layout.
-        SchemeError: there is no such scheme, it reads pages in another way, or this collection's
+        ArgumentError: there is no such layout.
+        ArgumentError: there is no such scheme, it reads pages in another way, or this collection's
             is not registered.
         CollectionError: ``into`` is there and was not begun by such a call; or the collection keeps
             no Markdown, and the scheme is another.
-        InvalidDistanceError: the layout does not answer the distance.
-        PolicyError: a policy asks for a distance that the layout does not answer.
-        UnknownRuleError: there is no such scope or ``then``, or a number is below 1.
-        InvalidTimeError: ``max_age`` is none.
+        ArgumentError: the layout does not answer the distance.
+        ArgumentError: a policy asks for a distance that the layout does not answer.
+        ArgumentError: there is no such scope or ``then``, or a number is below 1.
+        ArgumentError: ``max_age`` is none.
         StoreError: the connection is in a transaction, or the database does not answer.
     """
     if then not in ("swap", "replace", "separate", "follow"):
-        raise UnknownRuleError(f"then is swap, replace, separate or follow, not {then!r}")
+        raise ArgumentError(
+            "unknown_rule", f"then is swap, replace, separate or follow, not {then!r}"
+        )
     work = _begin(
         store,
         into or f"{store.collection}-2",
@@ -246,8 +248,9 @@ def _begin(store: Store, into: str, asked: _Asked) -> _Work:
 def _check_connection(connection: psycopg.Connection[Any]) -> None:
     if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
         raise StoreError(
+            "needs_autocommit",
             "a rebuild takes many transactions; use a connection with autocommit=True that is in "
-            "none"
+            "none",
         )
 
 
@@ -259,8 +262,9 @@ def _rereading(source: Collection, into: str, asked: _Asked) -> Rereading | None
     reread = rereading(source.scheme, scheme, approximate=asked.approximate)
     if not source.keep_markdown:
         raise CollectionError(
+            "no_markdown",
             f"collection {source.name!r} keeps no Markdown, and without that another scheme needs "
-            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme.name} PATH"
+            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme.name} PATH",
         )
     return reread
 
@@ -280,8 +284,9 @@ def _create(
         distance = source.default_distance
         if distance not in layout.distances:
             raise CollectionError(
+                "layout_distance",
                 f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
-                f"collection's is {distance}; give a smaller one with --distance"
+                f"collection's is {distance}; give a smaller one with --distance",
             )
     keep_markdown = source.keep_markdown if asked.keep_markdown is None else asked.keep_markdown
     target = create_collection(
@@ -306,8 +311,9 @@ def _check_asked(row: _Row | None, work: _Work, asked: _Asked) -> None:
     into = work.target.name
     if row is None or row.source_id != work.source.collection_id:
         raise CollectionError(
+            "taken",
             f"collection {into!r} is there already, and not being made from "
-            f"{work.source.name!r}; name another with into= (--into)"
+            f"{work.source.name!r}; name another with into= (--into)",
         )
     wanted = asked.as_json()
     differing = sorted(
@@ -315,8 +321,9 @@ def _check_asked(row: _Row | None, work: _Work, asked: _Asked) -> None:
     )
     if differing:
         raise CollectionError(
+            "other_terms",
             f"collection {into!r} was begun with another {' and '.join(differing)}; ask for the "
-            f"same, or give it up: pgsimhash collection delete {into}"
+            f"same, or give it up: pgsimhash collection delete {into}",
         )
 
 
@@ -331,8 +338,9 @@ def _under_lock(connection: psycopg.Connection[Any], work: _Work) -> _Row:
     row = _row(connection, work)
     if row is None:
         raise CollectionError(
+            "not_being_made",
             f"collection {work.target.name!r} is not being made any more: someone else finished it "
-            "or deleted it"
+            "or deleted it",
         )
     return row
 
@@ -350,10 +358,11 @@ def _copy_tables(connection: psycopg.Connection[Any], work: _Work) -> None:
         beyond = cursor.execute(query("policies_beyond"), work.scope).fetchone()
     if beyond is not None:
         pattern, distance, layout, largest = beyond
-        raise PolicyError(
+        raise ArgumentError(
+            "invalid_policy",
             f"layout {layout!r} answers distances up to {largest}, and the policy for {pattern} "
             f"asks for {distance}; set another: pgsimhash policy set '{pattern}' "
-            f"--distance {largest}"
+            f"--distance {largest}",
         )
     for table in _TABLES:
         statement = sql.SQL(query("delete_rows")).format(table=sql.Identifier(SCHEMA, table))
@@ -552,8 +561,9 @@ def _finish(work: _Work, then: Then) -> list[Verdict]:
         present = follow(connection, work.source)
         if present.collection_id != work.source.collection_id:
             raise CollectionError(
+                "renamed",
                 f"the name {work.source.name!r} went to another collection meanwhile; give up the "
-                f"one that is being made: pgsimhash collection delete {work.target.name}"
+                f"one that is being made: pgsimhash collection delete {work.target.name}",
             )
         while (taken := _rest(connection, work)) is not None:
             verdicts += taken[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg.rows import class_row
 
-from pgsimhash.errors import UnknownRunError
+from pgsimhash.errors import NotFoundError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import Store, forgetting
@@ -31,15 +31,16 @@ def delete_run(store: Store, run_id: int, *, progress: Forgotten = unheard) -> i
     URLs go back to the versions before. What the run only saw again stays.
 
     Raises:
-        UnknownRunError: the collection has no such run.
+        NotFoundError: the collection has no such run.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
     known = [run.run_id for run in runs(store)]
     if run_id not in known:
-        raise UnknownRunError(
+        raise NotFoundError(
+            "unknown_run",
             f"collection {store.collection!r} has no run {run_id}; "
-            f"pgsimhash run list --collection {store.collection} lists them"
+            f"pgsimhash run list --collection {store.collection} lists them",
         )
     scope = {"run_id": run_id}
     forgotten = forgetting.forget(store.session, "pages_of_run", scope, progress)
@@ -54,14 +55,15 @@ def undo(store: Store, *, progress: Forgotten = unheard) -> tuple[RunRecord, int
     """Forget what the last run added; return the run, and how many versions that were.
 
     Raises:
-        UnknownRunError: there is none.
+        NotFoundError: there is none.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
     known = runs(store)
     if not known:
-        raise UnknownRunError(
+        raise NotFoundError(
+            "no_run",
             f"collection {store.collection!r} has no run to undo: nothing was "
-            "added, or all of it was undone; pgsimhash status --brief lists the collections"
+            "added, or all of it was undone; pgsimhash status --brief lists the collections",
         )
     return known[0], delete_run(store, known[0].run_id, progress=progress)

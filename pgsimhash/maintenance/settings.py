@@ -27,7 +27,7 @@ def change_settings(
         keep_markdown: whether pages to come keep their main content.
 
     Raises:
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: the layout does not answer ``distance``.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
@@ -64,4 +64,4 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
         psycopg.errors.UniqueViolation,
         psycopg.errors.InvalidParameterValue,
     ) as error:
-        raise CollectionError(server_words(error)) from error
+        raise CollectionError("cannot_rename", server_words(error)) from error

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import TooShortError
+from pgsimhash.errors import PageError
 from pgsimhash.features import DAMPINGS, Damping
 from pgsimhash.hashes import murmur3_64
 from pgsimhash.schemes.recipe import Scheme
@@ -37,7 +37,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
         scheme: the recipe, or the name of a registered one; its extraction is not used.
 
     Raises:
-        SchemeError: no scheme is registered under that name.
+        ArgumentError: no scheme is registered under that name.
     """
     recipe = get_scheme(scheme)
     simhash = compiled_simhash(recipe) or recipe.simhash
@@ -46,7 +46,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
         for text in texts:
             try:
                 yield simhash(text)
-            except TooShortError:
+            except PageError:
                 yield None
 
     return simhashes()
@@ -55,7 +55,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 def compiled_simhash(scheme: Scheme) -> Callable[[str], int] | None:
     """Return what computes ``scheme.simhash`` by compiled loops.
 
-    It raises :class:`~pgsimhash.errors.TooShortError` as that does.
+    It raises :class:`~pgsimhash.errors.PageError` as that does.
 
     Returns:
         None if there are none for the parts of this scheme, or numba is not installed.
@@ -83,7 +83,7 @@ def compiled_simhash(scheme: Scheme) -> Callable[[str], int] | None:
         scheme.check_length(len(starts))
         hashes, counts = count_shingles(joined, starts, ends, sizes)
         if not len(hashes):
-            raise TooShortError("there is no feature to vote, so there is no simhash")
+            raise PageError("too_short", "there is no feature to vote, so there is no simhash")
         # A power of two, so that few tables serve all texts.
         units = _units(damping, 1 << int(counts.max()).bit_length())
         return int(vote_counts(hashes, counts, units))

@@ -96,8 +96,8 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
         charset: the label in the HTTP header, if there was one.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooLargeError: the page has more than 30,000 elements.
+        PageError: the bytes are another format (``not_html``), or there are more than 30,000
+            elements (``too_large``).
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, ELEMENTS_MAX)

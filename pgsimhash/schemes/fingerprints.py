@@ -66,11 +66,10 @@ def fingerprint(
         markdown: whether to render the main content, which can take as long as all the rest.
 
     Raises:
-        TooLargeError: the page is larger than ``max_bytes``.
-        InvalidUrlError: ``url`` is not an absolute URL.
-        SchemeError: no scheme is registered under that name.
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooShortError: the main content has fewer tokens than the scheme asks for.
+        PageError: the page has none: it is ``too_large``, ``not_html``, ``too_short`` for the
+            scheme, an ``error_page``, ``blocked`` or ``needs_script``; or ``url`` is not absolute
+            (``invalid_url``).
+        ArgumentError: no scheme is registered under that name.
     """
     recipe = get_scheme(scheme)
     size = checked_size(html, max_bytes)

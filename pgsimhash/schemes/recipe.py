@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import SchemeError, TooShortError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.layout import DISTANCE_MAX
@@ -69,7 +69,7 @@ class Scheme:
         """Check the distance.
 
         Raises:
-            InvalidDistanceError: it is not in 0..12.
+            ArgumentError: it is not in 0..12.
         """
         check_distance(self.distance, DISTANCE_MAX)
 
@@ -77,8 +77,8 @@ class Scheme:
         """Return the simhash of ``article``, of its first 500,000 tokens.
 
         Raises:
-            TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
-            InvalidWeightError: the weighting gave a weight that is negative or not finite.
+            PageError: it has fewer than ``min_tokens`` tokens, or no feature.
+            ArgumentError: the weighting gave a weight that is negative or not finite.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, words_of(article))
@@ -98,7 +98,7 @@ class Scheme:
         """Return the simhash of ``text``, which is taken for the main content.
 
         Raises:
-            TooShortError: it has fewer than ``min_tokens`` tokens, or no feature.
+            PageError: it has fewer than ``min_tokens`` tokens, or no feature.
         """
         article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
         return self.vote(article).simhash
@@ -107,25 +107,27 @@ class Scheme:
         """Refuse an article of so many tokens, if these are too few.
 
         Raises:
-            TooShortError: there are fewer than ``min_tokens``.
+            PageError: there are fewer than ``min_tokens``.
         """
         if words < self.min_tokens:
-            raise TooShortError(
+            raise PageError(
+                "too_short",
                 f"the main content has {words} words, and a fingerprint takes "
-                f"{self.min_tokens}: fewer would match unrelated pages"
+                f"{self.min_tokens}: fewer would match unrelated pages",
             )
 
     def check_portable(self) -> Scheme:
         """Return this scheme, if other processes can be given it.
 
         Raises:
-            SchemeError: a part of it cannot be pickled.
+            ArgumentError: a part of it cannot be pickled.
         """
         try:
             pickle.dumps(self)
         except Exception as error:
-            raise SchemeError(
+            raise ArgumentError(
+                "unsendable_scheme",
                 f"the scheme {self.name!r} cannot be sent to other processes ({error}); make its "
-                "parts functions of a module or frozen dataclasses, or use one process"
+                "parts functions of a module or frozen dataclasses, or use one process",
             ) from error
         return self

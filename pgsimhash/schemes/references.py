@@ -57,9 +57,9 @@ def read_with_references(
         charset: the label in the HTTP header, if there was one.
 
     Raises:
-        NotHtmlError: the bytes are an image, an archive, a PDF or another binary format.
-        TooLargeError: the page has too many elements.
-        ErrorPageError, BlockedPageError, ScriptPageError: the page stands in for another.
+        PageError: the bytes are another format (``not_html``), there are too many elements
+            (``too_large``), or the page stands in for another (``error_page``, ``blocked``,
+            ``needs_script``).
     """
     article = read_article(html, url, charset)
     root = parse(clean_text(html) if isinstance(html, str) else decode(html, charset))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgsimhash.errors import SchemeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.shipped import SHIPPED
 
@@ -13,16 +13,17 @@ def get_scheme(name: str | Scheme) -> Scheme:
     """Return the scheme of that name; a scheme itself is returned as it is.
 
     Raises:
-        SchemeError: there is none; the message lists the names.
+        ArgumentError: there is none; the message lists the names.
     """
     if isinstance(name, Scheme):
         return name
     try:
         return _schemes[name]
     except KeyError:
-        raise SchemeError(
+        raise ArgumentError(
+            "unknown_scheme",
             f"there is no scheme {name!r}, only {', '.join(scheme_names())}; "
-            "register yours in this process with pgsimhash.schemes.register_scheme()"
+            "register yours in this process with pgsimhash.schemes.register_scheme()",
         ) from None
 
 
@@ -38,12 +39,13 @@ def register_scheme(scheme: Scheme) -> Scheme:
     to them pickles the scheme itself.
 
     Raises:
-        SchemeError: another recipe has that name.
+        ArgumentError: another recipe has that name.
     """
     known = _schemes.setdefault(scheme.name, scheme)
     if known != scheme:
-        raise SchemeError(
+        raise ArgumentError(
+            "scheme_taken",
             f"the name {scheme.name!r} is taken by another recipe; simhashes of the two do not "
-            "compare, so give this one a name of its own"
+            "compare, so give this one a name of its own",
         )
     return known

@@ -59,7 +59,7 @@ class ArticleReader:
 
     Attributes:
         hints: where on the pages of some hosts the content is.
-        max_elements: a page of more elements is refused (``TooLargeError``).
+        max_elements: a page of more elements is refused (``PageError``).
     """
 
     hints: SiteHints | None = None

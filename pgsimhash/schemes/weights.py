@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pgsimhash.errors import InvalidRecipeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.features import (
     DAMPINGS,
     STOP_WORDS,
@@ -34,7 +34,7 @@ class ShingleWeights:
     """Shingles of all ``sizes`` (1 stands for the tokens themselves), damped by their counts.
 
     Raises:
-        InvalidRecipeError: there is no size, one is below 1, or there is no such damping.
+        ArgumentError: there is no size, one is below 1, or there is no such damping.
     """
 
     sizes: tuple[int, ...] = (1, 2)
@@ -42,7 +42,9 @@ class ShingleWeights:
 
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
-            raise InvalidRecipeError(f"sizes are one or more numbers from 1, not {self.sizes}")
+            raise ArgumentError(
+                "invalid_recipe", f"sizes are one or more numbers from 1, not {self.sizes}"
+            )
         _check_damping(self.damping)
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
@@ -55,7 +57,7 @@ class SpotWeights:
     """Stop words with the words after them, against advertisements (SpotSigs, SIGIR 2008).
 
     Raises:
-        InvalidRecipeError: ``size`` is below 2, or there is no such damping.
+        ArgumentError: ``size`` is below 2, or there is no such damping.
     """
 
     size: int = 3
@@ -64,7 +66,7 @@ class SpotWeights:
 
     def __post_init__(self) -> None:
         if self.size < 2:
-            raise InvalidRecipeError(f"size is 2 or more, not {self.size}")
+            raise ArgumentError("invalid_recipe", f"size is 2 or more, not {self.size}")
         _check_damping(self.damping)
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
@@ -122,14 +124,14 @@ class Mixture:
     """The sum of other weightings, each times its share: ``Mixture(((words, 2.0), (spots, 1.0)))``.
 
     Raises:
-        InvalidRecipeError: there is no part.
+        ArgumentError: there is no part.
     """
 
     parts: tuple[tuple[Weighting, float], ...]
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise InvalidRecipeError("a mixture has one part or more")
+            raise ArgumentError("invalid_recipe", "a mixture has one part or more")
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
         """Return the features and their weights."""
@@ -154,4 +156,6 @@ def _headings(markdown: str) -> Iterator[str]:
 
 def _check_damping(damping: str) -> None:
     if damping not in DAMPINGS:
-        raise InvalidRecipeError(f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}")
+        raise ArgumentError(
+            "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
+        )

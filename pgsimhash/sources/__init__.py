@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from pgsimhash.errors import UnreadableError
+from pgsimhash.errors import PageError
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
@@ -95,7 +95,7 @@ def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFailure]:
     else:
         accepted = ", ".join(HTML_SUFFIXES + _JSON_SUFFIXES + _WARC_SUFFIXES)
         detail = f"not a folder, and its name does not end in one of {accepted}"
-        yield failure(shown(path), UnreadableError(detail))
+        yield failure(shown(path), PageError("unreadable", detail))
 
 
 def _is_folder(path: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from warcio.bufferedreaders import ChunkedDataReader
 
-from pgsimhash.errors import UnreadableError
+from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
 
 _ENCODINGS_MAX: Final = 4
@@ -25,20 +25,20 @@ def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> b
     reader of chunks is used; a body that is not in chunks after all passes it unchanged.
 
     Raises:
-        TooLargeError: the page has more than ``max_bytes`` bytes.
-        UnreadableError: the data is damaged, or its encoding is not known.
+        PageError: the page has more than ``max_bytes`` bytes; or the data is damaged, or its
+            encoding is not known.
     """
     if "chunked" in transfer.lower():
         body = bytes(ChunkedDataReader(io.BytesIO(body)).read())
     named = encodings.lower().split(",", _ENCODINGS_MAX)
     if len(named) > _ENCODINGS_MAX:
-        raise UnreadableError(f"it is encoded more than {_ENCODINGS_MAX} times")
+        raise PageError("unreadable", f"it is encoded more than {_ENCODINGS_MAX} times")
     for encoding in reversed(named):
         try:
             body = _decoded(body, encoding.strip(), max_bytes)
-        except UnreadableError:
+        except PageError as error:
             # Many crawlers store the page decoded and keep the header.
-            if not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
+            if error.reason != "unreadable" or not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
                 raise
     return body
 
@@ -57,7 +57,7 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
         case "br":
             return _unbrotlied(body, max_bytes)
         case _:
-            raise UnreadableError(f"the content encoding {encoding!r} is not known")
+            raise PageError("unreadable", f"the content encoding {encoding!r} is not known")
 
 
 def _inflated(body: bytes, encoding: str, bits: int, max_bytes: int) -> bytes:
@@ -65,7 +65,7 @@ def _inflated(body: bytes, encoding: str, bits: int, max_bytes: int) -> bytes:
     try:
         page = decoder.decompress(body, max_bytes + 1)
     except zlib.error as error:
-        raise UnreadableError(f"its {encoding} data is damaged ({error})") from None
+        raise PageError("unreadable", f"its {encoding} data is damaged ({error})") from None
     return _checked(page, decoder.eof, encoding, max_bytes)
 
 
@@ -76,11 +76,13 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
         # Older versions, without this method, cannot be kept from filling the memory.
         _ = decoder.can_accept_more_data
     except (ImportError, AttributeError):
-        raise UnreadableError("it is compressed with brotli: pip install 'brotli>=1.2'") from None
+        raise PageError(
+            "unreadable", "it is compressed with brotli: pip install 'brotli>=1.2'"
+        ) from None
     try:
         page = decoder.process(body, output_buffer_limit=max_bytes + 1)
     except brotli.error as error:
-        raise UnreadableError(f"its br data is damaged ({error})") from None
+        raise PageError("unreadable", f"its br data is damaged ({error})") from None
     return _checked(page, decoder.is_finished(), "br", max_bytes)
 
 
@@ -88,5 +90,5 @@ def _checked(page: bytes, finished: bool, encoding: str, max_bytes: int) -> byte
     if len(page) > max_bytes:
         raise too_large("the page", max_bytes)
     if not finished:
-        raise UnreadableError(f"its {encoding} data ends early")
+        raise PageError("unreadable", f"its {encoding} data ends early")
     return page

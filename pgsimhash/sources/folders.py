@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pgsimhash.errors import TooLargeError, UnreadableError
+from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
 from pgsimhash.sources.page import SourceFailure, SourcePage, failure, shown
 
@@ -50,7 +50,7 @@ def read_html(path: Path, max_bytes: int) -> SourcePage | SourceFailure:
     url = path.absolute().as_uri()
     try:
         return SourcePage(url, _content(path, max_bytes))
-    except (OSError, UnreadableError, TooLargeError) as error:
+    except (OSError, PageError) as error:
         return failure(url, error)
 
 
@@ -67,7 +67,7 @@ def _content(path: Path, max_bytes: int) -> bytes:
     # Opening a pipe would wait for somebody to write into it.
     if not stat.S_ISREG(status.st_mode):
         kind = "folder" if stat.S_ISDIR(status.st_mode) else "device or pipe"
-        raise UnreadableError(f"a {kind}, not a file")
+        raise PageError("unreadable", f"a {kind}, not a file")
     size = status.st_size
     content = b""
     if size <= max_bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pgsimhash.errors import PageError, UnreadableError
+from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
 from pgsimhash.sources.page import (
     SourceFailure,
@@ -70,11 +70,11 @@ def _page(line: bytes) -> SourcePage:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError as error:
-        raise UnreadableError(f"the line is not UTF-8 (byte {error.start + 1})") from None
+        raise PageError("unreadable", f"the line is not UTF-8 (byte {error.start + 1})") from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"the line is not JSON: {error}") from None
+        raise PageError("unreadable", f"the line is not JSON: {error}") from None
     if not isinstance(record, dict):
-        raise UnreadableError('the line is not a JSON object with "url" and "html"')
+        raise PageError("unreadable", 'the line is not a JSON object with "url" and "html"')
     url = check_url(_text(record, "url").strip())
     html = _text(record, "html")
     charset = None if record.get("charset") is None else _text(record, "charset")
@@ -84,14 +84,14 @@ def _page(line: bytes) -> SourcePage:
         try:
             fetched_at = parse_time(text)
         except ValueError:
-            raise UnreadableError('"fetched_at" is not an ISO-8601 time') from None
+            raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
     return SourcePage(url, html, charset, fetched_at)
 
 
 def _text(record: dict[str, Any], key: str) -> str:
     if key not in record:
-        raise UnreadableError(f'"{key}" is missing')
+        raise PageError("unreadable", f'"{key}" is missing')
     value = record[key]
     if not isinstance(value, str):
-        raise UnreadableError(f'"{key}" is not a string')
+        raise PageError("unreadable", f'"{key}" is not a string')
     return value

@@ -17,7 +17,7 @@ from typing import Any, Final
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
-from pgsimhash.errors import PageError, UnreadableError
+from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
 from pgsimhash.sources.bodies import decode_body
 from pgsimhash.sources.page import (
@@ -119,11 +119,11 @@ class _Record:
             return None
         url = check_url(self._url)
         if kind == "response" and not head and self._unread:
-            raise UnreadableError("its HTTP header does not end")
+            raise PageError("unreadable", "its HTTP header does not end")
         if len(head) + self._unread > max_bytes:
             raise too_large("the record", max_bytes)
         if self._header("WARC-Segment-Number"):
-            raise UnreadableError("the record is one segment of several")
+            raise PageError("unreadable", "the record is one segment of several")
         body = decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
         fetched_at = None
         # A page without a date is still a page.

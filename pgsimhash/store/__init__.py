@@ -41,13 +41,13 @@ def connect(
             transactions stay the caller's.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login.
-        EmbeddedServerError: the embedded server is wanted and does not start.
+        NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
+            and does not start.
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it holds another
             scheme or layout.
-        SchemeError: no scheme is registered under that name in this process.
-        UnknownLayoutError: there is no such layout.
+        ArgumentError: no scheme is registered under that name in this process, or there is no such
+            layout.
     """
     if connection is not None:
         if dsn is not None:

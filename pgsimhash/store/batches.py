@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.errors import (
-    BlockedPageError,
-    ErrorPageError,
-    InvalidSimhashError,
-    InvalidTimeError,
-    InvalidUrlError,
-    NotHtmlError,
-    ScriptPageError,
-    TooShortError,
-)
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
@@ -33,15 +24,7 @@ BATCH_SIMHASHES: Final = 1000
 
 BATCH_SECONDS: Final = 2.0
 
-_TOO_SHORT: Final = frozenset(
-    {
-        "policy",
-        TooShortError.reason,
-        ErrorPageError.reason,
-        BlockedPageError.reason,
-        ScriptPageError.reason,
-    }
-)
+_TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are what they should be, but say too little."""
 
 Page = SourcePage | SourceFailure | tuple[str, str | Octets]
@@ -58,10 +41,10 @@ def as_source(page: Page) -> SourcePage | SourceFailure:
     if isinstance(source, SourcePage):
         if not isinstance(source.url, str):
             what = f"a URL is a str, not {type(source.url).__name__}"
-            return SourceFailure(str(source.url), InvalidUrlError.reason, what)
+            return SourceFailure(str(source.url), "invalid_url", what)
         if not isinstance(source.html, str | bytes):
             what = f"a page is a str or bytes, not {type(source.html).__name__}"
-            return SourceFailure(source.url, NotHtmlError.reason, what)
+            return SourceFailure(source.url, "not_html", what)
     return source
 
 
@@ -70,10 +53,8 @@ def as_record(page: tuple[str, int]) -> Item:
     url, simhash = page
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
-    except InvalidUrlError as error:
+    except (PageError, ArgumentError) as error:
         return PageFailure(url, error.reason, str(error))
-    except InvalidSimhashError as error:
-        return PageFailure(url, "invalid_simhash", str(error))
 
 
 def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -139,7 +120,7 @@ def with_checked_time(item: Item) -> Item:
     if isinstance(item, PageRecord) and item.fetched_at is not None:
         try:
             return replace(item, fetched_at=check_time(item.fetched_at))
-        except InvalidTimeError as error:
+        except ArgumentError as error:
             return PageFailure(item.url, error.reason, str(error))
     return item
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import check_distance
-from pgsimhash.errors import CollectionError, StoreError, UnknownLayoutError
+from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
@@ -36,11 +36,6 @@ class Collection:
 class MovedCollectionError(StoreError):
     """The name of a collection went to another one since its row was read; nothing was done."""
 
-    def __init__(self, collection: Collection) -> None:
-        super().__init__(
-            f"collection {collection.name!r} was replaced or deleted at this moment; try again"
-        )
-
 
 def open_collection(
     connection: psycopg.Connection[Any],
@@ -56,7 +51,7 @@ def open_collection(
     Raises:
         CollectionError: it is missing and ``create`` is false, or it holds another scheme or
             layout.
-        UnknownLayoutError: there is no such layout.
+        ArgumentError: there is no such layout.
     """
     found = find_collection(connection, name)
     if found is None and create:
@@ -65,8 +60,9 @@ def open_collection(
         )
     if found is None:
         raise CollectionError(
+            "unknown",
             f"collection {name!r} does not exist{_known(connection)}; "
-            f"run: pgsimhash collection create {name}"
+            f"run: pgsimhash collection create {name}",
         )
     _check(found, None if scheme is None else scheme.name, layout)
     return found
@@ -94,13 +90,13 @@ def create_collection(
         indexed: whether a layout that is deployed now gets its indexes now.
 
     Raises:
-        UnknownLayoutError: there is no such layout.
-        InvalidDistanceError: the layout does not answer ``distance``.
+        ArgumentError: there is no such layout.
+        ArgumentError: the layout does not answer ``distance``.
         CollectionError: the name is empty, or the layout has no indexes yet: another collection
             is being made in it.
     """
     if not name:
-        raise CollectionError("a collection has a name; give one that is not empty")
+        raise CollectionError("no_name", "a collection has a name; give one that is not empty")
     recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
@@ -118,7 +114,9 @@ def create_collection(
     connection.execute(query("create_collection"), values)
     made = find_collection(connection, name)
     if made is None:
-        raise CollectionError(f"collection {name!r} was deleted while it was created; try again")
+        raise CollectionError(
+            "unknown", f"collection {name!r} was deleted while it was created; try again"
+        )
     return made
 
 
@@ -156,13 +154,15 @@ def follow(connection: psycopg.Connection[Any], opened: Collection) -> Collectio
     found = find_collection(connection, opened.name)
     if found is None:
         raise CollectionError(
+            "unknown",
             f"collection {opened.name!r} does not exist any more{_known(connection)}; it was "
-            "renamed or deleted, so open another one"
+            "renamed or deleted, so open another one",
         )
     if found.scheme != opened.scheme:
         raise CollectionError(
+            "other_scheme",
             f"collection {opened.name!r} holds simhashes of scheme {found.scheme!r} now, not "
-            f"{opened.scheme!r}; open it again"
+            f"{opened.scheme!r}; open it again",
         )
     return found
 
@@ -178,7 +178,7 @@ def checked_distance(
         largest: what is answered at most; by default what the collection's layout answers.
 
     Raises:
-        InvalidDistanceError: it is more than that, or below 0.
+        ArgumentError: it is more than that, or below 0.
     """
     if largest is None:
         largest = get_layout(collection.layout).distances[-1]
@@ -211,7 +211,7 @@ def check_there(connection: psycopg.Connection[Any], collection: Collection) -> 
     """
     scope = {"collection_id": collection.collection_id}
     if connection.execute(query("collection_there"), scope).fetchone() is None:
-        raise MovedCollectionError(collection)
+        raise _moved(collection)
 
 
 def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
@@ -223,12 +223,19 @@ def check_writable(connection: psycopg.Connection[Any], collection: Collection) 
     """
     present = follow(connection, collection)
     if present.collection_id != collection.collection_id:
-        raise MovedCollectionError(collection)
+        raise _moved(collection)
     if present.source_id is not None:
         raise CollectionError(
+            "being_made",
             f"collection {present.name!r} is being made from another one, and written by nobody "
-            "else until that is done: pgsimhash collection rebuild"
+            "else until that is done: pgsimhash collection rebuild",
         )
+
+
+def _moved(collection: Collection) -> MovedCollectionError:
+    return MovedCollectionError(
+        "moved", f"collection {collection.name!r} was replaced or deleted at this moment; try again"
+    )
 
 
 def _known(connection: psycopg.Connection[Any]) -> str:
@@ -240,19 +247,22 @@ def _check(collection: Collection, scheme: str | None, layout: str | None) -> No
     name = collection.name
     if scheme is not None and collection.scheme != scheme:
         raise CollectionError(
+            "other_scheme",
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme!r}; open another collection, "
-            f"such as {name}-2"
+            f"such as {name}-2",
         )
     try:
         get_layout(collection.layout)
-    except UnknownLayoutError:
+    except ArgumentError:
         raise CollectionError(
+            "unknown_layout",
             f"collection {name!r} has layout {collection.layout!r}, which this version of "
-            "pgsimhash does not know; run: pip install --upgrade pgsimhash"
+            "pgsimhash does not know; run: pip install --upgrade pgsimhash",
         ) from None
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(
+            "other_layout",
             f"collection {name!r} has layout {collection.layout!r}, not {layout!r}; "
-            f"run: pgsimhash collection rebuild {name} --layout '{layout}'"
+            f"run: pgsimhash collection rebuild {name} --layout '{layout}'",
         )

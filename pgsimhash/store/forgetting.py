@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.connection import server_words
-from pgsimhash.errors import PolicyError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.statements import query
 from pgsimhash.store.session import Session
 
@@ -29,7 +29,7 @@ def expire(session: Session, older_than: timedelta | None, progress: Forgotten) 
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 
     Raises:
-        PolicyError: no age is given, and no policy gives one.
+        ArgumentError: no age is given, and no policy gives one.
         CollectionError: no collection of the scheme has the name any more.
     """
     forgotten = 0
@@ -54,7 +54,7 @@ def _expire_batch(
             scope = {"collection": collection.name, **parameters}
             return cursor.execute(query("expire_batch"), scope).fetchone() or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
-        raise PolicyError(server_words(error)) from error
+        raise ArgumentError("no_expiry", server_words(error)) from error
 
 
 def forget(

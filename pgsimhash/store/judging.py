@@ -11,7 +11,7 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint, to_bigint
 from pgsimhash.connection import server_words
-from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.marks import MarksOf
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
@@ -48,7 +48,7 @@ def ask(
     the same distance, collections and window.
 
     Raises:
-        InvalidDistanceError: the layout does not answer a distance that a policy asks for.
+        ArgumentError: the layout does not answer a distance that a policy asks for.
     """
     nearest: list[KnownMatch | None] = [None] * len(records)
     versions: dict[str, KnownVersion] = {}
@@ -65,7 +65,7 @@ def ask(
             try:
                 cursor.execute(query("ask"), parameters)
             except psycopg.errors.InvalidParameterValue as error:
-                raise InvalidDistanceError(server_words(error)) from error
+                raise ArgumentError("invalid_distance", server_words(error)) from error
             for number, *row in cursor:
                 page_id, url, distance, html_digest, copies, *about, there = row
                 if there is not None:

@@ -101,9 +101,10 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
     if made is not None:
         name, source = made
         raise CollectionError(
+            "being_made",
             f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still "
             f"being made in it; finish that: pgsimhash collection rebuild {source} --into {name} "
-            f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}"
+            f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}",
         )
 
 

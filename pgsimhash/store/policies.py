@@ -75,10 +75,10 @@ def rules_of(collection: Collection, options: Options) -> Rules:
     """Return what ``options`` ask for, over what the collection has.
 
     Raises:
-        InvalidDistanceError: the layout does not answer the distance.
+        ArgumentError: the layout does not answer the distance.
         TypeError: there is no such option.
-        UnknownRuleError: there is no such scope, or a number is below 1.
-        InvalidTimeError: the age is none.
+        ArgumentError: there is no such scope, or a number is below 1.
+        ArgumentError: the age is none.
     """
     rules = Rules(options, collection.default_distance)
     checked_distance(collection, options.get("distance"))

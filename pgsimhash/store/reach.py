@@ -40,7 +40,7 @@ def reach_of(
     """Return what the terms of a batch compare with.
 
     Raises:
-        InvalidDistanceError: one of the collections has a layout that does not answer the
+        ArgumentError: one of the collections has a layout that does not answer the
             distance.
     """
     distances = [one.distance for one in terms if one.scope == "global"]

@@ -27,8 +27,8 @@ class Session:
         """Take over a connection.
 
         Raises:
-            SharedStoreError: another process opened it, or another thread is using it.
-            StoreError: texts would not come back as they are.
+            StoreError: another process opened it, or another thread is using it; or texts would not
+                come back as they are.
         """
         self._turns = turns_on(connection, owned=owned)
         check_settings(connection)
@@ -39,7 +39,7 @@ class Session:
         """Check that this is the thread and the process that opened the store.
 
         Raises:
-            SharedStoreError: it is another one.
+            StoreError: it is another one.
         """
         self._turns.check()
 
@@ -47,7 +47,7 @@ class Session:
         """Close the connection, unless it is the caller's.
 
         Raises:
-            SharedStoreError: another thread is in a call.
+            StoreError: another thread is in a call.
         """
         if self._owned:
             self._turns.check_idle()
@@ -58,7 +58,7 @@ class Session:
         """Run statements that write nothing: in no transaction of their own.
 
         Raises:
-            SharedStoreError: it is another thread's or process's turn.
+            StoreError: it is another thread's or process's turn.
         """
         with self._turns.reading(), translated_errors(self.connection):
             if self.connection.info.transaction_status == TransactionStatus.IDLE:
@@ -72,7 +72,7 @@ class Session:
         """Run a block in a transaction, inside the caller's where there is one.
 
         Raises:
-            SharedStoreError: it is another thread's or process's turn, or a transaction of a
+            StoreError: it is another thread's or process's turn, or a transaction of a
                 store over this connection is not done.
         """
         with self._turns.writing(), translated_errors(self.connection), self._block():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.errors import InvalidDistanceError, PageError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.extraction import extract_many
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
@@ -71,7 +71,7 @@ class Store:
     commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
-    raises :class:`~pgsimhash.errors.SharedStoreError` elsewhere, but for :meth:`close`. Open one in
+    raises :class:`~pgsimhash.errors.StoreError` elsewhere, but for :meth:`close`. Open one in
     each thread and process. Of several stores over one connection, as a pool hands it from thread
     to thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
     function that was passed to a method, reads are answered and all else is refused.
@@ -94,9 +94,9 @@ class Store:
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it holds
                 another scheme or layout.
-            SchemeError: no scheme is registered under that name in this process.
-            UnknownLayoutError: there is no such layout.
-            SharedStoreError: another process opened ``connection``, or another thread is using it.
+            ArgumentError: no scheme is registered under that name in this process.
+            ArgumentError: there is no such layout.
+            StoreError: another process opened ``connection``, or another thread is using it.
             StoreError: ``connection`` is in a transaction that failed, or texts would not come
                 back from it as they are.
         """
@@ -132,7 +132,7 @@ class Store:
         In a forked child the parent's session goes on.
 
         Raises:
-            SharedStoreError: another thread is in a call.
+            StoreError: another thread is in a call.
         """
         self.session.close()
 
@@ -180,8 +180,8 @@ class Store:
                 page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1.
+            ArgumentError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -208,8 +208,8 @@ class Store:
             The matches of all of them, by query, nearest first.
 
         Raises:
-            InvalidSimhashError: the array has another shape or dtype.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: the array has another shape or dtype.
+            ArgumentError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -220,8 +220,8 @@ class Store:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
 
         Raises:
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidDistanceError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1.
+            ArgumentError: the layout does not answer ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -248,7 +248,7 @@ class Store:
             now: the time to decide for, with a time zone; by default the present.
 
         Raises:
-            InvalidTimeError: ``now`` names no zone.
+            ArgumentError: ``now`` names no zone.
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
@@ -274,10 +274,10 @@ class Store:
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection is not registered in this process.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
+            ArgumentError: the scheme of the collection is not registered in this process.
+            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: there is no such scope, or a number is below 1.
+            ArgumentError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
                 future or before 1970.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
@@ -308,10 +308,10 @@ class Store:
             options: on what terms; by default the collection's.
 
         Raises:
-            SchemeError: the scheme of the collection is not registered in this process.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none.
+            ArgumentError: the scheme of the collection is not registered in this process.
+            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: there is no such scope, or a number is below 1.
+            ArgumentError: ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer; the batches before stay.
@@ -339,7 +339,7 @@ class Store:
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
         if verdict.verdict == "failed":
-            raise PageError(f"{url}: {verdict.detail}", verdict.reason)
+            raise PageError(verdict.reason, f"{url}: {verdict.detail}")
         return verdict.keep
 
     def decide(
@@ -389,12 +389,12 @@ class Store:
         """Ingest a page that the caller fingerprinted, with the collection's scheme.
 
         Raises:
-            InvalidUrlError: ``url`` is not one.
-            InvalidSimhashError: ``simhash`` is not in 0..2**64-1.
-            InvalidTimeError: ``fetched_at`` names no zone, is in the future or before 1970, or
+            PageError: ``url`` is not one.
+            ArgumentError: ``simhash`` is not in 0..2**64-1.
+            ArgumentError: ``fetched_at`` names no zone, is in the future or before 1970, or
                 ``max_age`` is none.
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
+            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: there is no such scope, or a number is below 1.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -412,9 +412,9 @@ class Store:
         failed and the rest goes on.
 
         Raises:
-            InvalidDistanceError: the layout does not answer ``distance``.
-            UnknownRuleError: there is no such scope, or a number is below 1.
-            InvalidTimeError: ``max_age`` is none.
+            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: there is no such scope, or a number is below 1.
+            ArgumentError: ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer; the batches before stay.
@@ -434,7 +434,7 @@ class Store:
             simhashes: shape (n,), dtype uint64.
 
         Raises:
-            InvalidSimhashError: the array has another shape or dtype.
+            ArgumentError: the array has another shape or dtype.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -469,8 +469,8 @@ class Store:
             progress: told how many are gone so far.
 
         Raises:
-            InvalidTimeError: ``older_than`` is not more than nothing.
-            PolicyError: neither an age nor a policy says when pages expire.
+            ArgumentError: ``older_than`` is not more than nothing.
+            ArgumentError: neither an age nor a policy says when pages expire.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -519,7 +519,7 @@ class Store:
                 every pass over them; first when all are read.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..12.
+            ArgumentError: ``distance`` is not in 0..12.
             StoreError: the database does not answer.
         """
         self.session.check()
@@ -547,8 +547,8 @@ class Store:
             progress: told as by :meth:`pairs`; clusters come when all pairs are found.
 
         Raises:
-            InvalidDistanceError: ``distance`` is not in 0..12.
-            UnknownRuleError: there is no such rule or linkage.
+            ArgumentError: ``distance`` is not in 0..12.
+            ArgumentError: there is no such rule or linkage.
             StoreError: the database does not answer.
         """
         self.session.check()
@@ -580,7 +580,7 @@ class Store:
     def _check_lookup(self, distance: int | None) -> None:
         try:
             checked_distance(self.opened, distance)
-        except InvalidDistanceError:
+        except ArgumentError:
             # The collection may have got another layout since its row was read.
             with self.session.reading() as (_, collection):
                 checked_distance(collection, distance)

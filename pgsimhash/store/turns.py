@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 
-from pgsimhash.errors import SharedStoreError
+from pgsimhash.errors import StoreError
 
 
 class Turns:
@@ -43,33 +43,35 @@ class Turns:
         """Check that this is the thread and the process of the connection.
 
         Raises:
-            SharedStoreError: it is another one.
+            StoreError: it is another one.
         """
         self._check_process()
         present = threading.current_thread()
         if present is not self._thread:
-            raise SharedStoreError(
+            raise StoreError(
+                "other_thread",
                 f"the store belongs to thread {self._thread.name!r} and is used in "
-                f"{present.name!r}; open one in each thread: pgsimhash.connect()"
+                f"{present.name!r}; open one in each thread: pgsimhash.connect()",
             )
 
     def check_idle(self) -> None:
         """Check that no other thread is in a call.
 
         Raises:
-            SharedStoreError: one is.
+            StoreError: one is.
         """
         if self.busy and threading.current_thread() is not self._thread:
-            raise SharedStoreError(
+            raise StoreError(
+                "connection_in_use",
                 f"another thread, {self._thread.name!r}, is using the connection; wait for it, "
-                "or open a store with a connection of its own: pgsimhash.connect()"
+                "or open a store with a connection of its own: pgsimhash.connect()",
             )
 
     def take(self) -> None:
         """Let the connection be this thread's.
 
         Raises:
-            SharedStoreError: it is another process's, or another thread is in a call.
+            StoreError: it is another process's, or another thread is in a call.
         """
         with _lock:
             self._check_process()
@@ -81,7 +83,7 @@ class Turns:
         """Run a block that writes nothing, inside another one or not.
 
         Raises:
-            SharedStoreError: it is another thread's or process's turn.
+            StoreError: it is another thread's or process's turn.
         """
         with _lock:
             self.check()
@@ -96,15 +98,16 @@ class Turns:
         """Run a block that may write, inside no other such block.
 
         Raises:
-            SharedStoreError: it is another thread's or process's turn, or inside another one.
+            StoreError: it is another thread's or process's turn, or inside another one.
         """
         with _lock:
             self.check()
             if self._writing:
-                raise SharedStoreError(
+                raise StoreError(
+                    "unfinished_call",
                     "a call is not done yet, and its transaction would take along what this one "
                     "writes: a loop over clusters() is under way, or a function that was passed "
-                    "to a call; loop over list(store.clusters()), or open another store"
+                    "to a call; loop over list(store.clusters()), or open another store",
                 )
             self._writing = True
         try:
@@ -114,9 +117,10 @@ class Turns:
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
-            raise SharedStoreError(
+            raise StoreError(
+                "other_process",
                 f"the store belongs to process {self._process} and is used in its child "
-                f"{os.getpid()}; open one in each process: pgsimhash.connect()"
+                f"{os.getpid()}; open one in each process: pgsimhash.connect()",
             )
 
 
@@ -128,7 +132,7 @@ def turns_on(connection: psycopg.Connection[Any], *, owned: bool) -> Turns:
         owned: whether it is the store's own.
 
     Raises:
-        SharedStoreError: it is another process's, or another thread is in a call on it.
+        StoreError: it is another process's, or another thread is in a call on it.
     """
     turns = _turns.setdefault(connection, Turns(owned=owned))
     turns.take()

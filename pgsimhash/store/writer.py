@@ -51,7 +51,7 @@ def write_batch(
         by_policies: whether policies were asked for the terms.
 
     Raises:
-        InvalidDistanceError: a layout does not answer the distance.
+        ArgumentError: a layout does not answer the distance.
         StalePoliciesError: they were not, and there are some.
         MovedCollectionError: the collection's name is another one's now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
@@ -91,7 +91,7 @@ def judge_batch(
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
     Raises:
-        InvalidDistanceError: a layout does not answer the distance.
+        ArgumentError: a layout does not answer the distance.
         StalePoliciesError: they were not, and there are some.
     """
     if not records:

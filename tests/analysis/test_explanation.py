@@ -12,13 +12,14 @@ import pytest
 from pgsimhash.analysis.explanation import explain_sides
 from pgsimhash.analysis.probes import block_bits, permutation_views
 from pgsimhash.analysis.sides import Side, read_side, weighted_features
-from pgsimhash.errors import InvalidDistanceError, InvalidUrlError, TooLargeError, TooShortError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.html.plain import plain_text
 from pgsimhash.layout import LAYOUTS, Layout, get_layout
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
 from tests.conftest import ROOT
+from tests.refusals import because
 
 PAGES = ROOT / "examples" / "pages"
 
@@ -94,14 +95,14 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
 
 
 def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         explain_sides(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
 
 
 def test_a_page_that_ingest_would_refuse_is_refused_here_too() -> None:
-    with pytest.raises(TooLargeError):
+    with pytest.raises(PageError, check=because("too_large")):
         read_side(b"x" * 10_000_001, DEFAULT_SCHEME)
-    with pytest.raises(InvalidUrlError):
+    with pytest.raises(PageError, check=because("invalid_url")):
         read_side(b"<p>x", DEFAULT_SCHEME, "not a URL")
 
 
@@ -130,7 +131,7 @@ def test_a_simhash_has_neither_features_nor_text() -> None:
 def test_the_features_of_kept_markdown_are_those_that_were_hashed(path: object) -> None:
     try:
         page = side(str(getattr(path, "stem", "")), CHOSEN)
-    except TooShortError:
+    except PageError:
         return
     told, known = weighted_features(from_markdown(page), CHOSEN), page.article
     assert told is not None

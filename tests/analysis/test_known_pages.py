@@ -9,11 +9,12 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.sides import Side, read_side
-from pgsimhash.errors import InvalidDistanceError, UnknownPageError
+from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.recrawl import recrawl_hint
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
+from tests.refusals import because
 
 PAGES = ROOT / "examples" / "pages"
 NAMES = ["tide-pools", "tide-pools-print", "night-train"]
@@ -84,14 +85,14 @@ def test_the_present_version_counts(store: Store) -> None:
 
 
 def test_an_unknown_url_is_an_error_that_says_what_to_do(store: Store) -> None:
-    with pytest.raises(UnknownPageError, match=r"does not know https://a\.example/none: .*ingest"):
+    with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
         analysis.explain(store, url("none"), Side(0))
 
 
 def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
     with connect(dsn, collection="two", layout="32+32") as store:
         assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
-        with pytest.raises(InvalidDistanceError):
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
             analysis.explain(store, Side(0), Side(1), distance=8)
 
 
@@ -107,7 +108,7 @@ def test_versions_come_oldest_first_with_what_changed(keeping: Store) -> None:
     assert not any(
         v.markdown for v in analysis.versions(keeping, url("tide-pools"), markdown=False)
     )
-    with pytest.raises(UnknownPageError):
+    with pytest.raises(NotFoundError, check=because("unknown_page")):
         analysis.versions(keeping, url("none"))
 
 

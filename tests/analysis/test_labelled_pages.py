@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgsimhash.analysis.labelled_pages import find_pages
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.sources import SourceFailure
 
 
@@ -57,7 +57,7 @@ def test_a_csv_maps_ids_to_files(folder: Path) -> None:
     table.write_text("id,licence\ntwo,none\n")
     assert found(["two"], table) == {"two": "<p>two"}
     table.write_text("name\ntwo\n")
-    with pytest.raises(LabelsError, match="the column id is missing"):
+    with pytest.raises(ArgumentError, match="the column id is missing"):
         found(["two"], table)
 
 

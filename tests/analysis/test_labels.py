@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
-from pgsimhash.errors import LabelsError
+from pgsimhash.errors import ArgumentError
+from tests.refusals import because
 
 
 class Reader:
@@ -21,7 +22,7 @@ class Reader:
         return read_labels(self._path)
 
     def complaint(self, text: str, encoding: str = "utf-8") -> str:
-        with pytest.raises(LabelsError) as caught:
+        with pytest.raises(ArgumentError, check=because("invalid_labels")) as caught:
             self(text, encoding)
         return str(caught.value)
 
@@ -112,5 +113,5 @@ def test_a_file_in_another_encoding_is_told_from_which_line(reader: Reader) -> N
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(LabelsError, match="No such file"):
+    with pytest.raises(ArgumentError, match="No such file"):
         read_labels(tmp_path / "nowhere.csv")

@@ -16,7 +16,8 @@ from pgsimhash.analysis import near_pairs
 from pgsimhash.analysis.labels import read_labels
 from pgsimhash.analysis.near_pairs import sample_near_pairs, unlabelled_csv
 from pgsimhash.bits import hamming_distance
-from pgsimhash.errors import InvalidDistanceError, InvalidSimhashError
+from pgsimhash.errors import ArgumentError
+from tests.refusals import because
 
 
 def clustered(count: int) -> NDArray[np.uint64]:
@@ -91,9 +92,9 @@ def test_what_is_written_waits_for_labels(tmp_path: Path) -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     simhashes = np.zeros(2, dtype=np.uint64)
-    with pytest.raises(InvalidDistanceError, match="0 to 16"):
+    with pytest.raises(ArgumentError, match="0 to 16"):
         sample_near_pairs(names(2), simhashes, 17)
-    with pytest.raises(InvalidSimhashError):
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         sample_near_pairs(names(2), simhashes.view(np.int64), 8)
     with pytest.raises(ValueError, match="one URL for each simhash"):
         sample_near_pairs(names(3), simhashes, 8)

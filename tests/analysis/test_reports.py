@@ -11,9 +11,10 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.reports import Limits
-from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT
+from tests.refusals import because
 
 
 @pytest.fixture
@@ -136,13 +137,13 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
 
 
 def test_what_no_report_can_be_is_refused(store: Store) -> None:
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         analysis.report(store, 13)
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_rule")):
         analysis.report(store, canonical="best")
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_linkage")):
         analysis.report(store, linkage="chain")  # type: ignore[arg-type]
-    with pytest.raises(UnknownRuleError, match="'hosts' is 0 or more"):
+    with pytest.raises(ArgumentError, match="'hosts' is 0 or more"):
         Limits(hosts=-1)
 
 

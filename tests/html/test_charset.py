@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from pgsimhash.errors import NotHtmlError
+from pgsimhash.errors import PageError
 from pgsimhash.html.charset import clean_text, codec_for, decode
+from tests.refusals import because
 
 GERMAN = "<p>Die Fähre fährt über den Fluß, täglich</p>"
 JAPANESE = "<p>川べりの朝市、三十年目の春</p>"
@@ -144,7 +145,7 @@ def test_characters_that_no_page_means_are_dropped() -> None:
     ],
 )
 def test_what_is_no_page_is_refused(start: bytes, what: str) -> None:
-    with pytest.raises(NotHtmlError, match=what):
+    with pytest.raises(PageError, match=what):
         decode(start + b" The ferry crosses every day")
 
 
@@ -152,7 +153,7 @@ def test_what_is_no_page_is_refused(start: bytes, what: str) -> None:
 def test_bytes_of_any_type_are_bytes(kind: Callable[[bytes], bytearray | memoryview]) -> None:
     for page in (GERMAN.encode(), codecs.BOM_UTF16_LE + GERMAN.encode("utf-16-le")):
         assert decode(kind(page)) == GERMAN
-    with pytest.raises(NotHtmlError):
+    with pytest.raises(PageError, check=because("not_html")):
         decode(kind(b"%PDF-1.7"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgsimhash.errors import InvalidHintError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.html import SiteHints, read_article
 from tests.html.test_article import STORY
 
@@ -61,7 +61,7 @@ def test_a_hint_that_selects_no_text_is_as_none(selector: str) -> None:
     ["", " ", "div[", "p::before", "//div[", "(//div", "div:unknown", "x" * 501],
 )
 def test_a_selector_that_is_none_is_refused(selector: str) -> None:
-    with pytest.raises(InvalidHintError, match=r"bay\.example"):
+    with pytest.raises(ArgumentError, match=r"bay\.example"):
         SiteHints({"bay.example": selector})
 
 
@@ -69,5 +69,5 @@ def test_a_selector_that_is_none_is_refused(selector: str) -> None:
     "host", ["", "https://bay.example", "bay.example/news", "bay.example:80", "["]
 )
 def test_a_host_that_is_none_is_refused(host: str) -> None:
-    with pytest.raises(InvalidHintError, match="without scheme"):
+    with pytest.raises(ArgumentError, match="without scheme"):
         SiteHints({host: "p"})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash import fingerprint
-from pgsimhash.errors import TooShortError
+from pgsimhash.errors import PageError
 from pgsimhash.html.block_features import features, nearby
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words
@@ -107,7 +107,7 @@ def test_what_a_page_is_called_does_not_matter_where_it_is_most_of_the_page() ->
 
 def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
     frame = f"<nav><ul>{LINKS}</ul></nav>{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
-    with pytest.raises(TooShortError, match="0 words"):
+    with pytest.raises(PageError, match="0 words"):
         fingerprint(frame.format("<main></main>"))
     for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
         assert fingerprint(frame.format(own)).words > 0

@@ -9,7 +9,7 @@ import pytest
 
 from pgsimhash import CollectionError, Store, analysis, connect, maintenance
 from pgsimhash.analysis.sides import Side
-from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.schemes import (
     BLOG_WORDS_SCHEME,
     DEFAULT_SCHEME,
@@ -17,6 +17,7 @@ from pgsimhash.schemes import (
     Scheme,
     register_scheme,
 )
+from tests.refusals import because
 
 
 def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
@@ -72,7 +73,7 @@ def test_what_is_not_given_stays(store: Store) -> None:
 
 def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
     with connect(dsn, layout="32+32") as store:
-        with pytest.raises(InvalidDistanceError):
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
             maintenance.change_settings(store, distance=9)
         assert store.opened.default_distance <= 8
 

@@ -11,7 +11,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError, InvalidTimeError, UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.sources import SourcePage
 from pgsimhash.statements import query
@@ -56,7 +56,7 @@ def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
     assert store.decide(url, HTML, fetched_at=later, max_age=month).verdict == "identical"
     assert store.decide(url, HTML, fetched_at=much_later, max_age=month).verdict == "new"
     assert not store.should_store(url, HTML, fetched_at=later)
-    with pytest.raises(InvalidTimeError, match="names no zone"):
+    with pytest.raises(ArgumentError, match="names no zone"):
         store.ingest(url, HTML, fetched_at=datetime(2026, 1, 1))
 
 
@@ -169,7 +169,7 @@ class TestScope:
 
     def test_global_asks_for_distances_that_all_layouts_answer(self, dsn: str) -> None:
         with connect(dsn, collection="one", layout="6 choose 3"), connect(dsn) as store:
-            with pytest.raises(InvalidDistanceError, match="from 0 to 5"):
+            with pytest.raises(ArgumentError, match="from 0 to 5"):
                 store.add("https://a.example/1", 0, scope="global", distance=8)
             assert store.add("https://a.example/1", 0, scope="global", distance=5).keep
 
@@ -200,7 +200,7 @@ class TestScope:
         assert found == (None if scope == "host" else "https://a.example/1")
 
     def test_an_unknown_scope_is_refused(self, store: Store) -> None:
-        with pytest.raises(UnknownRuleError, match="host, collection, global"):
+        with pytest.raises(ArgumentError, match="host, collection, global"):
             store.add("https://a.example/1", 0, scope="planet")  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             store.add("https://a.example/1", 0, scoop="host")  # type: ignore[call-arg]
@@ -302,7 +302,7 @@ class TestWindow:
             assert found.duplicate_of == "https://a.example/1"
 
     def test_a_window_of_nothing_is_refused(self, store: Store) -> None:
-        with pytest.raises(UnknownRuleError, match="1 or more"):
+        with pytest.raises(ArgumentError, match="1 or more"):
             store.add("https://a.example/1", 0, newest=0)
 
 
@@ -332,9 +332,9 @@ class TestAge:
 
 
 def test_a_time_that_cannot_be_is_refused(store: Store) -> None:
-    with pytest.raises(InvalidTimeError, match="names no zone"):
+    with pytest.raises(ArgumentError, match="names no zone"):
         store.add("https://a.example/1", 0, fetched_at=datetime(2024, 2, 29))
-    with pytest.raises(InvalidTimeError, match="in the future"):
+    with pytest.raises(ArgumentError, match="in the future"):
         store.add("https://a.example/1", 0, fetched_at=datetime(2999, 1, 1, tzinfo=UTC))
     source = SourcePage("https://a.example/1", HTML, fetched_at=datetime(2999, 1, 1, tzinfo=UTC))
     (verdict,) = store.ingest_many([source])

@@ -10,7 +10,8 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.clusters import Score
-from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.errors import ArgumentError
+from tests.refusals import because
 
 FAR = 0xFFFF_0000_FFFF_0000
 
@@ -121,13 +122,13 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
 
 
 def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         store.pairs(13)
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         store.clusters(-1)
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_linkage")):
         store.clusters(3, linkage="average")  # type: ignore[arg-type]
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_rule")):
         store.clusters(3, canonical="best")
 
 

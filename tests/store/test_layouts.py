@@ -11,7 +11,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, analysis, connect, hamming_distance
 from pgsimhash.bits import from_bigint, to_bigint
-from pgsimhash.errors import InvalidDistanceError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS, Layout, get_layout
 from tests.store.test_sql import EDGES, sample
 
@@ -157,7 +157,7 @@ def test_a_store_works_the_same_with_another_layout(dsn: str) -> None:
 def test_a_collection_starts_with_a_distance_that_its_layout_answers(dsn: str) -> None:
     with connect(dsn, collection="halves", layout="32+32") as store:
         assert store.status()[0].default_distance == 7
-        with pytest.raises(InvalidDistanceError, match="0 to 7"):
+        with pytest.raises(ArgumentError, match="0 to 7"):
             store.find(1, distance=8)
 
 

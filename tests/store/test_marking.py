@@ -7,7 +7,7 @@ import pytest
 
 from pgsimhash import Store, maintenance
 from pgsimhash.clusters import Linkage
-from pgsimhash.errors import MarkError, UnknownPageError
+from pgsimhash.errors import ArgumentError, NotFoundError
 from tests.store.test_store import FAR
 
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
@@ -90,19 +90,19 @@ def test_contradictions_are_refused(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
     maintenance.mark(store, A, B, same=True)
     maintenance.mark(store, B, C, same=True)
-    with pytest.raises(MarkError, match="are the same; take one of them back"):
+    with pytest.raises(ArgumentError, match="are the same; take one of them back"):
         maintenance.mark(store, A, C, same=False)
     maintenance.mark(store, C, D, same=False)
-    with pytest.raises(MarkError, match=f"{C} and {D} are different"):
+    with pytest.raises(ArgumentError, match=f"{C} and {D} are different"):
         maintenance.mark(store, D, A, same=True)
     assert len(maintenance.marks(store)) == 3
-    with pytest.raises(MarkError, match="give another URL"):
+    with pytest.raises(ArgumentError, match="give another URL"):
         maintenance.mark(store, A, A, same=True)
 
 
 def test_unknown_urls_are_refused(store: Store) -> None:
     store.add(A, 0)
-    with pytest.raises(UnknownPageError, match=r"no page at https.*; ingest"):
+    with pytest.raises(NotFoundError, match=r"no page at https.*; ingest"):
         maintenance.mark(store, A, B, same=True)
 
 

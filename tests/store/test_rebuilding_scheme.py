@@ -12,7 +12,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError, PolicyError, SchemeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
@@ -34,6 +34,7 @@ from pgsimhash.schemes import (
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.tokens import Words
 from tests.conftest import ROOT
+from tests.refusals import because
 from tests.store.content import content, simhash_rows
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -275,7 +276,7 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
             (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
     maintenance.set_policy(kept, "*", Settings(distance=12))
-    with pytest.raises(PolicyError, match="asks for 12; set another"):
+    with pytest.raises(ArgumentError, match="asks for 12; set another"):
         refingerprint(kept, "small", WORDS, layout="32+32")
 
 
@@ -285,7 +286,7 @@ def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Sto
         Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
     )
     for scheme in ("pgsimhash-interop-1", "pgsimhash-text-1", hinted):
-        with pytest.raises(SchemeError, match="reads pages in another way"):
+        with pytest.raises(ArgumentError, match="reads pages in another way"):
             refingerprint(kept, "again", scheme)
         with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
             connect(dsn, collection="again", create=False)
@@ -298,7 +299,7 @@ def test_recipes_that_read_pages_in_their_own_way_take_kept_markdown_only_when_t
     dsn: str, kept: Store, scheme: str
 ) -> None:
     kept.ingest("https://a.example/1", page(*ARTICLE))
-    with pytest.raises(SchemeError, match="reads pages in another way"):
+    with pytest.raises(ArgumentError, match="reads pages in another way"):
         refingerprint(kept, "again", scheme)
     (again,) = refingerprint(kept, "again", scheme, approximate=True)
     markdown = content(dsn, "kept")[0][13]
@@ -319,9 +320,9 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
     crawl(kept, 3)
     with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
         refingerprint(store, "again", WORDS)
-    with pytest.raises(SchemeError, match="there is no scheme 'none'"):
+    with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         refingerprint(kept, "again", "none")
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
     refingerprint(kept, "again", WORDS, then="follow")
     with pytest.raises(pgsimhash.CollectionError, match="begun with another distance and scope"):

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
-from pgsimhash.errors import InvalidDistanceError, UnknownRuleError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.policies import Settings
 from pgsimhash.records import PageRecord
@@ -20,6 +20,7 @@ from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 from pgsimhash.terms import Terms
+from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_store import FAR
 
@@ -324,8 +325,8 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
 
 
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
-    with pytest.raises(InvalidDistanceError):
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
         rejudged(store, distance=13)
-    with pytest.raises(UnknownRuleError):
+    with pytest.raises(ArgumentError, check=because("unknown_rule")):
         rejudged(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]

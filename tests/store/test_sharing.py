@@ -17,8 +17,9 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import SharedStoreError
+from pgsimhash.errors import StoreError
 from pgsimhash.policies import Settings
+from tests.refusals import because
 
 URL = "https://a.example/"
 FAR = 0xFFFF << 48
@@ -125,7 +126,7 @@ def test_every_method_is_refused_in_another_thread(dsn: str, owned: bool) -> Non
         given = None if owned else connection
         with connect(dsn if owned else None, keep_markdown=True, connection=given) as store:
             for name, use in (USES | BESIDE).items():
-                with pytest.raises(SharedStoreError, match="open one in each thread"):
+                with pytest.raises(StoreError, match="open one in each thread"):
                     in_thread(lambda use=use: use_up(use(store)))  # type: ignore[misc]
                 assert rows(dsn) == 0, name
             assert store.add(URL, 1).verdict == "new"
@@ -141,7 +142,7 @@ def test_threads_that_alternate_lose_no_page(dsn: str) -> None:
             for number in range(50):
                 try:
                     acknowledged.append(store.add(f"{URL}{name}/{number}", number).url)
-                except SharedStoreError as error:
+                except StoreError as error:
                     refused.append(str(error))
 
         threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
@@ -160,7 +161,7 @@ def test_a_generator_is_refused_where_another_thread_takes_it_over(dsn: str) -> 
         verdicts = store.ingest_many([(f"{URL}new", HTML)])
         clusters = store.clusters(8)
         for taken in (verdicts, clusters):
-            with pytest.raises(SharedStoreError, match="open one in each thread"):
+            with pytest.raises(StoreError, match="open one in each thread"):
                 in_thread(lambda taken=taken: next(taken))  # type: ignore[misc]
     assert rows(dsn) == 6
 
@@ -175,7 +176,7 @@ def test_stores_over_one_connection_are_of_the_thread_that_opened_the_last(dsn: 
             assert connect(connection=connection).add(f"{URL}2", FAR).verdict == "new"
 
         in_thread(work)
-        with pytest.raises(SharedStoreError):
+        with pytest.raises(StoreError, check=because("other_thread")):
             first.add(f"{URL}3", FARTHER)
         assert connect(connection=connection).add(f"{URL}3", FARTHER).verdict == "new"
     assert rows(dsn) == 3
@@ -187,7 +188,7 @@ def test_no_store_is_opened_over_a_connection_that_another_thread_is_using(dsn: 
         near_copies(store)
         clusters = store.clusters(8)
         next(clusters)
-        with pytest.raises(SharedStoreError, match="another thread"):
+        with pytest.raises(StoreError, match="another thread"):
             in_thread(lambda: connect(connection=connection))
         clusters.close()
         in_thread(lambda: connect(connection=connection))
@@ -198,7 +199,7 @@ def test_another_thread_may_close_a_store_between_calls(dsn: str) -> None:
     near_copies(store)
     clusters = store.clusters(8)
     next(clusters)
-    with pytest.raises(SharedStoreError):
+    with pytest.raises(StoreError, check=because("connection_in_use")):
         in_thread(store.close)
     clusters.close()
     in_thread(store.close)
@@ -217,9 +218,9 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
             assert store.get(cluster.canonical.url) is not None
             assert len(list(store.pairs(8))) == 1
             for writer in (store, other):
-                with pytest.raises(SharedStoreError, match=r"list\(store\.clusters\(\)\)"):
+                with pytest.raises(StoreError, match=r"list\(store\.clusters\(\)\)"):
                     writer.add(f"{URL}new", FAR)
-            with pytest.raises(SharedStoreError):
+            with pytest.raises(StoreError, check=because("unfinished_call")):
                 next(store.clusters(3))
             break
         for cluster in list(store.clusters(8)):
@@ -235,7 +236,7 @@ def test_a_function_that_a_call_calls_writes_nothing(dsn: str) -> None:
         def score(page: object) -> int:
             return len(store.add(f"{URL}new", FAR).url)
 
-        with pytest.raises(SharedStoreError):
+        with pytest.raises(StoreError, check=because("unfinished_call")):
             analysis.save_clusters(store, "groups", 8, canonical=score)
         assert analysis.save_clusters(store, "groups", 8) == 1
     assert rows(dsn) == 6
@@ -273,7 +274,7 @@ def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
 FORK = """
 import contextlib, gc, os, sys
 import psycopg, pgsimhash
-from pgsimhash.errors import SharedStoreError
+from pgsimhash.errors import StoreError
 
 dsn, given, looping = sys.argv[1], sys.argv[2] == "given", sys.argv[3] == "looping"
 
@@ -282,7 +283,7 @@ def use():
                 lambda: next(store.clusters(8)), lambda: store.__enter__()):
         try:
             ask()
-        except SharedStoreError as error:
+        except StoreError as error:
             print("refused:", error)
 
 def close():
@@ -306,7 +307,7 @@ def open_another():
     if given:
         try:
             pgsimhash.connect(connection=connection)
-        except SharedStoreError as error:
+        except StoreError as error:
             print("refused:", error)
     with pgsimhash.connect(dsn) as own:
         assert own.add("https://a.example/child", 0xFFFF << 32).verdict == "new"

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pgsimhash import Store, analysis, maintenance
-from pgsimhash.errors import InvalidTimeError
+from pgsimhash.errors import ArgumentError
 from pgsimhash.sources import SourcePage, read_pages
+from tests.refusals import because
 from tests.store.test_store import page, paragraph
 
 EAST = timezone(timedelta(hours=23))
@@ -62,9 +63,9 @@ def test_a_time_that_is_none_fails_its_page_and_the_others_are_stored(store: Sto
 @pytest.mark.parametrize("time", ["2024-05-06", datetime(1, 1, 1, tzinfo=EAST), 0])
 def test_a_page_given_alone_names_its_time_as_the_fault(store: Store, time: Any) -> None:
     for add in (store.ingest, store.should_store, store.decide):
-        with pytest.raises(InvalidTimeError):
+        with pytest.raises(ArgumentError, check=because("invalid_time")):
             add("https://a.example/", page(paragraph(1)), fetched_at=time)
-    with pytest.raises(InvalidTimeError):
+    with pytest.raises(ArgumentError, check=because("invalid_time")):
         store.add("https://a.example/", 5, fetched_at=time)
     assert store.add("https://a.example/", 5, fetched_at=MOMENT.astimezone(EAST))
     assert fetched_at(store, "https://a.example/") == MOMENT

@@ -1,0 +1,116 @@
+"""Each error is raised with a reason that its class lists, and each listed reason is in use."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import pgsimhash
+from pgsimhash import errors
+from pgsimhash.cli.commands import _WRONG_VALUES
+from pgsimhash.errors import MissingPackageError, NotFoundError, PageError, PgsimhashError
+from tests.conftest import ROOT
+
+CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, PgsimhashError)
+}
+
+PRIVATE = {"MovedCollectionError": "StoreError"}
+"""Classes that only the package itself catches."""
+
+FAILURES = {"PageFailure", "SourceFailure"}
+"""What tells of a page without raising anything; its second argument is a code of PageError."""
+
+PASSED_ON = {("store/store.py", "PageError", "verdict.reason")}
+"""Calls that take their code from elsewhere."""
+
+
+def calls() -> Iterator[tuple[str, str, ast.expr]]:
+    """Yield where a class of CLASSES or FAILURES is called, which, and with what code."""
+    package = ROOT / "pgsimhash"
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func).rpartition(".")[2]
+            called = PRIVATE.get(called, called)
+            where = path.relative_to(package).as_posix()
+            if called in CLASSES:
+                yield where, called, node.args[0]
+            elif called in FAILURES:
+                yield where, called, node.args[1]
+
+
+def codes() -> set[tuple[str, str]]:
+    """The classes and constant codes of all calls."""
+    found = set()
+    for where, called, code in calls():
+        if isinstance(code, ast.Constant):
+            found.add(("PageError" if called in FAILURES else called, str(code.value)))
+        elif called in CLASSES:
+            assert (where, called, ast.unparse(code)) in PASSED_ON
+    return found
+
+
+def test_each_raise_has_a_listed_reason_and_each_listed_reason_is_used() -> None:
+    listed = {(name, code) for name, kind in CLASSES.items() for code in kind.reasons}
+    # They go from where an argument is checked to the page that had it.
+    passed_on = {("PageError", "invalid_simhash"), ("PageError", "invalid_time")}
+    assert codes() | passed_on == listed
+
+
+def test_nothing_of_a_class_is_raised_without_a_message() -> None:
+    for path in sorted((ROOT / "pgsimhash").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name | ast.Attribute):
+                assert ast.unparse(node.exc).rpartition(".")[2] not in CLASSES, path
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in CLASSES:
+                assert len(node.args) == 2, path
+
+
+def test_codes_are_words_and_classes_say_what_they_mean() -> None:
+    for kind in CLASSES.values():
+        assert kind.__doc__
+        for code, meaning in kind.reasons.items():
+            assert re.fullmatch("[a-z]+(_[a-z]+)*", code)
+            assert re.fullmatch(r".*[^\s.]", meaning)
+
+
+def test_the_manual_lists_every_reason() -> None:
+    manual = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", manual, re.DOTALL | re.MULTILINE))
+    assert set(sections) == set(CLASSES) - {"PgsimhashError"}
+    for name, section in sections.items():
+        rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
+        assert rows == CLASSES[name].reasons
+
+
+@pytest.mark.parametrize("kind", CLASSES.values())
+def test_an_error_is_its_message_with_a_reason_and_comes_back_from_other_processes(
+    kind: type[PgsimhashError],
+) -> None:
+    error = kind("some_code", "what is wrong; what to do")
+    again = pickle.loads(pickle.dumps(error))
+    for one in (error, again):
+        assert (type(one), one.reason, str(one)) == (kind, "some_code", "what is wrong; what to do")
+
+
+def test_what_other_code_relies_on() -> None:
+    assert issubclass(PageError, ValueError)
+    assert issubclass(errors.ArgumentError, ValueError)
+    assert issubclass(NotFoundError, LookupError)
+    assert issubclass(MissingPackageError, ImportError)
+    assert not issubclass(errors.StoreError, ValueError)
+    assert {name for name in pgsimhash.__all__ if name.endswith("Error")} == set(CLASSES) - {
+        "MissingPackageError"
+    }
+
+
+def test_the_command_line_knows_its_wrong_values_by_listed_codes() -> None:
+    assert set(errors.ArgumentError.reasons) >= _WRONG_VALUES
