@@ -22,11 +22,11 @@ import numpy as np
 
 from pgsimhash import connect, fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.extraction import extract
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store.writer import judge_batch
-from pgsimhash.terms import Terms
+from pgsimhash.workers import extract
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -81,7 +81,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         def judge(record: PageRecord) -> None:
             with store.session.read() as connection:
                 judge_batch(
-                    connection, store.opened, [record], [Terms(DISTANCE)], by_policies=False
+                    connection, store.opened, [record], [MatchSettings(DISTANCE)], by_policies=False
                 )
 
         records = [extract(page) for page in pages]

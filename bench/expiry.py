@@ -98,14 +98,14 @@ def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
         for process in working:
             process.start()
         started = time.perf_counter()
-        forgotten = store.expire(None if policies else timedelta(days=90))
+        deleted = store.expire(None if policies else timedelta(days=90))
         seconds = time.perf_counter() - started
         stop.set()
         taken = np.array([value for _ in working for value in batches.get(timeout=60)]) * 1e3
         for process in working:
             process.join()
         codes = [process.exitcode for process in working]
-        print(f"expired {forgotten:,} pages in {seconds:.1f} s, {forgotten / seconds:,.0f} pages/s")
+        print(f"expired {deleted:,} pages in {seconds:.1f} s, {deleted / seconds:,.0f} pages/s")
         print(
             f"{writers} writers, exit codes {codes}: {len(taken)} batches of 100, "
             f"median {np.median(taken):.0f} ms, 99% {np.percentile(taken, 99):.0f} ms, "

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         NAMES,
         Floats,
         Observed,
+        PolicySettings,
         Problem,
-        Settings,
         aim_of,
         observe,
         vote_by,
@@ -59,8 +59,8 @@ else:  # A script finds its neighbours under their own names.
         NAMES,
         Floats,
         Observed,
+        PolicySettings,
         Problem,
-        Settings,
         aim_of,
         observe,
         vote_by,
@@ -106,7 +106,7 @@ BY_HAND = {
 }
 START = np.array([BY_HAND.get(name, 0.0) for name in NAMES])
 
-CHOSEN = Settings()
+CHOSEN = PolicySettings()
 TRIED = {
     "no made pages": replace(
         CHOSEN,
@@ -189,7 +189,9 @@ def deal(pairs: Sequence[Pair]) -> dict[str, int]:
     return folds
 
 
-def fit_without(pages: Mapping[str, Observed], pairs: Sequence[Pair], settings: Settings) -> Floats:
+def fit_without(
+    pages: Mapping[str, Observed], pairs: Sequence[Pair], settings: PolicySettings
+) -> Floats:
     """Return coefficients fitted to these pairs."""
     worth = worths(pairs, settings)
     counted = [pair for pair, value in zip(pairs, worth, strict=True) if value > 0]
@@ -219,7 +221,7 @@ class Fitter:
         """The fold of a page of a pair; the two pages of a pair may be of different sources."""
         return self.folds.get(self._sources.get(page, pair.source), 0)
 
-    def _without(self, fold: int, settings: Settings) -> Floats:
+    def _without(self, fold: int, settings: PolicySettings) -> Floats:
         left = [
             pair
             for pair in self.pairs
@@ -227,14 +229,14 @@ class Fitter:
         ]
         return fit_without(self.pages, left, settings)
 
-    def left_out(self, settings: Settings) -> list[Floats]:
+    def left_out(self, settings: PolicySettings) -> list[Floats]:
         """Return the coefficients fitted without each fold."""
         global _fitter
         _fitter = self  # Processes that are forked have it without it being sent.
         with ProcessPoolExecutor(self.jobs) as pool:
             return list(pool.map(_fit_fold, range(FOLDS), [settings] * FOLDS))
 
-    def expected(self, fitted: Sequence[Floats], settings: Settings) -> Floats:
+    def expected(self, fitted: Sequence[Floats], settings: PolicySettings) -> Floats:
         """Return the probability that a bit differs, by the coefficients without each source."""
         apart = np.ones(len(self.pairs))
         for fold, coefficients in enumerate(fitted):
@@ -248,7 +250,7 @@ class Fitter:
 _fitter: Fitter
 
 
-def _fit_fold(fold: int, settings: Settings) -> Floats:
+def _fit_fold(fold: int, settings: PolicySettings) -> Floats:
     return _fitter._without(fold, settings)
 
 

@@ -47,7 +47,7 @@ _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Settings:
+class PolicySettings:
     """What a fit aims at.
 
     Attributes:
@@ -182,13 +182,13 @@ class Problem:
         self.shared = np.concatenate(times).astype(np.float64)
         self.pair_of = np.concatenate(pair_of)
 
-    def apart(self, coefficients: Floats, settings: Settings) -> Floats:
+    def apart(self, coefficients: Floats, settings: PolicySettings) -> Floats:
         """Return the probability that a bit differs, for each pair."""
         probability: Floats = np.arccos(self._forward(coefficients, settings).cosine) / np.pi
         return probability
 
     def loss(
-        self, coefficients: Floats, start: Floats, worth: Floats, settings: Settings
+        self, coefficients: Floats, start: Floats, worth: Floats, settings: PolicySettings
     ) -> tuple[float, Floats]:
         """Return what the coefficients cost, and the gradient of that."""
         now = self._forward(coefficients, settings)
@@ -223,7 +223,7 @@ class Problem:
         cost += settings.hold / 2 * float((moved**2).sum())
         return cost, gradient + settings.hold * moved
 
-    def fit(self, start: Floats, worth: Floats, settings: Settings) -> Floats:
+    def fit(self, start: Floats, worth: Floats, settings: PolicySettings) -> Floats:
         """Return the coefficients that cost least, near ``start``."""
         found = minimize(
             self.loss,
@@ -236,7 +236,7 @@ class Problem:
         coefficients: Floats = found.x
         return coefficients
 
-    def _forward(self, coefficients: Floats, settings: Settings) -> _Forward:
+    def _forward(self, coefficients: Floats, settings: PolicySettings) -> _Forward:
         scores = self.known @ coefficients.astype(np.float32)
         levels = np.exp(np.clip(scores, -SCORE_MAX, SCORE_MAX).astype(np.float64))
         pages = int(self.page_of_block[-1]) + 1
@@ -287,11 +287,11 @@ def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
 
 
 def aim_of(pair: Pair) -> str:
-    """Return the kind of a pair as :class:`Settings` names it."""
+    """Return the kind of a pair as :class:`PolicySettings` names it."""
     return pair.kind if pair.kind.startswith("made") else pair.kind.partition("-")[0]
 
 
-def vote_by(page: Observed, coefficients: Floats, settings: Settings) -> tuple[int, int]:
+def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> tuple[int, int]:
     """Return the simhash and the sketch of a page by these coefficients."""
     weights = weights_of(
         np.clip(page.known @ coefficients, -SCORE_MAX, SCORE_MAX), page.counts.astype(np.float64)
@@ -301,7 +301,7 @@ def vote_by(page: Observed, coefficients: Floats, settings: Settings) -> tuple[i
     return vote(page.hashes, votes), sketch_hashes(page.hashes, votes)
 
 
-def worths(pairs: Sequence[Pair], settings: Settings) -> Floats:
+def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:
     """Return how much each pair counts.
 
     Copies of a kind share what the kind is worth, among sources by the root of how many each has.

@@ -1,4 +1,4 @@
-"""Make a collection anew: in another layout, on other terms, by another scheme.
+"""Make a collection anew: in another layout, by other settings, by another scheme.
 
 python bench/rebuilds.py [--dsn DSN] [--pages N]
 

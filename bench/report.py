@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pgsimhash import connect
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
-from pgsimhash.terms import Terms
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -117,7 +117,12 @@ def load(dsn: str, name: str, pages: int) -> None:
         while batch := list(islice(found, 1000)):
             with store.session.transaction() as connection:
                 write_batch(
-                    connection, store.opened, batch, [Terms(8)] * len(batch), run, by_policies=False
+                    connection,
+                    store.opened,
+                    batch,
+                    [MatchSettings(8)] * len(batch),
+                    run,
+                    by_policies=False,
                 )
 
 

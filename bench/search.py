@@ -28,9 +28,9 @@ from rich.table import Table
 
 from pgsimhash import Store, find_pairs
 from pgsimhash.connection import open_connection
-from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import read_pages
+from pgsimhash.workers import extract_many
 
 if TYPE_CHECKING:
     from bench.workload import Simhashes, database, load, near_copies, percentiles, random_simhashes

@@ -42,7 +42,7 @@ class PageError(PgsimhashError, ValueError):
         "error_page": 'it says that there is none ("page not found"), and next to nothing else',
         "blocked": "it wants a check first: a captcha, JavaScript or cookies",
         "needs_script": "it is a shell that scripts fill in a browser",
-        "policy": "it has fewer words than `min_words` asks for",
+        "policy": "it has fewer words than `min_tokens` asks for",
         "too_large": "it is larger than `max_bytes`, or has too many elements",
         "not_html": "the bytes are an image, an archive, a PDF or another binary format",
         "unreadable": "a missing file, a broken record, a bad JSON line",
@@ -172,5 +172,5 @@ class CollectionError(StoreError):
         "taken": "it is there already, and was not begun by such a call",
         "layout_distance": "the new layout does not answer a distance that is set",
         "no_markdown": "it keeps no Markdown",
-        "other_terms": "it was begun on other terms",
+        "other_settings": "it was begun by other settings",
     }

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pgsimhash.terms import Options, Scope, Terms, check_options
+from pgsimhash.matching import MatchOptions, MatchSettings, Scope, check_options
 
 EVERYWHERE: Final = "*"
 """The host, or the path, of a pattern that fits all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PolicySettings:
     """What a policy says; None where it says nothing.
 
-    Those of :class:`pgsimhash.terms.Terms`, and one more.
+    Those of :class:`pgsimhash.matching.MatchSettings`, and one more.
 
     Attributes:
-        expire_after: after how long a version that was not seen again is forgotten, when
+        expire_after: after how long a version that was not seen again is deleted, when
             ``expire`` goes by policies.
     """
 
@@ -37,7 +37,7 @@ class Settings:
     max_age: timedelta | None = None
     canonical_link: bool | None = None
     keep_first: int | None = None
-    min_words: int | None = None
+    min_tokens: int | None = None
     expire_after: timedelta | None = None
 
     def given(self) -> dict[str, Any]:
@@ -45,8 +45,8 @@ class Settings:
         values = ((name, getattr(self, name)) for name in SETTINGS)
         return {name: value for name, value in values if value is not None}
 
-    def terms(self) -> dict[str, Any]:
-        """Return those of them that are fields of :class:`pgsimhash.terms.Terms`."""
+    def for_matching(self) -> dict[str, Any]:
+        """Return those of them that are fields of :class:`pgsimhash.matching.MatchSettings`."""
         return {name: value for name, value in self.given().items() if name != "expire_after"}
 
     def as_json(self) -> dict[str, Any]:
@@ -57,11 +57,11 @@ class Settings:
         }
 
 
-SETTINGS: Final = tuple(setting.name for setting in fields(Settings))
+SETTINGS: Final = tuple(setting.name for setting in fields(PolicySettings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy(Settings):
+class Policy(PolicySettings):
     """The settings for one pattern, and when they were set last."""
 
     host: str
@@ -76,14 +76,14 @@ class Policy(Settings):
     def as_json(self) -> dict[str, Any]:
         """Return the pattern and the settings as JSON values, ages in seconds."""
         # Zero-argument super() fails in a dataclass with slots, which is another class.
-        return {"pattern": self.pattern, **Settings.as_json(self)}
+        return {"pattern": self.pattern, **PolicySettings.as_json(self)}
 
 
 class Rules:
     """What a call asks for, over what policies say, over what the collection has.
 
     Attributes:
-        plain: the terms where no policy says anything.
+        plain: the settings where no policy says anything.
 
     Args:
         options: what the caller asks for; None and what is missing leave it to the policies.
@@ -94,12 +94,14 @@ class Rules:
         ArgumentError: there is no such scope, or a number is below 1; or the age is none.
     """
 
-    def __init__(self, options: Options, default_distance: int) -> None:
+    def __init__(self, options: MatchOptions, default_distance: int) -> None:
         check_options(options)
         self._asked = {name: value for name, value in options.items() if value is not None}
         self._default_distance = default_distance
-        self.plain = self.terms(Settings())
+        self.plain = self.settings(PolicySettings())
 
-    def terms(self, said: Settings) -> Terms:
-        """Return on what terms a page counts as a duplicate where policies say ``said``."""
-        return Terms(**{"distance": self._default_distance, **said.terms(), **self._asked})
+    def settings(self, said: PolicySettings) -> MatchSettings:
+        """Return by what settings a page counts as a duplicate where policies say ``said``."""
+        return MatchSettings(
+            **{"distance": self._default_distance, **said.for_matching(), **self._asked}
+        )

@@ -29,7 +29,7 @@ class PageRecord:
     structure: int | None = None
     sketch: int | None = None
     markdown: str | None = None
-    words: int | None = None
+    tokens: int | None = None
     html_digest: bytes | None = None
 
 
@@ -60,7 +60,7 @@ class Verdict:
     one of ``PageError.reasons``.
 
     ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
-    where more than one is to be kept (see :class:`pgsimhash.terms.Terms`).
+    where more than one is to be kept (see :class:`pgsimhash.matching.MatchSettings`).
     """
 
     url: str

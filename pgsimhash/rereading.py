@@ -70,7 +70,7 @@ class Rereading:
             simhash=voted.simhash,
             sketch=voted.sketch,
             features=voted.features,
-            words=voted.words,
+            tokens=voted.tokens,
         )
 
     def _article(self, record: PageRecord, markdown: str) -> Article:

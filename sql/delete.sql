@@ -18,9 +18,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Forgets versions of pages not seen for so long, or as policies say, so many a transaction.';
+    'Deletes versions of pages not seen for so long, or as policies say, so many a transaction.';
 
-CREATE FUNCTION pgsimhash.forget_simhashes(collection text, simhashes bigint[]) RETURNS bigint
+CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[]) IS
+COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
     'Removes those of the simhashes that no page of the collection has; returns how many.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
@@ -69,7 +69,7 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
 -- before or after, not in between. With seen_befores, one for each page, those that were seen since
 -- stay. What is being made from the collection has its pages under the same ids.
-CREATE FUNCTION pgsimhash._forget_pages(
+CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE plpgsql
@@ -77,27 +77,27 @@ CREATE FUNCTION pgsimhash._forget_pages(
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection);
-    forgotten constant bigint[] := ARRAY(
+    deleted constant bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
         JOIN pgsimhash.pages AS p ON p.collection_id = wanted AND p.page_id = d.page_id
         WHERE d.seen_before IS NULL
             OR p.fetched_at < d.seen_before AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS s
+                SELECT FROM pgsimhash.last_seen AS s
                 WHERE s.collection_id = p.collection_id
                     AND s.page_id = p.page_id
                     AND s.seen_at >= d.seen_before
             )
     );
 BEGIN
-    PERFORM pgsimhash._drop_pages(wanted, forgotten);
-    PERFORM pgsimhash._drop_pages(r.collection_id, forgotten)
+    PERFORM pgsimhash._drop_pages(wanted, deleted);
+    PERFORM pgsimhash._drop_pages(r.collection_id, deleted)
     FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
-    RETURN cardinality(forgotten);
+    RETURN cardinality(deleted);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]) IS
+COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
     'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
 
 -- Pages that duplicate one of them stay, as originals.
@@ -115,7 +115,7 @@ BEGIN
         RETURNING p.simhash
     )
     SELECT array_agg(DISTINCT d.simhash) INTO dropped FROM deleted AS d;
-    DELETE FROM pgsimhash.sightings AS s
+    DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
     UPDATE pgsimhash.pages AS p
     SET duplicate_of = NULL, distance = NULL
@@ -184,7 +184,7 @@ BEGIN
             ON p.collection_id = wanted AND p.page_id = next_pages[n.url_number]
         WHERE p.fetched_at < now() - s.expire_after
             AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS g
+                SELECT FROM pgsimhash.last_seen AS g
                 WHERE g.collection_id = p.collection_id
                     AND g.page_id = p.page_id
                     AND g.seen_at >= now() - s.expire_after
@@ -199,7 +199,7 @@ BEGIN
                 AND p.page_id > after_page
                 AND p.fetched_at < now() - older_than
                 AND NOT EXISTS (
-                    SELECT FROM pgsimhash.sightings AS s
+                    SELECT FROM pgsimhash.last_seen AS s
                     WHERE s.collection_id = p.collection_id
                         AND s.page_id = p.page_id
                         AND s.seen_at >= now() - older_than
@@ -208,9 +208,9 @@ BEGIN
             LIMIT batch
         ) AS o;
     END IF;
-    pages := pgsimhash._forget_pages(collection, coalesce(old, '{}'), seen_befores);
+    pages := pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
-    'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
+    'Deletes the next pages not seen for so long; last_page is where to go on, NULL at the end.';

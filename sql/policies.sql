@@ -10,7 +10,7 @@
 -- as many policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
-    max_age interval, canonical_link boolean, keep_first integer, min_words integer,
+    max_age interval, canonical_link boolean, keep_first integer, min_tokens integer,
     expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
@@ -77,7 +77,7 @@ BEGIN
         (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
         (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
         (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
-        (array_agg(p.min_words ORDER BY o.place) FILTER (WHERE p.min_words IS NOT NULL))[1],
+        (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
         (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
     FROM alike AS a
     CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
@@ -133,12 +133,12 @@ $$;
 
 -- Public.
 
--- Settings that are NULL stay as they are.
+-- PolicySettings that are NULL stay as they are.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
-    min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL
+    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -150,13 +150,13 @@ BEGIN
     PERFORM pgsimhash._writable_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_words, expire_after
+        keep_first, min_tokens, expire_after
     )
     SELECT
         c.collection_id, parts.host, parts.path,
         pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
-        set_policy.keep_first, set_policy.min_words, set_policy.expire_after
+        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -168,7 +168,7 @@ BEGIN
         max_age = coalesce(excluded.max_age, p.max_age),
         canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
         keep_first = coalesce(excluded.keep_first, p.keep_first),
-        min_words = coalesce(excluded.min_words, p.min_words),
+        min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
         set_at = now()
     RETURNING p.* INTO made;
@@ -200,13 +200,13 @@ COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_words integer, expire_after interval
+    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
 )
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
         SELECT
             s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
-            s.min_words, s.expire_after
+            s.min_tokens, s.expire_after
         FROM (VALUES (policy_for.collection)) AS asked (name)
         LEFT JOIN pgsimhash.collections AS c USING (name)
         LEFT JOIN LATERAL

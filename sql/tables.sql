@@ -138,7 +138,7 @@ CREATE TABLE pgsimhash.pages (
     canonical_url text,
     language text,
     features integer,
-    words integer,
+    tokens integer,
     html_bytes integer,
     html_digest bytea,
     structure bigint,
@@ -205,8 +205,8 @@ COMMENT ON COLUMN pgsimhash.pages.language IS
 COMMENT ON COLUMN pgsimhash.pages.features IS
     'How many distinct features voted for the simhash.';
 
-COMMENT ON COLUMN pgsimhash.pages.words IS
-    'How many words its main content has.';
+COMMENT ON COLUMN pgsimhash.pages.tokens IS
+    'How many tokens its main content has.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
     'How many bytes it had as it came.';
@@ -234,23 +234,23 @@ COMMENT ON COLUMN pgsimhash.pages.distance IS
 
 -- Beside the pages and narrow, with room in each block for a second version of all its rows: seeing
 -- a whole crawl again writes no index.
-CREATE TABLE pgsimhash.sightings (
+CREATE TABLE pgsimhash.last_seen (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     page_id bigint NOT NULL,
     seen_at timestamptz NOT NULL,
-    CONSTRAINT sightings_pkey PRIMARY KEY (collection_id, page_id)
+    CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id)
 ) WITH (fillfactor = 45);
 
-COMMENT ON TABLE pgsimhash.sightings IS
+COMMENT ON TABLE pgsimhash.last_seen IS
     'When versions were last met again unchanged; those that never were have no row.';
 
-COMMENT ON COLUMN pgsimhash.sightings.collection_id IS
+COMMENT ON COLUMN pgsimhash.last_seen.collection_id IS
     'The collection of the page.';
 
-COMMENT ON COLUMN pgsimhash.sightings.page_id IS
+COMMENT ON COLUMN pgsimhash.last_seen.page_id IS
     'The version that was met again.';
 
-COMMENT ON COLUMN pgsimhash.sightings.seen_at IS
+COMMENT ON COLUMN pgsimhash.last_seen.seen_at IS
     'When, the last time.';
 
 -- Each batch adds to the figures. The pages of a run have ids from first_page to last_page, among
@@ -326,7 +326,7 @@ CREATE TABLE pgsimhash.policies (
             CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
     canonical_link boolean,
     keep_first integer CONSTRAINT policies_keep_first_positive CHECK (keep_first >= 1),
-    min_words integer CONSTRAINT policies_min_words_positive CHECK (min_words >= 1),
+    min_tokens integer CONSTRAINT policies_min_tokens_positive CHECK (min_tokens >= 1),
     expire_after interval
         CONSTRAINT policies_expire_after_fits
             CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
@@ -336,7 +336,7 @@ CREATE TABLE pgsimhash.policies (
 );
 
 COMMENT ON TABLE pgsimhash.policies IS
-    'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
+    'PolicySettings for the pages of a host and its subdomains, * for all, and a path with * in it.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
     'Its number.';
@@ -371,7 +371,7 @@ COMMENT ON COLUMN pgsimhash.policies.canonical_link IS
 COMMENT ON COLUMN pgsimhash.policies.keep_first IS
     'How many pages of a kind are worth keeping.';
 
-COMMENT ON COLUMN pgsimhash.policies.min_words IS
+COMMENT ON COLUMN pgsimhash.policies.min_tokens IS
     'A page of fewer words is not remembered.';
 
 COMMENT ON COLUMN pgsimhash.policies.expire_after IS
@@ -419,7 +419,7 @@ COMMENT ON COLUMN pgsimhash.marks.marked_at IS
     'When a person said so.';
 
 -- Moved on in the transaction that copies a batch, so that after an interruption it goes on with the
--- next one. While the row is there, what is forgotten, seen again or added without a page in the
+-- next one. While the row is there, what is deleted, seen again or added without a page in the
 -- source is so in the collection too, and nobody else writes there.
 CREATE TABLE pgsimhash.rebuilds (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
@@ -433,7 +433,7 @@ CREATE TABLE pgsimhash.rebuilds (
 );
 
 COMMENT ON TABLE pgsimhash.rebuilds IS
-    'Collections that are being made from others, with another layout, scheme or terms.';
+    'Collections that are being made from others, with another layout, scheme or settings.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.collection_id IS
     'The collection that is being made.';

@@ -87,7 +87,7 @@ CREATE FUNCTION pgsimhash._see_pages(
 ) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
-        INSERT INTO pgsimhash.sightings AS s (collection_id, page_id, seen_at)
+        INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
         SELECT t.collection_id, n.page_id, n.seen_at
         FROM (
             SELECT u.page_id, max(coalesce(u.seen_at, now())) AS seen_at

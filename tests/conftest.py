@@ -30,7 +30,7 @@ IMAGE = os.environ.get("PGSIMHASH_TEST_IMAGE", "postgres:18")
 ROOT = Path(__file__).parent.parent
 
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
-"""Settings that protect data from a crash, which tests do without."""
+"""PolicySettings that protect data from a crash, which tests do without."""
 
 
 def _docker_answers() -> bool:
@@ -100,7 +100,7 @@ def wait_for_a_lock(dsn: str) -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schemes that a test registers are forgotten after it."""
+    """Schemes that a test registers are deleted after it."""
     monkeypatch.setattr(registry, "_schemes", dict(registry._schemes))
 
 

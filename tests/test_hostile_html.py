@@ -23,7 +23,7 @@ TEXT = (
     "reads it aloud to the gulls, who correct her spelling. On stormy days nobody dares to ask "
     "which boats are missing, because the ledger answers before she does."
 )
-WORDS = fingerprint(f"<p>{TEXT}</p>").words
+WORDS = fingerprint(f"<p>{TEXT}</p>").tokens
 MEGABYTE = 1_000_000
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -33,7 +33,7 @@ def outcome(html: bytes | str, charset: str | None = None) -> str:
         made = fingerprint(html, charset=charset)
     except PageError as error:
         return error.reason
-    return "fingerprint" if made.words >= DEFAULT_SCHEME.min_tokens else "short fingerprint"
+    return "fingerprint" if made.tokens >= DEFAULT_SCHEME.min_tokens else "short fingerprint"
 
 
 @pytest.mark.parametrize("tag", ["div", "span", "b", "blockquote", "section", "em"])
@@ -44,12 +44,12 @@ def test_ten_thousand_nested_elements_lose_no_text(tag: str, closed: bool) -> No
     root = parse(page)
     assert root is not None
     assert "".join(root.itertext()) == f"{TEXT}The gulls agree."
-    assert fingerprint(page).words >= WORDS
+    assert fingerprint(page).tokens >= WORDS
 
 
 @pytest.mark.parametrize("tags", ["<ul><li>", "<table><tr><td>", "<a href=x><i>", "<ol><li><p>"])
 def test_other_deep_nesting(tags: str) -> None:
-    assert fingerprint(f"{tags * 10_000}{TEXT}").words == WORDS
+    assert fingerprint(f"{tags * 10_000}{TEXT}").tokens == WORDS
 
 
 def test_a_deep_page_becomes_a_tree_of_limited_depth() -> None:
@@ -80,12 +80,12 @@ def test_a_hundred_thousand_attributes(attributes: str) -> None:
     root = parse(page)
     assert root is not None
     assert len(root.xpath("//p")[0].attrib) <= ATTRIBUTES_MAX
-    assert fingerprint(page).words == WORDS
+    assert fingerprint(page).tokens == WORDS
 
 
 def test_a_form_feed_in_a_deep_page_is_white_space() -> None:
     page = f"{'<div>' * 3000}{TEXT}\f<p title='a\fb'>boats"
-    assert fingerprint(page).words == WORDS + 1
+    assert fingerprint(page).tokens == WORDS + 1
 
 
 def test_few_pages_take_the_way_around() -> None:
@@ -243,14 +243,14 @@ def test_what_is_no_page_says_why(html: bytes, reason: str) -> None:
 
 @pytest.mark.parametrize("charset", ["utf-16", "shift_jis", "utf-7", "nonsense", "\0", "é" * 99])
 def test_a_wrong_charset_costs_nothing(charset: str) -> None:
-    assert fingerprint(f"<p>{TEXT}</p>".encode(), charset=charset).words == WORDS
+    assert fingerprint(f"<p>{TEXT}</p>".encode(), charset=charset).tokens == WORDS
 
 
 def test_invalid_urls() -> None:
     with pytest.raises(PageError, check=because("invalid_url")):
         fingerprint(f"<p>{TEXT}</p>", "http://[::1")
     page = f"<base href='http://[::1'><p>{TEXT} <a href='http://[x'>a</a><img src='//['></p>"
-    assert fingerprint(page, "https://bay.example/").words == WORDS + 1
+    assert fingerprint(page, "https://bay.example/").tokens == WORDS + 1
 
 
 @pytest.mark.parametrize("body", ["<frameset><frame src=x></frameset>", "<plaintext>", "<svg><p>"])

@@ -7,16 +7,16 @@ from datetime import timedelta
 import pytest
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.policies import Policy, Rules, Settings
-from pgsimhash.terms import Terms
+from pgsimhash.matching import MatchSettings
+from pgsimhash.policies import Policy, PolicySettings, Rules
 from tests.refusals import because
 
 
 def test_what_the_caller_asks_for_counts_before_policies_and_the_collection_last() -> None:
     rules = Rules({"keep_first": 7, "newest": None}, 8)
-    said = Settings(distance=5, keep_first=2, expire_after=timedelta(days=1))
-    assert rules.terms(said) == Terms(5, keep_first=7)
-    assert rules.plain == Terms(8, keep_first=7)
+    said = PolicySettings(distance=5, keep_first=2, expire_after=timedelta(days=1))
+    assert rules.settings(said) == MatchSettings(5, keep_first=7)
+    assert rules.plain == MatchSettings(8, keep_first=7)
 
 
 def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
@@ -28,9 +28,9 @@ def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
         Rules({"newest": "5"}, 8)  # type: ignore[typeddict-item]
     with pytest.raises(ArgumentError, match="newest is at most 2,147,483,647, not"):
         Rules({"newest": 2**31}, 8)
-    with pytest.raises(ArgumentError, match="min_words"):
-        Rules({"min_words": -1}, 8)
-    with pytest.raises(ArgumentError, check=because("invalid_time")):
+    with pytest.raises(ArgumentError, match="min_tokens"):
+        Rules({"min_tokens": -1}, 8)
+    with pytest.raises(ArgumentError, check=because("invalid_age")):
         Rules({"max_age": timedelta(0)}, 8)
 
 

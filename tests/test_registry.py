@@ -9,7 +9,6 @@ import pytest
 
 from pgsimhash import fingerprint, simhash
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.extraction import extract_many
 from pgsimhash.features import spot_shingles, weigh
 from pgsimhash.hashes import fnv1a_64
 from pgsimhash.html import Article, SiteHints, read_article
@@ -33,6 +32,7 @@ from pgsimhash.schemes import (
 from pgsimhash.schemes.texts import long_words, spaced_words
 from pgsimhash.sources import SourcePage
 from pgsimhash.tokens import Words, tokenize
+from pgsimhash.workers import extract_many
 from tests.refusals import because
 
 TEXT = (
@@ -264,7 +264,7 @@ def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
         " ".join(f"menu{n}" for n in range(300)), " ".join(f"word{n}" for n in range(30))
     )
     made = fingerprint(html, "https://bay.example/1", scheme=again)
-    assert made.words == 30
+    assert made.tokens == 30
     assert again == scheme
     assert hints == SiteHints({"bay.example": "div.story"}) != SiteHints({})
 
@@ -272,6 +272,6 @@ def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
 def test_a_scheme_can_have_a_limit_of_its_own() -> None:
     scheme = Scheme("mine-limited-1", ArticleReader(max_elements=50), ShingleWeights())
     few = "".join(f"<p>word{n} and word{n + 1} again" for n in range(40))
-    assert fingerprint(few, scheme=scheme).words > 100
+    assert fingerprint(few, scheme=scheme).tokens > 100
     with pytest.raises(PageError, match="more than 50 elements"):
         fingerprint(few * 2, scheme=scheme)

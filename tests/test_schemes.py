@@ -40,7 +40,7 @@ def test_a_fingerprint_is_the_record_of_a_page() -> None:
     hashes = DEFAULT_SCHEME.hash_features(weights.keys())
     assert made.simhash == vote(hashes, np.fromiter(weights.values(), np.float64))
     assert made.scheme == DEFAULT_SCHEME.name == "pgsimhash-article-1"
-    assert made.words == len(tokenize(f"The ferryman's morning\n{TEXT}"))
+    assert made.tokens == len(tokenize(f"The ferryman's morning\n{TEXT}"))
     assert made.features == len(weights)
     assert made.title == "The ferryman's morning"
     assert made.canonical_url == "https://bay.example/ferryman"
@@ -118,7 +118,7 @@ def test_the_scheme_says_how_little_is_too_little() -> None:
     page = "<p>Only four words here</p>"
     brief = Scheme("brief", read_article, ShingleWeights((1,)), min_tokens=4)
     made = fingerprint(page, scheme=brief)
-    assert (made.scheme, made.words, made.features) == ("brief", 4, 4)
+    assert (made.scheme, made.tokens, made.features) == ("brief", 4, 4)
     with pytest.raises(PageError, match="4 words"):
         fingerprint(page, scheme=dataclasses.replace(brief, min_tokens=5))
 

@@ -138,7 +138,7 @@ CREATE TABLE pgsimhash.pages (
     canonical_url text,
     language text,
     features integer,
-    words integer,
+    tokens integer,
     html_bytes integer,
     html_digest bytea,
     structure bigint,
@@ -205,8 +205,8 @@ COMMENT ON COLUMN pgsimhash.pages.language IS
 COMMENT ON COLUMN pgsimhash.pages.features IS
     'How many distinct features voted for the simhash.';
 
-COMMENT ON COLUMN pgsimhash.pages.words IS
-    'How many words its main content has.';
+COMMENT ON COLUMN pgsimhash.pages.tokens IS
+    'How many tokens its main content has.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
     'How many bytes it had as it came.';
@@ -234,23 +234,23 @@ COMMENT ON COLUMN pgsimhash.pages.distance IS
 
 -- Beside the pages and narrow, with room in each block for a second version of all its rows: seeing
 -- a whole crawl again writes no index.
-CREATE TABLE pgsimhash.sightings (
+CREATE TABLE pgsimhash.last_seen (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     page_id bigint NOT NULL,
     seen_at timestamptz NOT NULL,
-    CONSTRAINT sightings_pkey PRIMARY KEY (collection_id, page_id)
+    CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id)
 ) WITH (fillfactor = 45);
 
-COMMENT ON TABLE pgsimhash.sightings IS
+COMMENT ON TABLE pgsimhash.last_seen IS
     'When versions were last met again unchanged; those that never were have no row.';
 
-COMMENT ON COLUMN pgsimhash.sightings.collection_id IS
+COMMENT ON COLUMN pgsimhash.last_seen.collection_id IS
     'The collection of the page.';
 
-COMMENT ON COLUMN pgsimhash.sightings.page_id IS
+COMMENT ON COLUMN pgsimhash.last_seen.page_id IS
     'The version that was met again.';
 
-COMMENT ON COLUMN pgsimhash.sightings.seen_at IS
+COMMENT ON COLUMN pgsimhash.last_seen.seen_at IS
     'When, the last time.';
 
 -- Each batch adds to the figures. The pages of a run have ids from first_page to last_page, among
@@ -326,7 +326,7 @@ CREATE TABLE pgsimhash.policies (
             CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
     canonical_link boolean,
     keep_first integer CONSTRAINT policies_keep_first_positive CHECK (keep_first >= 1),
-    min_words integer CONSTRAINT policies_min_words_positive CHECK (min_words >= 1),
+    min_tokens integer CONSTRAINT policies_min_tokens_positive CHECK (min_tokens >= 1),
     expire_after interval
         CONSTRAINT policies_expire_after_fits
             CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
@@ -336,7 +336,7 @@ CREATE TABLE pgsimhash.policies (
 );
 
 COMMENT ON TABLE pgsimhash.policies IS
-    'Settings for the pages of a host and its subdomains, * for all, and a path with * in it.';
+    'PolicySettings for the pages of a host and its subdomains, * for all, and a path with * in it.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
     'Its number.';
@@ -371,7 +371,7 @@ COMMENT ON COLUMN pgsimhash.policies.canonical_link IS
 COMMENT ON COLUMN pgsimhash.policies.keep_first IS
     'How many pages of a kind are worth keeping.';
 
-COMMENT ON COLUMN pgsimhash.policies.min_words IS
+COMMENT ON COLUMN pgsimhash.policies.min_tokens IS
     'A page of fewer words is not remembered.';
 
 COMMENT ON COLUMN pgsimhash.policies.expire_after IS
@@ -419,7 +419,7 @@ COMMENT ON COLUMN pgsimhash.marks.marked_at IS
     'When a person said so.';
 
 -- Moved on in the transaction that copies a batch, so that after an interruption it goes on with the
--- next one. While the row is there, what is forgotten, seen again or added without a page in the
+-- next one. While the row is there, what is deleted, seen again or added without a page in the
 -- source is so in the collection too, and nobody else writes there.
 CREATE TABLE pgsimhash.rebuilds (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
@@ -433,7 +433,7 @@ CREATE TABLE pgsimhash.rebuilds (
 );
 
 COMMENT ON TABLE pgsimhash.rebuilds IS
-    'Collections that are being made from others, with another layout, scheme or terms.';
+    'Collections that are being made from others, with another layout, scheme or settings.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.collection_id IS
     'The collection that is being made.';
@@ -999,7 +999,7 @@ CREATE FUNCTION pgsimhash._see_pages(
 ) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
-        INSERT INTO pgsimhash.sightings AS s (collection_id, page_id, seen_at)
+        INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
         SELECT t.collection_id, n.page_id, n.seen_at
         FROM (
             SELECT u.page_id, max(coalesce(u.seen_at, now())) AS seen_at
@@ -1562,7 +1562,7 @@ COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
 -- as many policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
     url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
-    max_age interval, canonical_link boolean, keep_first integer, min_words integer,
+    max_age interval, canonical_link boolean, keep_first integer, min_tokens integer,
     expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
@@ -1629,7 +1629,7 @@ BEGIN
         (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
         (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
         (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
-        (array_agg(p.min_words ORDER BY o.place) FILTER (WHERE p.min_words IS NOT NULL))[1],
+        (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
         (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
     FROM alike AS a
     CROSS JOIN LATERAL unnest(a.policy_ids) WITH ORDINALITY AS o (policy_id, place)
@@ -1685,12 +1685,12 @@ $$;
 
 -- Public.
 
--- Settings that are NULL stay as they are.
+-- PolicySettings that are NULL stay as they are.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
     canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
-    min_words integer DEFAULT NULL, expire_after interval DEFAULT NULL
+    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -1702,13 +1702,13 @@ BEGIN
     PERFORM pgsimhash._writable_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_words, expire_after
+        keep_first, min_tokens, expire_after
     )
     SELECT
         c.collection_id, parts.host, parts.path,
         pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
         set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
-        set_policy.keep_first, set_policy.min_words, set_policy.expire_after
+        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -1720,7 +1720,7 @@ BEGIN
         max_age = coalesce(excluded.max_age, p.max_age),
         canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
         keep_first = coalesce(excluded.keep_first, p.keep_first),
-        min_words = coalesce(excluded.min_words, p.min_words),
+        min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
         set_at = now()
     RETURNING p.* INTO made;
@@ -1752,13 +1752,13 @@ COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
     distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_words integer, expire_after interval
+    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
 )
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
         SELECT
             s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
-            s.min_words, s.expire_after
+            s.min_tokens, s.expire_after
         FROM (VALUES (policy_for.collection)) AS asked (name)
         LEFT JOIN pgsimhash.collections AS c USING (name)
         LEFT JOIN LATERAL
@@ -1788,9 +1788,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
-    'Forgets versions of pages not seen for so long, or as policies say, so many a transaction.';
+    'Deletes versions of pages not seen for so long, or as policies say, so many a transaction.';
 
-CREATE FUNCTION pgsimhash.forget_simhashes(collection text, simhashes bigint[]) RETURNS bigint
+CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -1803,7 +1803,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash.forget_simhashes(text, bigint[]) IS
+COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
     'Removes those of the simhashes that no page of the collection has; returns how many.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
@@ -1839,7 +1839,7 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
 -- before or after, not in between. With seen_befores, one for each page, those that were seen since
 -- stay. What is being made from the collection has its pages under the same ids.
-CREATE FUNCTION pgsimhash._forget_pages(
+CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
 ) RETURNS bigint
     LANGUAGE plpgsql
@@ -1847,27 +1847,27 @@ CREATE FUNCTION pgsimhash._forget_pages(
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection);
-    forgotten constant bigint[] := ARRAY(
+    deleted constant bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)
         JOIN pgsimhash.pages AS p ON p.collection_id = wanted AND p.page_id = d.page_id
         WHERE d.seen_before IS NULL
             OR p.fetched_at < d.seen_before AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS s
+                SELECT FROM pgsimhash.last_seen AS s
                 WHERE s.collection_id = p.collection_id
                     AND s.page_id = p.page_id
                     AND s.seen_at >= d.seen_before
             )
     );
 BEGIN
-    PERFORM pgsimhash._drop_pages(wanted, forgotten);
-    PERFORM pgsimhash._drop_pages(r.collection_id, forgotten)
+    PERFORM pgsimhash._drop_pages(wanted, deleted);
+    PERFORM pgsimhash._drop_pages(r.collection_id, deleted)
     FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
-    RETURN cardinality(forgotten);
+    RETURN cardinality(deleted);
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]) IS
+COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
     'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
 
 -- Pages that duplicate one of them stay, as originals.
@@ -1885,7 +1885,7 @@ BEGIN
         RETURNING p.simhash
     )
     SELECT array_agg(DISTINCT d.simhash) INTO dropped FROM deleted AS d;
-    DELETE FROM pgsimhash.sightings AS s
+    DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
     UPDATE pgsimhash.pages AS p
     SET duplicate_of = NULL, distance = NULL
@@ -1954,7 +1954,7 @@ BEGIN
             ON p.collection_id = wanted AND p.page_id = next_pages[n.url_number]
         WHERE p.fetched_at < now() - s.expire_after
             AND NOT EXISTS (
-                SELECT FROM pgsimhash.sightings AS g
+                SELECT FROM pgsimhash.last_seen AS g
                 WHERE g.collection_id = p.collection_id
                     AND g.page_id = p.page_id
                     AND g.seen_at >= now() - s.expire_after
@@ -1969,7 +1969,7 @@ BEGIN
                 AND p.page_id > after_page
                 AND p.fetched_at < now() - older_than
                 AND NOT EXISTS (
-                    SELECT FROM pgsimhash.sightings AS s
+                    SELECT FROM pgsimhash.last_seen AS s
                     WHERE s.collection_id = p.collection_id
                         AND s.page_id = p.page_id
                         AND s.seen_at >= now() - older_than
@@ -1978,12 +1978,12 @@ BEGIN
             LIMIT batch
         ) AS o;
     END IF;
-    pages := pgsimhash._forget_pages(collection, coalesce(old, '{}'), seen_befores);
+    pages := pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
-    'Forgets the next pages not seen for so long; last_page is where to go on, NULL at the end.';
+    'Deletes the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
 -- What writers ask before they decide about a batch.
 

@@ -19,7 +19,7 @@ DROP FUNCTION pgsimhash._marks_of(integer, text);
 
 DROP FUNCTION pgsimhash._marked_same(text, text);
 
-DROP FUNCTION pgsimhash._forget_pages(text, bigint[], timestamptz[]);
+DROP FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]);
 
 DROP FUNCTION pgsimhash._drop_pages(integer, bigint[]);
 
@@ -43,7 +43,7 @@ DROP FUNCTION pgsimhash.count_simhashes(text);
 
 DROP FUNCTION pgsimhash._simhash_slice(text, integer, integer);
 
-DROP FUNCTION pgsimhash.forget_simhashes(text, bigint[]);
+DROP FUNCTION pgsimhash.delete_simhashes(text, bigint[]);
 
 DROP FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean);
 
@@ -101,7 +101,7 @@ DROP TABLE pgsimhash.rebuilds;
 
 DROP TABLE pgsimhash.runs;
 
-DROP TABLE pgsimhash.sightings;
+DROP TABLE pgsimhash.last_seen;
 
 DROP TABLE pgsimhash.pages;
 

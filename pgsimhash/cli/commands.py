@@ -122,7 +122,7 @@ collection = LazyGroup(
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
-                "rebuild:rebuild", "Make a collection anew with another layout, scheme or terms"
+                "rebuild:rebuild", "Make a collection anew with another layout, scheme or settings"
             ),
         }
     },
@@ -167,9 +167,9 @@ run = LazyGroup(
     help="List the runs that added pages, and take them back.",
     sections={
         "Commands": {
-            "list": Entry("forget:list_runs", "List the runs, the last one first"),
-            "undo": Entry("forget:undo", "Forget what the last run added"),
-            "delete": Entry("forget:delete_run", "Forget what a run added"),
+            "list": Entry("delete:list_runs", "List the runs, the last one first"),
+            "undo": Entry("delete:undo", "Delete what the last run added"),
+            "delete": Entry("delete:delete_run", "Delete what a run added"),
         }
     },
 )
@@ -179,8 +179,8 @@ _SECTIONS = {
         "ingest": Entry("ingest:ingest", "Decide for each page whether it is known, and store it"),
         "decide": Entry("decide:decide", "Say what ingest would decide about a page"),
         "should-fetch": Entry("fetch:should_fetch", "Say which pages to fetch"),
-        "delete": Entry("forget:delete", "Delete a page, or all pages of a host"),
-        "expire": Entry("forget:expire", "Delete the versions not seen for so long"),
+        "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
+        "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
     },
     "Search": {
         "find": Entry("lookup:find", "Find known pages near a page or a simhash"),

@@ -6,17 +6,17 @@ from typing import Unpack
 
 import click
 
+from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import collection_option, dsn_option, file_url, read_file
 from pgsimhash.cli.printing import print_json
-from pgsimhash.cli.terms import terms_options
+from pgsimhash.matching import MatchOptions
 from pgsimhash.store import connect
-from pgsimhash.terms import Options
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--url", help="Where the page was found; by default the file's own URL.")
-@terms_options
+@match_options
 @collection_option
 @dsn_option
 @click.pass_context
@@ -26,7 +26,7 @@ def decide(
     url: str | None,
     collection: str,
     dsn: str | None,
-    **terms: Unpack[Options],
+    **options: Unpack[MatchOptions],
 ) -> None:
     """Say what ingest would decide about a page, and store nothing.
 
@@ -38,6 +38,6 @@ def decide(
         raise click.UsageError("a page from stdin needs --url")
     html = read_file(file)
     with connect(dsn, collection=collection, create=False) as store:
-        verdict = store.decide(where, html, **terms)
+        verdict = store.decide(where, html, **options)
     print_json(verdict.as_json())
     context.exit(0 if verdict.keep else 1)

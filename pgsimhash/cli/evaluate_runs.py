@@ -22,10 +22,10 @@ from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.errors import ArgumentError
-from pgsimhash.extraction import extract_many
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
+from pgsimhash.workers import extract_many
 
 
 def extractor(scheme: str, jobs: int) -> Extract:

@@ -7,6 +7,7 @@ from typing import Unpack
 
 import click
 
+from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
     check_paths,
@@ -16,19 +17,18 @@ from pgsimhash.cli.options import (
 )
 from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
-from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
+from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
-from pgsimhash.terms import Options
 
 _WHAT_MAX = 200
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@terms_options
+@match_options
 @jobs_option
 @summary_option
 @scheme_option
@@ -53,7 +53,7 @@ def ingest(
     collection: str,
     create: bool,
     dsn: str | None,
-    **terms: Unpack[Options],
+    **options: Unpack[MatchOptions],
 ) -> None:
     """Decide for each page whether it is known, and store it.
 
@@ -71,7 +71,7 @@ def ingest(
         pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(
-            pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **terms
+            pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **options
         )
         code = print_verdicts(with_progress(verdicts, total, console, "ingest"), console, summary)
     context.exit(code)

@@ -1,4 +1,4 @@
-"""Settings by host and path."""
+"""PolicySettings by host and path."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Unpack
 import click
 
 from pgsimhash import maintenance
+from pgsimhash.cli.matching import as_age, match_options
 from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
-from pgsimhash.cli.terms import as_age, terms_options
-from pgsimhash.policies import Settings
+from pgsimhash.matching import MatchOptions
+from pgsimhash.policies import PolicySettings
 from pgsimhash.store import connect
-from pgsimhash.terms import Options
 from pgsimhash.urls import check_url
 
 
 @click.command("set")
 @click.argument("pattern", metavar="PATTERN")
-@terms_options
+@match_options
 @click.option(
     "--expire-after",
     metavar="AGE",
     callback=as_age,
-    help="Forget versions not seen for so long, when expire goes by policies.",
+    help="Delete versions not seen for so long, when expire goes by policies.",
 )
 @collection_option
 @dsn_option
@@ -33,13 +33,13 @@ def set_policy(
     expire_after: timedelta | None,
     collection: str,
     dsn: str | None,
-    **terms: Unpack[Options],
+    **options: Unpack[MatchOptions],
 ) -> None:
     """Set what holds for a pattern; settings not given stay as they were.
 
     Prints the policy as a JSON line.
     """
-    settings = Settings(**terms, expire_after=expire_after)
+    settings = PolicySettings(**options, expire_after=expire_after)
     create = collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create) as store:
         print_json(maintenance.set_policy(store, pattern, settings).as_json())

@@ -9,14 +9,14 @@ import click
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.layouts import layout_option
+from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.printing import people, print_json, tell
-from pgsimhash.cli.terms import terms_options
 from pgsimhash.cli.work import progress_bars
+from pgsimhash.matching import MatchOptions
 from pgsimhash.records import Verdict
 from pgsimhash.schemes import scheme_names
 from pgsimhash.store import connect
-from pgsimhash.terms import Options
 
 
 @click.command()
@@ -28,7 +28,7 @@ from pgsimhash.terms import Options
     type=click.Choice(scheme_names()),
     help="The recipe from text to simhash: votes again over the Markdown that is kept.",
 )
-@click.option("--rejudge", is_flag=True, help="Give verdicts anew on the present terms too.")
+@click.option("--rejudge", is_flag=True, help="Give verdicts anew by the present settings too.")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
@@ -39,7 +39,7 @@ from pgsimhash.terms import Options
     is_flag=True,
     help="Go on where the scheme reads pages in another way, with simhashes of the kept text.",
 )
-@terms_options
+@match_options
 @click.option(
     "--then",
     type=click.Choice(["swap", "replace", "separate", "follow"]),
@@ -63,13 +63,13 @@ def rebuild(
     then: maintenance.Then,
     verdicts: bool,
     dsn: str | None,
-    **terms: Unpack[Options],
+    **options: Unpack[MatchOptions],
 ) -> None:
-    """Make a collection anew with another layout, scheme or terms, while it is used.
+    """Make a collection anew with another layout, scheme or settings, while it is used.
 
     A second collection is made from it, and the two exchange their names when it is complete:
-    lookups are exact and writers go on throughout. With another scheme, --rejudge or terms such as
-    --distance every version gets a verdict anew. After Ctrl-C the same command goes on.
+    lookups are exact and writers go on throughout. With another scheme, --rejudge or settings such
+    as --distance every version gets a verdict anew. After Ctrl-C the same command goes on.
 
     Prints the new collection as a JSON line, after a line for each verdict with --verdicts. Exit
     code 1: some versions have no place in it, such as those of which no Markdown is kept.
@@ -97,7 +97,7 @@ def rebuild(
             then=then,
             verdicts=told,
             progress=progress,
-            **terms,
+            **options,
         )
     print_json(collection_fields(made))
     if then == "swap":

@@ -12,7 +12,7 @@ from pgsimhash.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.statements import SCHEMA, query
 from pgsimhash.store.collection import Collection, follow, lock_collections, open_collection
 
-_TABLES: Final = ("sightings", "pages", "runs", "marks", "policies", "rebuilds", "collections")
+_TABLES: Final = ("last_seen", "pages", "runs", "marks", "policies", "rebuilds", "collections")
 """What has rows of a collection beside its simhashes, in the order in which they can go."""
 
 

@@ -10,17 +10,17 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import ArgumentError
-from pgsimhash.policies import SETTINGS, Policy, Settings
+from pgsimhash.matching import MatchSettings
+from pgsimhash.policies import SETTINGS, Policy, PolicySettings
 from pgsimhash.schemes import get_scheme
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.policies import read_policies, said_about
-from pgsimhash.terms import Terms
 from pgsimhash.times import check_age
 
 
-def set_policy(store: Store, pattern: str, settings: Settings) -> Policy:
+def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
     """Set what holds for the pages that ``pattern`` fits, and return all that does.
 
     What is None stays as it was. It holds for verdicts from now on, those of other processes
@@ -89,7 +89,7 @@ def policies(store: Store) -> list[Policy]:
         return read_policies(connection, collection)
 
 
-def policy_for(store: Store, url: str) -> Settings:
+def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies have for the page at ``url``.
 
     Raises:
@@ -97,10 +97,10 @@ def policy_for(store: Store, url: str) -> Settings:
     """
     with store.session.reading() as (connection, collection):
         said = said_about(connection, collection, [url])
-    return said.groups[0][0] if said.groups else Settings()
+    return said.groups[0][0] if said.groups else PolicySettings()
 
 
-def _check(store: Store, settings: Settings) -> None:
+def _check(store: Store, settings: PolicySettings) -> None:
     if not settings.given():
         raise ArgumentError(
             "invalid_policy", f"a policy needs a setting, one of {', '.join(SETTINGS)}"
@@ -108,10 +108,12 @@ def _check(store: Store, settings: Settings) -> None:
     if settings.expire_after is not None:
         check_age(settings.expire_after)
     scheme = get_scheme(store.opened.scheme)
-    if settings.min_words is not None and settings.min_words < scheme.min_tokens:
+    if settings.min_tokens is not None and settings.min_tokens < scheme.min_tokens:
         raise ArgumentError(
             "invalid_policy",
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; give a larger min_words than {settings.min_words}",
+            f"{scheme.name!r}; give a larger min_tokens than {settings.min_tokens}",
         )
-    Terms(**{**settings.terms(), "distance": checked_distance(store.opened, settings.distance)})
+    MatchSettings(
+        **{**settings.for_matching(), "distance": checked_distance(store.opened, settings.distance)}
+    )

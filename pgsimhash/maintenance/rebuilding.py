@@ -1,9 +1,9 @@
-"""Makes a collection anew: with another layout, by another scheme, or on other terms.
+"""Makes a collection anew: with another layout, by another scheme, or by other settings.
 
 A second collection is made from the first, while lookups and writers go on in that: its pages in
 the order in which they came, under the same ids, in batches that are a transaction each. How far
 it has come is a row of ``pgsimhash.rebuilds``. While that row is there, who locks the first
-collection locks the second one too, and whatever is forgotten, seen again or added without a page
+collection locks the second one too, and whatever is deleted, seen again or added without a page
 is so in both (``sql/write.sql``, ``sql/delete.sql``), so that only pages that came meanwhile are
 left to be taken. At the end, under the lock, the last of them are, and the names are exchanged.
 """
@@ -27,12 +27,14 @@ from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.maintenance.dropping import delete_rows
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
+from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.rereading import Rereading, rereading
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.statements import SCHEMA, query
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_PAGES, Batch, sorted_out
+from pgsimhash.store.candidates import ask
 from pgsimhash.store.collection import (
     Collection,
     create_collection,
@@ -42,14 +44,12 @@ from pgsimhash.store.collection import (
     open_collection,
 )
 from pgsimhash.store.decisions import decide
-from pgsimhash.store.judging import ask
 from pgsimhash.store.layouts import build_indexes
-from pgsimhash.store.policies import rules_of, terms_for
-from pgsimhash.store.reach import reach_of
+from pgsimhash.store.policies import rules_of, settings_for
+from pgsimhash.store.search_scope import search_scope
 from pgsimhash.store.session import Session
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.store.writer import insert_pages
-from pgsimhash.terms import Options, Terms
 
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of how much of it is done."""
@@ -86,7 +86,7 @@ def rebuild(
     then: Then = "swap",
     verdicts: Callable[[Verdict], None] = unread,
     progress: Progress = unheard,
-    **options: Unpack[Options],
+    **options: Unpack[MatchOptions],
 ) -> Collection:
     """Make the collection anew in another one, and let the two exchange their names.
 
@@ -109,18 +109,18 @@ def rebuild(
             the present one does: the same with other tokens, weights or hashes. Versions without
             Markdown fail (``no_markdown``), and what is too short for it is left out; so are
             simhashes without a page.
-        rejudge: whether verdicts are given anew on the present terms too. Policies hold as they
-            are then, but for ``min_words`` where the scheme stays, which is about pages to come.
+        rejudge: whether verdicts are given anew by the present settings too. Policies hold as they
+            are then, but for ``min_tokens`` where the scheme stays, which is about pages to come.
         keep_markdown: whether it keeps the Markdown; by default as the present one.
         approximate: whether to go on where the scheme reads pages in another way, with simhashes
             of the text that the present one made of them.
         then: what to do when it is complete: ``swap`` the names, so that the old collection stays
             under the name ``into``; ``replace``, which deletes the old one; ``separate``, so that
-            each has its own name and ways; or ``follow``: what is forgotten and seen again goes
+            each has its own name and ways; or ``follow``: what is deleted and seen again goes
             on to be so in both, nobody else writes there, and the next call takes what came since.
         verdicts: told each verdict that is given anew.
         progress: told of the steps ``pages``, ``simhashes`` and ``index``.
-        options: on what terms verdicts are given; ``distance`` becomes the new collection's own.
+        options: by what settings verdicts are given; ``distance`` becomes the new collection's own.
 
     Returns:
         The new collection.
@@ -174,7 +174,7 @@ class _Asked:
     rejudge: bool
     keep_markdown: bool | None
     approximate: bool
-    options: Options
+    options: MatchOptions
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values, the same for the same; None is not asked for."""
@@ -200,7 +200,7 @@ class _Work:
     target: Collection
     reread: Rereading | None
     judged: bool
-    options: Options
+    options: MatchOptions
 
     @property
     def scope(self) -> dict[str, int]:
@@ -321,7 +321,7 @@ def _check_asked(row: _Row | None, work: _Work, asked: _Asked) -> None:
     )
     if differing:
         raise CollectionError(
-            "other_terms",
+            "other_settings",
             f"collection {into!r} was begun with another {' and '.join(differing)}; ask for the "
             f"same, or give it up: pgsimhash collection delete {into}",
         )
@@ -406,7 +406,7 @@ def _copy_pages(connection: psycopg.Connection[Any], work: _Work, row: _Row) -> 
     keep = {"keep_markdown": work.target.keep_markdown}
     copied = connection.execute(query("copy_pages"), {**batch, **keep}).rowcount
     connection.execute(query("copied_simhashes"), batch)
-    connection.execute(query("copy_sightings"), batch)
+    connection.execute(query("copy_last_seen"), batch)
     _move(connection, work, last_page, row.last_slice)
     return copied, []
 
@@ -451,12 +451,12 @@ def _judge_pages(
     """Give pages verdicts as if they came now, and store them under their ids."""
     rules = rules_of(work.target, work.options)
     urls = [page.record.url for page in pages]
-    terms = terms_for(connection, work.target, rules, urls)
-    some = _before_others(connection, work, pages, terms)
+    settings = settings_for(connection, work.target, rules, urls)
+    some = _before_others(connection, work, pages, settings)
     last_page = pages[some - 1].page_id
     there = _present(connection, work, pages)
     kept = [at for at in range(some) if pages[at].page_id in there]
-    batch = _batch(work, [items[at] for at in kept], [terms[at] for at in kept])
+    batch = _batch(work, [items[at] for at in kept], [settings[at] for at in kept])
     judged = [
         pages[at]
         for at, item in zip(kept, batch.items, strict=True)
@@ -464,8 +464,8 @@ def _judge_pages(
     ]
     decisions = _decide(connection, work, judged, batch)
     insert_pages(connection, work.target, decisions, [page.run_id for page in judged])
-    sightings = {**work.scope, "after_page": row.last_page, "last_page": last_page}
-    connection.execute(query("copy_sightings"), sightings)
+    last_seen = {**work.scope, "after_page": row.last_page, "last_page": last_page}
+    connection.execute(query("copy_last_seen"), last_seen)
     _move(connection, work, last_page, row.last_slice)
     return some, batch.verdicts(made.verdict for made in decisions)
 
@@ -474,12 +474,12 @@ def _before_others(
     connection: psycopg.Connection[Any],
     work: _Work,
     pages: Sequence[StoredRecord],
-    terms: Sequence[Terms],
+    settings: Sequence[MatchSettings],
 ) -> int:
     """Return how many pages to judge together: no page of another collection came in between."""
     others = [
         one.collection_id
-        for one in reach_of(connection, work.target, terms).compared
+        for one in search_scope(connection, work.target, settings).compared
         if one.collection_id != work.target.collection_id
     ]
     if not others:
@@ -502,8 +502,10 @@ def _present(
         return set(cursor.execute(query("present_pages"), scope))
 
 
-def _batch(work: _Work, items: Sequence[PageRecord | PageFailure], terms: Sequence[Terms]) -> Batch:
-    pairs = zip(items, terms, strict=True)
+def _batch(
+    work: _Work, items: Sequence[PageRecord | PageFailure], settings: Sequence[MatchSettings]
+) -> Batch:
+    pairs = zip(items, settings, strict=True)
     judged = [(item, wanted) for item, wanted in pairs if isinstance(item, PageRecord)]
     records, of_records = [item for item, _ in judged], [wanted for _, wanted in judged]
     if work.reread is not None:
@@ -519,9 +521,9 @@ def _decide(
         return []
     now = datetime.now(UTC)
     page_ids = [page.page_id for page in pages]
-    reach = reach_of(connection, work.target, batch.terms)
-    nearest, known = ask(connection, reach, batch.records, batch.terms, now, page_ids[0])
-    decisions = decide(batch.records, page_ids, batch.terms, nearest, known, [], now)
+    reach = search_scope(connection, work.target, batch.settings)
+    nearest, known = ask(connection, reach, batch.records, batch.settings, now, page_ids[0])
+    decisions = decide(batch.records, page_ids, batch.settings, nearest, known, [], now)
     return [
         # A version that is as the one before it, which only others between them told apart.
         dataclasses.replace(made, page_id=page_id, duplicate_of=made.seen)

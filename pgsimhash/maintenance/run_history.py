@@ -7,8 +7,8 @@ from psycopg.rows import class_row
 from pgsimhash.errors import NotFoundError
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
-from pgsimhash.store import Store, forgetting
-from pgsimhash.store.forgetting import Forgotten, unheard
+from pgsimhash.store import Store, deleting
+from pgsimhash.store.deleting import Deleted, unheard
 
 
 def runs(store: Store) -> list[RunRecord]:
@@ -25,8 +25,8 @@ def runs(store: Store) -> list[RunRecord]:
         return cursor.execute(query("runs"), scope).fetchall()
 
 
-def delete_run(store: Store, run_id: int, *, progress: Forgotten = unheard) -> int:
-    """Forget what a run added and return how many versions that were.
+def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> int:
+    """Delete what a run added and return how many versions that were.
 
     URLs go back to the versions before. What the run only saw again stays.
 
@@ -43,16 +43,16 @@ def delete_run(store: Store, run_id: int, *, progress: Forgotten = unheard) -> i
             f"pgsimhash run list --collection {store.collection} lists them",
         )
     scope = {"run_id": run_id}
-    forgotten = forgetting.forget(store.session, "pages_of_run", scope, progress)
+    deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
     with store.session.writing() as (connection, collection):
         connection.execute(
             query("delete_run"), {**scope, "collection_id": collection.collection_id}
         )
-    return forgotten
+    return deleted
 
 
-def undo(store: Store, *, progress: Forgotten = unheard) -> tuple[RunRecord, int]:
-    """Forget what the last run added; return the run, and how many versions that were.
+def undo(store: Store, *, progress: Deleted = unheard) -> tuple[RunRecord, int]:
+    """Delete what the last run added; return the run, and how many versions that were.
 
     Raises:
         NotFoundError: there is none.

@@ -71,7 +71,7 @@ def _stored(
     sketch_high: int | None,
     sketch_low: int | None,
     markdown: str | None,
-    words: int | None,
+    tokens: int | None,
     html_digest: bytes | None,
     run_id: int | None,
 ) -> StoredRecord:
@@ -87,7 +87,7 @@ def _stored(
         structure=None if structure is None else from_bigint(structure),
         sketch=from_halves(sketch_high, sketch_low),
         markdown=markdown,
-        words=words,
+        tokens=tokens,
         html_digest=html_digest,
     )
     return StoredRecord(page_id, record, run_id)

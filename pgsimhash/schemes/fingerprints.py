@@ -19,7 +19,7 @@ class Fingerprint:
         simhash: 0 <= simhash < 2**64.
         scheme: the name of the recipe.
         features: how many distinct features voted.
-        words: how many tokens the main content has.
+        tokens: how many tokens the main content has.
         title: the page's title.
         canonical_url: what its ``rel=canonical`` says, absolute.
         language: what its ``lang`` says.
@@ -35,7 +35,7 @@ class Fingerprint:
     simhash: int
     scheme: str
     features: int
-    words: int
+    tokens: int
     title: str | None
     canonical_url: str | None
     language: str | None
@@ -81,7 +81,7 @@ def fingerprint(
         simhash=voted.simhash,
         scheme=recipe.name,
         features=voted.features,
-        words=voted.words,
+        tokens=voted.tokens,
         sketch=voted.sketch,
         title=article.title,
         canonical_url=article.canonical_url,

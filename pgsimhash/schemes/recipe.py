@@ -35,7 +35,7 @@ class Vote(NamedTuple):
     simhash: int
     sketch: int
     features: int
-    words: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,16 @@ class Scheme:
         article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
         return self.vote(article).simhash
 
-    def check_length(self, words: int) -> None:
+    def check_length(self, tokens: int) -> None:
         """Refuse an article of so many tokens, if these are too few.
 
         Raises:
             PageError: there are fewer than ``min_tokens``.
         """
-        if words < self.min_tokens:
+        if tokens < self.min_tokens:
             raise PageError(
                 "too_short",
-                f"the main content has {words} words, and a fingerprint takes "
+                f"the main content has {tokens} words, and a fingerprint takes "
                 f"{self.min_tokens}: fewer would match unrelated pages",
             )
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from pgsimhash.bits import check_simhash
 from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.matching import MatchSettings
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourceFailure, SourcePage
-from pgsimhash.terms import Terms
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
@@ -81,12 +81,12 @@ class Batch:
     Attributes:
         items: all of them: records and failures.
         records: the records among them.
-        terms: what makes each of the records a duplicate.
+        settings: what makes each of the records a duplicate.
     """
 
     items: list[Item]
     records: list[PageRecord]
-    terms: list[Terms]
+    settings: list[MatchSettings]
 
     def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
         """Return a verdict for each item, those that were ``made`` of the records among them."""
@@ -96,22 +96,22 @@ class Batch:
         ]
 
 
-def sorted_out(items: Iterable[Item], terms_of_records: Sequence[Terms]) -> Batch:
+def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSettings]) -> Batch:
     """Return items as a batch; pages of fewer words than is asked for have become failures."""
     batch = Batch([], [], [])
-    rest = iter(terms_of_records)
+    rest = iter(settings_of_records)
     for item in items:
         if isinstance(item, PageFailure):
             batch.items.append(item)
             continue
-        terms = next(rest)
-        if item.words is not None and item.words < terms.min_words:
-            detail = f"it has {item.words} words, and {terms.min_words} are asked for"
+        settings = next(rest)
+        if item.tokens is not None and item.tokens < settings.min_tokens:
+            detail = f"it has {item.tokens} words, and {settings.min_tokens} are asked for"
             batch.items.append(PageFailure(item.url, "policy", detail))
             continue
         batch.items.append(item)
         batch.records.append(item)
-        batch.terms.append(terms)
+        batch.settings.append(settings)
     return batch
 
 

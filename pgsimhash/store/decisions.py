@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import hamming_distance, hamming_distances
 from pgsimhash.marks import UNMARKED, MarksOf
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
 from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
-from pgsimhash.terms import Terms
 from pgsimhash.times import back
 from pgsimhash.urls import host_of, same_site
 
@@ -75,13 +75,13 @@ class ArrivedPage:
     original: str | None = None
 
 
-def look_for(record: PageRecord, terms: Terms, now: datetime) -> Look:
+def look_for(record: PageRecord, settings: MatchSettings, now: datetime) -> Look:
     """Return what to ask the store about a record; ``now`` is when it came, if it says nothing."""
-    age = terms.max_age
+    age = settings.max_age
     return Look(
         record.simhash,
-        record.sketch if terms.verify else None,
-        host_of(record.url) if terms.scope == "host" else None,
+        record.sketch if settings.verify else None,
+        host_of(record.url) if settings.scope == "host" else None,
         None if age is None else back(record.fetched_at or now, age),
         record.url,
     )
@@ -90,7 +90,7 @@ def look_for(record: PageRecord, terms: Terms, now: datetime) -> Look:
 def decide(
     records: Sequence[PageRecord],
     page_ids: Sequence[int],
-    terms: Sequence[Terms],
+    settings: Sequence[MatchSettings],
     nearest: Sequence[KnownMatch | None],
     known: Known,
     arrived: Sequence[ArrivedPage],
@@ -115,7 +115,7 @@ def decide(
     Args:
         records: the batch, in order; the earliest of several near-copies is the new one.
         page_ids: an id for each record, ascending, should it be stored.
-        terms: what makes each a duplicate.
+        settings: what makes each a duplicate.
         nearest: for each what :func:`look_for` asks: the nearest match in the store, if any.
         known: what is known about their URLs.
         arrived: pages in the store that ``nearest`` may not know, oldest first.
@@ -124,7 +124,7 @@ def decide(
     versions = dict(known.versions)
     kept = _Kept(arrived, len(records))
     decisions = []
-    for record, page_id, wanted, found in zip(records, page_ids, terms, nearest, strict=True):
+    for record, page_id, wanted, found in zip(records, page_ids, settings, nearest, strict=True):
         version = versions.get(record.url)
         if version is not None and version.simhash == record.simhash:
             decisions.append(unchanged(record, version.page_id))
@@ -168,14 +168,16 @@ class _Kept:
         self._simhashes[len(self._pages)] = page.simhash
         self._pages.append(page)
 
-    def nearer(self, look: Look, terms: Terms, known: KnownMatch | None) -> KnownMatch | None:
+    def nearer(
+        self, look: Look, settings: MatchSettings, known: KnownMatch | None
+    ) -> KnownMatch | None:
         """Return the first of the nearest pages that is nearer than ``known``, else ``known``.
 
         As near as ``known`` is near enough where that is a simhash without a page.
         Its ``copies`` are those of ``known`` and the pages here, as far as they matter.
         """
-        more = terms.keep_first - (0 if known is None else known.copies)
-        limit = terms.distance
+        more = settings.keep_first - (0 if known is None else known.copies)
+        limit = settings.distance
         if known is not None and more <= 0:
             limit = known.distance - (known.url is not None)
         distances = hamming_distances(look.simhash, self._simhashes[: len(self._pages)])
@@ -185,13 +187,13 @@ class _Kept:
         nearest, copies = known, 0 if known is None else known.copies
         for at in near[np.argsort(distances[near], kind="stable")].tolist():
             page, bits = self._pages[at], int(distances[at])
-            if not _counts(page, bits, look, terms):
+            if not _counts(page, bits, look, settings):
                 continue
             copies += 1
             if nearest is None or (bits, False) < (nearest.distance, nearest.url is None):
                 own = page.page_id if page.own else None
                 nearest = KnownMatch(bits, own, page.url, page.html_digest)
-            if copies >= terms.keep_first:
+            if copies >= settings.keep_first:
                 break
         return nearest and replace(nearest, copies=copies)
 
@@ -209,11 +211,11 @@ def _canonical(
     record: PageRecord,
     versions: Mapping[str, KnownVersion],
     marks: Mapping[str, MarksOf],
-    terms: Terms,
+    settings: MatchSettings,
 ) -> KnownMatch | None:
     """Return the page that a record names as the canonical one, if it is to be believed."""
     url = record.canonical_url
-    if not terms.canonical_link or url is None or not same_site(url, record.url):
+    if not settings.canonical_link or url is None or not same_site(url, record.url):
         return None
     if url in marks.get(record.url, UNMARKED).different or not _is_earlier(url, record, versions):
         return None
@@ -233,12 +235,12 @@ def _original(
     return KnownMatch(bits, versions[url].page_id, url, reason=reason)
 
 
-def _counts(page: ArrivedPage, bits: int, look: Look, terms: Terms) -> bool:
+def _counts(page: ArrivedPage, bits: int, look: Look, settings: MatchSettings) -> bool:
     """Return whether a page counts as an original; see :func:`decide` for the rule."""
     return (
-        (page.own or terms.scope == "global")
+        (page.own or settings.scope == "global")
         and (look.host is None or host_of(page.url) == look.host)
         and (look.since is None or page.fetched_at is None or page.fetched_at >= look.since)
         and (page.url == look.url or not {page.url, page.original} & set(look.apart))
-        and (not terms.verify or verified(bits, look.sketch, page.sketch))
+        and (not settings.verify or verified(bits, look.sketch, page.sketch))
     )

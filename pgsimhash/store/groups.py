@@ -26,8 +26,8 @@ from pgsimhash.marks import Mark, join_marked, split_marked
 from pgsimhash.pairs import Compared, stream_pairs, unwatched
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
+from pgsimhash.store.candidates import known_pages
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.judging import known_pages
 from pgsimhash.store.marks import all_marks
 from pgsimhash.store.reader import simhash_slices
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import psycopg
 
+from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, in_batches, sorted_out
 from pgsimhash.store.collection import Collection, MovedCollectionError
-from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, terms_by
+from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.runs import Run, draw_run
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import judge_batch, write_batch
-from pgsimhash.terms import Options, Terms
 
 
 class Ingest:
@@ -38,7 +38,7 @@ class Ingest:
         self,
         items: Iterable[Item],
         size: int,
-        options: Options,
+        options: MatchOptions,
         *,
         remember: bool,
     ) -> Iterator[Verdict]:
@@ -51,7 +51,7 @@ class Ingest:
         return self._batch_by_batch(in_batches(items, size), options, remember)
 
     def _batch_by_batch(
-        self, batches: Iterable[list[Item]], options: Options, remember: bool
+        self, batches: Iterable[list[Item]], options: MatchOptions, remember: bool
     ) -> Iterator[Verdict]:
         for items in batches:
             verdicts = None
@@ -64,7 +64,9 @@ class Ingest:
                     continue
             yield from verdicts
 
-    def _decide_batch(self, items: list[Item], options: Options, remember: bool) -> list[Verdict]:
+    def _decide_batch(
+        self, items: list[Item], options: MatchOptions, remember: bool
+    ) -> list[Verdict]:
         """Decide about one batch, and with ``remember`` store it, in one transaction.
 
         Raises:
@@ -78,30 +80,32 @@ class Ingest:
         with session.writing() if remember else session.reading() as (connection, collection):
             by_policies = self._policies
             rules = rules_of(collection, options)
-            batch = sorted_out(items, self._terms(connection, collection, urls, rules))
-            records, terms = batch.records, batch.terms
+            batch = sorted_out(items, self._settings(connection, collection, urls, rules))
+            records, settings = batch.records, batch.settings
             if not records:
                 return batch.verdicts([])
             if not remember:
                 return batch.verdicts(
-                    judge_batch(connection, collection, records, terms, by_policies=by_policies)
+                    judge_batch(connection, collection, records, settings, by_policies=by_policies)
                 )
             run = self._present_run(connection)
-            made = write_batch(connection, collection, records, terms, run, by_policies=by_policies)
+            made = write_batch(
+                connection, collection, records, settings, run, by_policies=by_policies
+            )
         return batch.verdicts(decision.verdict for decision in made)
 
-    def _terms(
+    def _settings(
         self,
         connection: psycopg.Connection[Any],
         collection: Collection,
         urls: list[str],
         rules: Rules,
-    ) -> list[Terms]:
+    ) -> list[MatchSettings]:
         if not self._policies:
             return [rules.plain] * len(urls)
         said = said_about(connection, collection, urls)
         self._policies = said.policies
-        return terms_by(rules, said, len(urls))
+        return settings_by(rules, said, len(urls))
 
     def _present_run(self, connection: psycopg.Connection[Any]) -> Run:
         if self._run is None:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import class_row, tuple_row
 
-from pgsimhash.policies import SETTINGS, Policy, Rules, Settings
+from pgsimhash.matching import MatchOptions, MatchSettings
+from pgsimhash.policies import SETTINGS, Policy, PolicySettings, Rules
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, checked_distance
-from pgsimhash.terms import Options, Terms
 
 
 class StalePoliciesError(Exception):
@@ -28,7 +28,7 @@ class Said(NamedTuple):
     """
 
     policies: bool
-    groups: list[tuple[Settings, list[int]]]
+    groups: list[tuple[PolicySettings, list[int]]]
 
 
 def read_policies(connection: psycopg.Connection[Any], collection: Collection) -> list[Policy]:
@@ -46,32 +46,35 @@ def said_about(
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("settings_for"), parameters).fetchall()
     groups = [
-        (Settings(**dict(zip(SETTINGS, values, strict=True))), [number - 1 for number in numbers])
+        (
+            PolicySettings(**dict(zip(SETTINGS, values, strict=True))),
+            [number - 1 for number in numbers],
+        )
         for _, numbers, *values in rows
         if numbers is not None
     ]
     return Said(rows[0][0], groups)
 
 
-def terms_by(rules: Rules, said: Said, count: int) -> list[Terms]:
-    """Return the terms of the ``count`` URLs that policies were asked about."""
-    terms = [rules.plain] * count
-    for settings, places in said.groups:
-        made = rules.terms(settings)
+def settings_by(rules: Rules, said: Said, count: int) -> list[MatchSettings]:
+    """Return the settings of the ``count`` URLs that policies were asked about."""
+    settings = [rules.plain] * count
+    for by_policy, places in said.groups:
+        made = rules.settings(by_policy)
         for at in places:
-            terms[at] = made
-    return terms
+            settings[at] = made
+    return settings
 
 
-def terms_for(
+def settings_for(
     connection: psycopg.Connection[Any], collection: Collection, rules: Rules, urls: Iterable[str]
-) -> list[Terms]:
-    """Return the terms of each URL as policies are at this moment."""
+) -> list[MatchSettings]:
+    """Return the settings of each URL as policies are at this moment."""
     asked = list(urls)
-    return terms_by(rules, said_about(connection, collection, asked), len(asked))
+    return settings_by(rules, said_about(connection, collection, asked), len(asked))
 
 
-def rules_of(collection: Collection, options: Options) -> Rules:
+def rules_of(collection: Collection, options: MatchOptions) -> Rules:
     """Return what ``options`` ask for, over what the collection has.
 
     Raises:

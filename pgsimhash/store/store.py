@@ -15,15 +15,15 @@ from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.extraction import extract_many
 from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs, unwatched
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
 from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import SourcePage
-from pgsimhash.store import forgetting, groups, reader
+from pgsimhash.store import deleting, groups, reader
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
@@ -34,23 +34,23 @@ from pgsimhash.store.batches import (
     with_checked_time,
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
-from pgsimhash.store.forgetting import Forgotten, unheard
+from pgsimhash.store.deleting import Deleted, unheard
 from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import add_simhashes
-from pgsimhash.terms import Options
 from pgsimhash.times import check_age, check_time
 from pgsimhash.urls import check_url
+from pgsimhash.workers import extract_many
 
 
 class Store:
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     The options of ``ingest``, ``decide``, ``add`` and their like are those of
-    :class:`pgsimhash.terms.Terms`: ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``,
-    ``canonical_link``, ``keep_first`` and ``min_words``. What is not given is as policies say, else
-    as the collection has it.
+    :class:`pgsimhash.matching.MatchSettings`: ``distance``, ``verify``, ``scope``, ``newest``,
+    ``max_age``, ``canonical_link``, ``keep_first`` and ``min_tokens``. What is not given is as
+    policies say, else as the collection has it.
 
     Deleting goes in transactions of a thousand pages, unless the caller is in a transaction.
     Simhashes that no other page has go too, unless they were added without a page as well; pages
@@ -262,7 +262,7 @@ class Store:
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
 
@@ -271,7 +271,7 @@ class Store:
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
             max_bytes: a larger page is a failure.
-            options: on what terms; by default the collection's.
+            options: by what settings; by default the collection's.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process.
@@ -292,11 +292,11 @@ class Store:
         *,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
-        Lazy: pages are taken, stored and forgotten in batches as the verdicts are consumed, so
+        Lazy: pages are taken, stored and let go in batches as the verdicts are consumed, so
         memory does not grow with their number. Each batch is one transaction; a page that
         fails is reported and the rest goes on.
 
@@ -305,7 +305,7 @@ class Store:
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: a larger page is a failure.
-            options: on what terms; by default the collection's.
+            options: by what settings; by default the collection's.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process.
@@ -326,7 +326,7 @@ class Store:
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
 
@@ -349,7 +349,7 @@ class Store:
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and remember nothing.
 
@@ -365,7 +365,7 @@ class Store:
         *,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
 
@@ -384,7 +384,7 @@ class Store:
         simhash: int,
         *,
         fetched_at: datetime | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Ingest a page that the caller fingerprinted, with the collection's scheme.
 
@@ -404,7 +404,7 @@ class Store:
         return next(self._ingest.decide([record], 1, options, remember=True))
 
     def add_many(
-        self, pages: Iterable[tuple[str, int]], **options: Unpack[Options]
+        self, pages: Iterable[tuple[str, int]], **options: Unpack[MatchOptions]
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
 
@@ -457,9 +457,9 @@ class Store:
         self,
         older_than: timedelta | None = None,
         *,
-        progress: Forgotten = unheard,
+        progress: Deleted = unheard,
     ) -> int:
-        """Forget every version not seen for so long, and return how many there were.
+        """Delete every version not seen for so long, and return how many there were.
 
         A version is seen when it comes in, and whenever its URL comes again unchanged.
 
@@ -477,20 +477,20 @@ class Store:
         """
         if older_than is not None:
             check_age(older_than)
-        return forgetting.expire(self.session, older_than, progress)
+        return deleting.expire(self.session, older_than, progress)
 
     def delete(self, url: str) -> int:
-        """Forget all versions of the page at ``url`` and return how many there were.
+        """Delete all versions of the page at ``url`` and return how many there were.
 
         Raises:
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
         """
-        return forgetting.forget(self.session, "pages_of_url", {"url": url}, unheard)
+        return deleting.delete(self.session, "pages_of_url", {"url": url}, unheard)
 
-    def delete_host(self, host: str, *, progress: Forgotten = unheard) -> int:
-        """Forget all pages of a host and return how many versions there were.
+    def delete_host(self, host: str, *, progress: Deleted = unheard) -> int:
+        """Delete all pages of a host and return how many versions there were.
 
         Raises:
             CollectionError: no collection of the scheme has the name any more, or it is being made
@@ -498,7 +498,7 @@ class Store:
             StoreError: the database does not answer.
         """
         scope = {"host": host.lower()}
-        return forgetting.forget(self.session, "pages_of_host", scope, progress)
+        return deleting.delete(self.session, "pages_of_host", scope, progress)
 
     def pairs(
         self,

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.statements import query
+from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, split_sketches, urls_of
 from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
-from pgsimhash.store.judging import ALL_PAGES, ask, known_pages, split_sketches, urls_of
 from pgsimhash.store.policies import StalePoliciesError
-from pgsimhash.store.reach import arrived_since, newest_pages, reach_of
 from pgsimhash.store.runs import Run
+from pgsimhash.store.search_scope import arrived_since, newest_pages, search_scope
 from pgsimhash.store.verdicts import Decision, count_verdicts
-from pgsimhash.terms import Terms
 
 _BATCH: Final = 10_000
 
@@ -30,7 +30,7 @@ def write_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    terms: Sequence[Terms],
+    settings: Sequence[MatchSettings],
     run: Run,
     *,
     by_policies: bool,
@@ -46,9 +46,9 @@ def write_batch(
         connection: where to write.
         collection: where they belong.
         records: the batch, in order.
-        terms: what makes each a duplicate.
+        settings: what makes each a duplicate.
         run: what they are added by.
-        by_policies: whether policies were asked for the terms.
+        by_policies: whether policies were asked for the settings.
 
     Raises:
         ArgumentError: a layout does not answer the distance.
@@ -59,9 +59,9 @@ def write_batch(
     if not records:
         return []
     now = datetime.now(UTC)
-    reach = reach_of(connection, collection, terms)
+    reach = search_scope(connection, collection, settings)
     newest = newest_pages(connection, reach)
-    nearest, asked = ask(connection, reach, records, terms, now)
+    nearest, asked = ask(connection, reach, records, settings, now)
     if asked.policies and not by_policies:
         raise StalePoliciesError
     lock_collections(connection, reach.compared)
@@ -70,8 +70,8 @@ def write_batch(
         page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
     # Known before the lock already, but versions may have come or gone since.
-    known = known_pages(connection, collection, urls_of(records, terms))
-    decisions = decide(records, page_ids, terms, nearest, known, arrived, now)
+    known = known_pages(connection, collection, urls_of(records, settings))
+    decisions = decide(records, page_ids, settings, nearest, known, arrived, now)
     stored = [made for made in decisions if made.page_id is not None]
     insert_pages(connection, collection, stored, [run.run_id] * len(stored))
     seen = [(made.seen, made.record.fetched_at) for made in decisions if made.seen is not None]
@@ -84,7 +84,7 @@ def judge_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    terms: Sequence[Terms],
+    settings: Sequence[MatchSettings],
     *,
     by_policies: bool,
 ) -> list[Verdict]:
@@ -97,12 +97,12 @@ def judge_batch(
     if not records:
         return []
     now = datetime.now(UTC)
-    reach = reach_of(connection, collection, terms)
-    nearest, known = ask(connection, reach, records, terms, now)
+    reach = search_scope(connection, collection, settings)
+    nearest, known = ask(connection, reach, records, settings, now)
     if known.policies and not by_policies:
         raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
-    decisions = decide(records, page_ids, terms, nearest, known, [], now)
+    decisions = decide(records, page_ids, settings, nearest, known, [], now)
     return [made.verdict for made in decisions]
 
 
@@ -149,7 +149,7 @@ def insert_pages(
             "canonical_url": [record.canonical_url for record in records],
             "language": [record.language for record in records],
             "features": [record.features for record in records],
-            "words": [record.words for record in records],
+            "tokens": [record.tokens for record in records],
             "html_bytes": [record.html_bytes for record in records],
             "html_digest": [record.html_digest for record in records],
             "structure": [

@@ -1,4 +1,4 @@
-"""Collections with what is collected in them: simhashes, pages, sightings and runs."""
+"""Collections with what is collected in them: simhashes, pages, last_seen and runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ pages = Table(
     Column("canonical_url", Text),
     Column("language", Text),
     Column("features", Integer),
-    Column("words", Integer),
+    Column("tokens", Integer),
     Column("html_bytes", Integer),
     Column("html_digest", LargeBinary),
     Column("structure", BigInteger),
@@ -135,13 +135,13 @@ pages = Table(
     ),
 )
 
-sightings = Table(
-    "sightings",
+last_seen = Table(
+    "last_seen",
     metadata,
     Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
     Column("page_id", BigInteger, nullable=False),
     Column("seen_at", DateTime(timezone=True), nullable=False),
-    PrimaryKeyConstraint("collection_id", "page_id", name="sightings_pkey"),
+    PrimaryKeyConstraint("collection_id", "page_id", name="last_seen_pkey"),
 )
 
 runs = Table(

@@ -53,7 +53,7 @@ policies = Table(
     Column("max_age", Interval),
     Column("canonical_link", Boolean),
     Column("keep_first", Integer),
-    Column("min_words", Integer),
+    Column("min_tokens", Integer),
     Column("expire_after", Interval),
     Column("set_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("collection_id", "policy_id", name="policies_pkey"),

@@ -31,8 +31,8 @@ WHERE r.run_id = %(run_id)s AND r.collection_id = %(collection_id)s
 ORDER BY p.page_id
 LIMIT %(batch)s
 
--- forget_pages --
-SELECT pgsimhash._forget_pages(%(collection)s::text, %(page_ids)s::bigint[])
+-- delete_pages --
+SELECT pgsimhash._delete_pages(%(collection)s::text, %(page_ids)s::bigint[])
 
 -- expire_batch --
 SELECT last_page, pages

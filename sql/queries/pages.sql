@@ -6,7 +6,7 @@ SELECT
 FROM pgsimhash.pages AS p
 LEFT JOIN pgsimhash.pages AS original
     ON original.collection_id = p.collection_id AND original.page_id = p.duplicate_of
-LEFT JOIN pgsimhash.sightings AS s
+LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
 ORDER BY p.page_id DESC
@@ -31,7 +31,7 @@ LIMIT %(size)s
 SELECT p.url, p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at, p.title,
     p.structure, p.html_bytes, CASE WHEN %(markdown)s THEN p.markdown END AS markdown
 FROM pgsimhash.pages AS p
-LEFT JOIN pgsimhash.sightings AS s
+LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 WHERE p.collection_id = %(collection_id)s AND p.url = %(url)s
 ORDER BY p.page_id
@@ -47,7 +47,7 @@ FROM (
     ORDER BY page_id DESC
     LIMIT %(limit)s
 ) AS p
-LEFT JOIN pgsimhash.sightings AS s
+LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 ORDER BY p.page_id
 
@@ -65,7 +65,7 @@ SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, p.structure, p.sketch_high, p.sketch_low,
     CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
-    p.words, p.html_digest, p.run_id
+    p.tokens, p.html_digest, p.run_id
 FROM pgsimhash.pages AS p
 WHERE p.collection_id = %(collection_id)s AND p.page_id > %(after_page)s
 ORDER BY p.collection_id, p.page_id
@@ -85,7 +85,7 @@ WHERE collection_id = %(collection_id)s
 -- When the versions of a page came and were last met, in the order in which they came.
 SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at
 FROM pgsimhash.pages AS p
-LEFT JOIN pgsimhash.sightings AS s
+LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
 ORDER BY p.page_id

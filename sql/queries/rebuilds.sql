@@ -36,12 +36,12 @@ FROM (
 -- Pages as they are, under the same ids.
 INSERT INTO pgsimhash.pages (
     collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, words, html_bytes, html_digest, structure, sketch_high, sketch_low, markdown,
+    features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low, markdown,
     duplicate_of, distance
 )
 SELECT
     %(collection_id)s, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, words, html_bytes, html_digest, structure, sketch_high, sketch_low,
+    features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low,
     CASE WHEN %(keep_markdown)s THEN markdown END, duplicate_of, distance
 FROM pgsimhash.pages
 WHERE collection_id = %(source_id)s AND page_id > %(after_page)s AND page_id <= %(last_page)s
@@ -59,10 +59,10 @@ SELECT pgsimhash._put_simhashes(
     false
 )
 
--- copy_sightings --
-INSERT INTO pgsimhash.sightings (collection_id, page_id, seen_at)
+-- copy_last_seen --
+INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
 SELECT %(collection_id)s, s.page_id, s.seen_at
-FROM pgsimhash.sightings AS s
+FROM pgsimhash.last_seen AS s
 JOIN pgsimhash.pages AS p ON p.collection_id = %(collection_id)s AND p.page_id = s.page_id
 WHERE s.collection_id = %(source_id)s
     AND s.page_id > %(after_page)s AND s.page_id <= %(last_page)s
@@ -96,11 +96,11 @@ WHERE p.collection_id = %(source_id)s AND p.distance > l.largest_distance
 -- copy_policies --
 INSERT INTO pgsimhash.policies (
     collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link, keep_first,
-    min_words, expire_after, set_at
+    min_tokens, expire_after, set_at
 )
 SELECT
     %(collection_id)s, host, path, distance, verify, scope, newest, max_age, canonical_link,
-    keep_first, min_words, expire_after, set_at
+    keep_first, min_tokens, expire_after, set_at
 FROM pgsimhash.policies
 WHERE collection_id = %(source_id)s
 ORDER BY policy_id

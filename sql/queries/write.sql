@@ -15,24 +15,24 @@ SELECT pgsimhash._put_simhashes(%(collection_id)s::integer, %(simhashes)s::bigin
 -- An original that someone deleted since it was looked up is none.
 INSERT INTO pgsimhash.pages (
     collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url,
-    language, features, words, html_bytes, html_digest, structure, sketch_high, sketch_low,
+    language, features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low,
     markdown, duplicate_of, distance
 )
 SELECT
     %(collection_id)s, p.page_id, p.url, p.simhash, coalesce(p.fetched_at, pg_catalog.now()),
     p.run_id, p.title, p.canonical_url, p.language, p.features,
-    p.words, p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
+    p.tokens, p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
     CASE WHEN NOT o.gone THEN p.duplicate_of END,
     CASE WHEN NOT o.gone THEN p.distance END
 FROM unnest(
     %(page_id)s::bigint[], %(url)s::text[], %(simhash)s::bigint[],
     %(fetched_at)s::timestamptz[], %(title)s::text[], %(canonical_url)s::text[],
-    %(language)s::text[], %(features)s::integer[], %(words)s::integer[],
+    %(language)s::text[], %(features)s::integer[], %(tokens)s::integer[],
     %(html_bytes)s::integer[], %(html_digest)s::bytea[], %(structure)s::bigint[],
     %(sketch_high)s::bigint[], %(sketch_low)s::bigint[], %(markdown)s::text[],
     %(duplicate_of)s::bigint[], %(distance)s::smallint[], %(run_id)s::bigint[]
 ) AS p (
-    page_id, url, simhash, fetched_at, title, canonical_url, language, features, words, html_bytes,
+    page_id, url, simhash, fetched_at, title, canonical_url, language, features, tokens, html_bytes,
     html_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance, run_id
 )
 CROSS JOIN LATERAL (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
-from pgsimhash.extraction import extract_many
 from pgsimhash.records import PageFailure
 from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.workers import extract_many
 
 TEXT = " ".join(f"w{number}x" for number in range(50))
 

@@ -1,4 +1,4 @@
-"""``decide``, and the terms on which ``ingest`` compares."""
+"""``decide``, and the settings on which ``ingest`` compares."""
 
 from __future__ import annotations
 

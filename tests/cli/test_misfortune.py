@@ -46,7 +46,7 @@ def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
     assert "give one that is not empty" in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-words"])
+@pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-tokens"])
 def test_a_number_that_no_column_holds_is_refused(run: Run, option: str) -> None:
     assert run("policy", "set", "a.example", option, str(2**31)).code == 2
     assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0

@@ -35,11 +35,11 @@ def test_pages_expire_as_policies_say(run: Run, folder: Path) -> None:
     assert refused.code == 2
     assert "pgsimhash policy set '*' --expire-after 90d" in refused.stderr
     run("policy", "set", "*", "--expire-after", "90d")
-    assert run("expire").lines == [{"forgotten": 0}]
+    assert run("expire").lines == [{"deleted": 0}]
 
 
 def test_min_words_are_asked_of_a_page(run: Run, folder: Path) -> None:
-    lines = run("ingest", folder, "--min-words", "5000").lines
+    lines = run("ingest", folder, "--min-tokens", "5000").lines
     assert {line["verdict"] for line in lines} == {"too_short"}
     assert {line["reason"] for line in lines} == {"policy", "too_short"}
 

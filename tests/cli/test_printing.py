@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from pgsimhash import connect, maintenance
 from pgsimhash.cli import printing
 from pgsimhash.cli.commands import commands
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from tests.conftest import ROOT
 
 # Sets a title and resets, the same from C1, deletes, forges a line, turns text around.
@@ -56,7 +56,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
     )
     with connect(dsn, collection=EVIL, keep_markdown=True) as store:
-        maintenance.set_policy(store, "c.example", Settings(distance=1))
+        maintenance.set_policy(store, "c.example", PolicySettings(distance=1))
         store.ingest(OTHER, html)
         store.start_run(EVIL)
         store.ingest(f"{OTHER}2", html)
@@ -287,7 +287,7 @@ def test_what_libraries_log_and_errors_nobody_caught_are_printable() -> None:
 
 
 def test_only_one_module_prints() -> None:
-    """So that what is forgotten elsewhere cannot be printed at all."""
+    """So that what is deleted elsewhere cannot be printed at all."""
     for path in sorted((ROOT / "pgsimhash" / "cli").glob("*.py")):
         if path.name in ("printing.py", "__init__.py"):  # the latter prints a line of its own
             continue

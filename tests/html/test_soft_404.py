@@ -76,7 +76,7 @@ def test_a_shell_that_scripts_fill_needs_them(name: str) -> None:
     ],
 )
 def test_an_article_about_such_pages_is_an_article(page: str) -> None:
-    assert fingerprint(page).words >= 20
+    assert fingerprint(page).tokens >= 20
 
 
 def test_next_to_no_text_stays_too_short() -> None:

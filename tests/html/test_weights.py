@@ -27,7 +27,9 @@ SENTENCES = [
 ]
 STORY = "<h1>The ferryman</h1>" + "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
 LINKS = "".join(f'<li><a href="/{name}">More about {name}</a></li>' for name in "abcdefgh")
-FOOTER = "<p>© 2024 The Bay Society. All rights reserved, use of this site is subject to terms.</p>"
+FOOTER = (
+    "<p>© 2024 The Bay Society. All rights reserved, use of this site is subject to settings.</p>"
+)
 
 
 def weights_of(body: str) -> dict[str, float]:
@@ -110,12 +112,12 @@ def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
     with pytest.raises(PageError, match="0 words"):
         fingerprint(frame.format("<main></main>"))
     for own in (STORY, f"<p>{SENTENCES[0]}", f"<ul>{LINKS}</ul>", f"<p>Open:</p><ul>{LINKS}</ul>"):
-        assert fingerprint(frame.format(own)).words > 0
+        assert fingerprint(frame.format(own)).tokens > 0
 
 
 @pytest.mark.parametrize("tag", ["ul", "nav", "footer", "form", 'div class="menu"'])
 def test_what_holds_all_of_a_page_is_what_the_page_has(tag: str) -> None:
-    assert fingerprint(f"<{tag}>{LINKS}").words == 24
+    assert fingerprint(f"<{tag}>{LINKS}").tokens == 24
 
 
 def test_weights_are_between_0_and_1_whatever_the_page() -> None:

@@ -9,14 +9,14 @@ import psycopg
 # What a page is in a collection, whatever its number, run and original's number are.
 CONTENT = """
 SELECT
-    p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features, p.words,
+    p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features, p.tokens,
     p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
     o.url, p.distance, s.seen_at
 FROM pgsimhash.collections AS c
 JOIN pgsimhash.pages AS p USING (collection_id)
 LEFT JOIN pgsimhash.pages AS o
     ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
-LEFT JOIN pgsimhash.sightings AS s
+LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
 WHERE c.name = %s
 ORDER BY p.page_id

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pgsimhash import Store, connect
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
-from pgsimhash.terms import Terms
 
 DAY = timedelta(days=1)
 NOON = datetime.now(UTC) - DAY / 2
@@ -39,7 +39,7 @@ RECORDS = st.builds(
 
 # A window of the newest pages moves with each batch, so that newest is left out.
 TERMS = st.builds(
-    Terms,
+    MatchSettings,
     st.sampled_from([0, 3, 8, 12]),
     verify=st.booleans(),
     scope=st.sampled_from(["host", "collection", "global"]),
@@ -69,16 +69,16 @@ def collections(store: Store, dsn: str) -> Iterator[tuple[psycopg.Connection, li
 def write(
     connection: psycopg.Connection,
     collection: Collection,
-    pages: Sequence[tuple[PageRecord, Terms]],
+    pages: Sequence[tuple[PageRecord, MatchSettings]],
 ) -> list[Verdict]:
-    records, terms = [record for record, _ in pages], [wanted for _, wanted in pages]
+    records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
     run = draw_run(connection, "test")
-    made = write_batch(connection, collection, records, terms, run, by_policies=False)
+    made = write_batch(connection, collection, records, settings, run, by_policies=False)
     return [decision.verdict for decision in made]
 
 
-def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, Terms]]:
-    return [(PageRecord(url, 0, NOON), Terms(8, scope="global"))]
+def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
+    return [(PageRecord(url, 0, NOON), MatchSettings(8, scope="global"))]
 
 
 @example(
@@ -93,9 +93,9 @@ def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, Terms]]:
 @given(others=PAGES, known=PAGES, pages=PAGES, marks=MARKS)
 def test_a_batch_is_decided_as_its_pages_one_by_one(
     collections: tuple[psycopg.Connection, list[Collection]],
-    others: list[tuple[PageRecord, Terms]],
-    known: list[tuple[PageRecord, Terms]],
-    pages: list[tuple[PageRecord, Terms]],
+    others: list[tuple[PageRecord, MatchSettings]],
+    known: list[tuple[PageRecord, MatchSettings]],
+    pages: list[tuple[PageRecord, MatchSettings]],
     marks: list[tuple[str, str, bool]],
 ) -> None:
     connection, (default, other) = collections

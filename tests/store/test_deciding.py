@@ -13,10 +13,10 @@ import pgsimhash
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import LAYOUTS
+from pgsimhash.matching import SCOPES, MatchOptions
 from pgsimhash.sources import SourcePage
 from pgsimhash.statements import query
-from pgsimhash.store.judging import ALL_PAGES
-from pgsimhash.terms import SCOPES, Options
+from pgsimhash.store.candidates import ALL_PAGES
 from tests.conftest import wait_for_a_lock
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
@@ -231,7 +231,7 @@ class TestWindow:
         assert found.duplicate_of == "https://a.example/young"
 
     def test_a_hundred_copies_of_one_story_push_no_other_one_out(self, store: Store) -> None:
-        last_two = Options(scope="host", newest=2)
+        last_two = MatchOptions(scope="host", newest=2)
         store.add("https://a.example/old", 0xFFFF << 16)
         store.add("https://a.example/story", 0)
         store.add("https://a.example/other", FAR)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store import decisions
 from pgsimhash.store.decisions import ArrivedPage, Known, KnownVersion
 from pgsimhash.store.verdicts import Decision, KnownMatch
-from pgsimhash.terms import Terms
 
 NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
@@ -25,10 +25,10 @@ def decide(
     verify: bool = True,
     keep_first: int = 1,
 ) -> list[Decision]:
-    """Decide on the same terms for all; ``nearest`` is what the store has for each simhash."""
-    terms = [Terms(distance, verify, keep_first=keep_first)] * len(records)
+    """Decide by the same settings for all; ``nearest`` is what the store has for each simhash."""
+    settings = [MatchSettings(distance, verify, keep_first=keep_first)] * len(records)
     found = [nearest.get(record.simhash) for record in records]
-    return decisions.decide(records, page_ids, terms, found, Known(present), arrived, NOW)
+    return decisions.decide(records, page_ids, settings, found, Known(present), arrived, NOW)
 
 
 def batch(*pages: tuple[str, int]) -> list[PageRecord]:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from pgsimhash import CollectionError, Store, connect, maintenance
 from pgsimhash.maintenance.dropping import delete_collection
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from tests.conftest import wait_for_a_lock
 
 URL = "https://a.example/"
@@ -35,7 +35,7 @@ def fill(store: Store) -> None:
     store.add(URL, 1)
     store.add(OTHER, 2**40)
     maintenance.mark(store, URL, OTHER, same=True)
-    maintenance.set_policy(store, "a.example", Settings(distance=2))
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
 
 
 def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:

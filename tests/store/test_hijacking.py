@@ -23,10 +23,10 @@ import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance.dropping import delete_collection
-from pgsimhash.policies import Settings
+from pgsimhash.matching import MatchOptions
+from pgsimhash.policies import PolicySettings
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
-from pgsimhash.terms import Options
 from tests.conftest import _create, _drop, _fresh_name
 from tests.store.test_store import FAR, page, paragraph
 
@@ -145,7 +145,7 @@ def fill(store: Store) -> None:
     store.ingest("https://b.example/1", page(paragraph(1), paragraph(91)))
     store.add_simhashes(np.array([5, 6, 5], dtype=np.uint64))
     list(store.add_many([("https://c.example/1", 5), ("https://c.example/2", 7)], newest=9))
-    wide = Options(scope="global", distance=3, max_age=DAY, verify=True)
+    wide = MatchOptions(scope="global", distance=3, max_age=DAY, verify=True)
     list(store.add_many([("https://c.example/3", FAR)], **wide))
 
 
@@ -175,8 +175,10 @@ def change(store: Store) -> None:
     maintenance.mark(store, "https://a.example/1", "https://c.example/1", same=True)
     assert maintenance.unmark(store, "https://a.example/1", "https://a.example/2")
     assert len(maintenance.marks(store)) == 1
-    maintenance.set_policy(store, "a.example/*", Settings(keep_first=2, expire_after=30 * DAY))
-    maintenance.set_policy(store, "d.example", Settings(newest=3))
+    maintenance.set_policy(
+        store, "a.example/*", PolicySettings(keep_first=2, expire_after=30 * DAY)
+    )
+    maintenance.set_policy(store, "d.example", PolicySettings(newest=3))
     assert maintenance.policy_for(store, "https://www.a.example/").keep_first == 2
     assert maintenance.remove_policy(store, "e.example") is False
     assert len(maintenance.policies(store)) == 2
@@ -222,7 +224,7 @@ SELECT * FROM pgsimhash.near_duplicates(ARRAY[7, 8], 3, 'sql');
 SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
 SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(1, 3);
 SELECT pgsimhash.add_simhashes('sql', ARRAY[1, 2, 2]), pgsimhash.count_simhashes('sql');
-SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.forget_simhashes('sql', ARRAY[1]);
+SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.delete_simhashes('sql', ARRAY[1]);
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
 SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
 FROM pgsimhash.collections, pg_catalog.generate_series(1, 9) AS n WHERE name = 'sql';

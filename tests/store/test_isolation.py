@@ -33,8 +33,8 @@ FROM_PYTHON: dict[str, Callable[[Store], object]] = {
 FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1])",
     "SELECT pgsimhash.add_simhashes('default', ARRAY[3])",
-    "SELECT pgsimhash._forget_pages('default', ARRAY[1])",
-    "SELECT pgsimhash.forget_simhashes('default', ARRAY[1])",
+    "SELECT pgsimhash._delete_pages('default', ARRAY[1])",
+    "SELECT pgsimhash.delete_simhashes('default', ARRAY[1])",
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire('default', interval '1 day')",
     "SELECT pgsimhash.mark('default', 'https://a.example/1', 'https://a.example/2', true)",

@@ -1,4 +1,4 @@
-"""Settings by host and path, in the database: set, found and obeyed."""
+"""PolicySettings by host and path, in the database: set, found and obeyed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg import sql
 
 from pgsimhash import Store, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.policies import SETTINGS, Settings
+from pgsimhash.policies import SETTINGS, PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import ingest
 from pgsimhash.store.collection import Collection
@@ -31,16 +31,16 @@ def near(number: int) -> str:
 
 
 def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
-    made = maintenance.set_policy(store, "Shop.example/Sale/*", Settings(distance=3))
+    made = maintenance.set_policy(store, "Shop.example/Sale/*", PolicySettings(distance=3))
     assert (made.pattern, made.distance) == ("shop.example/Sale/*", 3)
-    made = maintenance.set_policy(store, "shop.example/Sale/*", Settings(scope="host"))
+    made = maintenance.set_policy(store, "shop.example/Sale/*", PolicySettings(scope="host"))
     assert (made.distance, made.scope) == (3, "host")
-    maintenance.set_policy(store, "*", Settings(distance=6, max_age=timedelta(days=30)))
+    maintenance.set_policy(store, "*", PolicySettings(distance=6, max_age=timedelta(days=30)))
     assert [policy.pattern for policy in maintenance.policies(store)] == [
         "*",
         "shop.example/Sale/*",
     ]
-    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == Settings(
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == PolicySettings(
         distance=3, scope="host", max_age=timedelta(days=30)
     )
     assert maintenance.remove_policy(store, "shop.example/Sale/*")
@@ -53,7 +53,7 @@ def asked(store: Store, url: str, *patterns: str) -> list[str]:
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, Settings(keep_first=number))
+        maintenance.set_policy(store, pattern, PolicySettings(keep_first=number))
     fitting: list[str] = []
     while (first := maintenance.policy_for(store, url).keep_first) is not None:
         fitting.append(patterns[first - 1])
@@ -116,7 +116,7 @@ def test_a_star_in_a_path_stands_for_anything(
 def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[str]) -> None:
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
-    maintenance.set_policy(store, f"a.example{pattern}", Settings(distance=1))
+    maintenance.set_policy(store, f"a.example{pattern}", PolicySettings(distance=1))
     with store.session.read() as connection:
         urls = [f"https://a.example{path}" for path in paths]
         said = said_about(connection, store.opened, urls)
@@ -128,29 +128,29 @@ def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[s
 
 
 def test_each_setting_is_decided_by_the_most_specific_policy_that_has_it(store: Store) -> None:
-    maintenance.set_policy(store, "*", Settings(min_words=50, verify=True, distance=5))
-    maintenance.set_policy(store, "example", Settings(distance=4, scope="host", verify=False))
-    maintenance.set_policy(store, "a.example", Settings(distance=3))
-    assert maintenance.policy_for(store, "https://a.example/") == Settings(
-        distance=3, scope="host", min_words=50, verify=False
+    maintenance.set_policy(store, "*", PolicySettings(min_tokens=50, verify=True, distance=5))
+    maintenance.set_policy(store, "example", PolicySettings(distance=4, scope="host", verify=False))
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=3))
+    assert maintenance.policy_for(store, "https://a.example/") == PolicySettings(
+        distance=3, scope="host", min_tokens=50, verify=False
     )
     maintenance.remove_policy(store, "*")
-    assert maintenance.policy_for(store, "https://a.test/") == Settings()
+    assert maintenance.policy_for(store, "https://a.test/") == PolicySettings()
 
 
 def test_many_urls_are_answered_as_each_of_them(store: Store, dsn: str) -> None:
     hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
     patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
     for number, pattern in enumerate(patterns, 1):
-        maintenance.set_policy(store, pattern, Settings(keep_first=number))
+        maintenance.set_policy(store, pattern, PolicySettings(keep_first=number))
         maintenance.set_policy(
-            store, pattern, [Settings(newest=9), Settings(distance=number)][number % 2]
+            store, pattern, [PolicySettings(newest=9), PolicySettings(distance=number)][number % 2]
         )
     maintenance.remove_policy(store, "*")
     urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
     with store.session.read() as connection:
         said = said_about(connection, store.opened, urls)
-        found = dict.fromkeys(range(len(urls)), Settings())
+        found = dict.fromkeys(range(len(urls)), PolicySettings())
         found.update({at: one for one, places in said.groups for at in places})
     assert sum(len(places) for _, places in said.groups) < len(urls)
     with psycopg.connect(dsn) as connection:
@@ -177,7 +177,7 @@ def test_without_policies_nobody_asks_what_they_say(
             store.add(f"https://a.example/{number}", 0)
         assert asked == [1]
         # By plain SQL, past set_policy.
-        maintenance.set_policy(other, "a.example", Settings(keep_first=9))
+        maintenance.set_policy(other, "a.example", PolicySettings(keep_first=9))
         with psycopg.connect(dsn) as connection:
             connection.execute("UPDATE pgsimhash.policies SET keep_first = 7")
     assert [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)] == [True] * 3 + [
@@ -191,8 +191,8 @@ def test_without_policies_nobody_asks_what_they_say(
 
 
 def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
-    maintenance.set_policy(store, "strict.example", Settings(distance=0))
-    maintenance.set_policy(store, "island.example", Settings(scope="host"))
+    maintenance.set_policy(store, "strict.example", PolicySettings(distance=0))
+    maintenance.set_policy(store, "island.example", PolicySettings(scope="host"))
     pages = [
         ("https://a.example/", HTML),
         ("https://b.example/", near(0)),
@@ -216,14 +216,14 @@ def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
 
 
 def test_an_option_counts_before_a_policy(store: Store) -> None:
-    maintenance.set_policy(store, "*", Settings(scope="host", distance=0))
+    maintenance.set_policy(store, "*", PolicySettings(scope="host", distance=0))
     store.ingest("https://a.example/", HTML)
     assert store.decide("https://b.example/", HTML).verdict == "new"
     assert store.decide("https://b.example/", HTML, scope="collection").verdict == "identical"
 
 
 def test_the_first_pages_of_a_kind_are_kept(store: Store) -> None:
-    maintenance.set_policy(store, "*", Settings(keep_first=2))
+    maintenance.set_policy(store, "*", PolicySettings(keep_first=2))
     known = [store.should_store(f"https://a.example/{n}", HTML) for n in range(4)]
     assert known == [True, True, False, False]
     batch = [(f"https://b.example/{n}", page(paragraph(3), paragraph(4))) for n in range(3)]
@@ -242,7 +242,7 @@ def test_what_is_kept_counts_pages_and_not_only_simhashes(store: Store) -> None:
 
 
 def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
-    maintenance.set_policy(store, "long.example", Settings(min_words=10_000))
+    maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
     verdicts = list(
         store.ingest_many([("https://long.example/", HTML), ("https://a.example/", HTML)])
     )
@@ -257,7 +257,7 @@ def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
 
 
 def test_a_canonical_link_is_believed_where_a_policy_says_so(store: Store) -> None:
-    maintenance.set_policy(store, "a.example", Settings(canonical_link=True))
+    maintenance.set_policy(store, "a.example", PolicySettings(canonical_link=True))
     link = '<link rel="canonical" href="https://{0}/page"><title>'
     far = page(paragraph(3), paragraph(4))
     for host in ("a.example", "b.example"):
@@ -271,7 +271,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
     with connect(dsn) as other:
         store.ingest("https://a.example/", HTML)
         assert other.decide("https://b.example/", HTML).verdict == "identical"
-        maintenance.set_policy(store, "*", Settings(scope="host"))
+        maintenance.set_policy(store, "*", PolicySettings(scope="host"))
         assert other.decide("https://b.example/", HTML).verdict == "new"
         assert other.ingest("https://b.example/", HTML).verdict == "new"
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -281,13 +281,13 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
 
 
 def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
-    maintenance.set_policy(store, "long.example", Settings(min_words=10_000))
+    maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
     with connect(dsn) as other:
         assert other.ingest("https://long.example/", HTML).reason == "policy"
         maintenance.remove_policy(store, "long.example")
         assert other.decide("https://long.example/", HTML).verdict == "new"
         assert other.ingest("https://long.example/", HTML).verdict == "new"
-        maintenance.set_policy(store, "*", Settings(min_words=10_000))
+        maintenance.set_policy(store, "*", PolicySettings(min_tokens=10_000))
         assert other.ingest("https://a.example/", HTML).reason == "policy"
         assert [run.pages for run in maintenance.runs(other)] == [1]
 
@@ -297,9 +297,9 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
     with psycopg.connect(dsn) as connection:
         own = connect(connection=connection)
         connection.commit()
-        maintenance.set_policy(own, "*", Settings(distance=0))
+        maintenance.set_policy(own, "*", PolicySettings(distance=0))
         connection.rollback()
-        maintenance.set_policy(store, "*", Settings(distance=3))
+        maintenance.set_policy(store, "*", PolicySettings(distance=3))
         assert own.add("https://b.example/", 0b1).verdict == "identical"
 
 
@@ -315,16 +315,20 @@ class TestExpiry:
         assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
 
     def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
-        maintenance.set_policy(store, "news.example", Settings(expire_after=timedelta(days=30)))
-        maintenance.set_policy(store, "text.example", Settings(expire_after=timedelta(days=30)))
-        maintenance.set_policy(store, "a.example", Settings(expire_after=timedelta(days=90)))
+        maintenance.set_policy(
+            store, "news.example", PolicySettings(expire_after=timedelta(days=30))
+        )
+        maintenance.set_policy(
+            store, "text.example", PolicySettings(expire_after=timedelta(days=30))
+        )
+        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=90)))
         self.fill(store)
         told: list[int] = []
         assert store.expire(progress=told.append) == 2
         assert told[-1] == 2
         assert store.get("https://news.example/0") is None
         assert store.get("https://a.example/1") is not None
-        maintenance.set_policy(store, "a.example", Settings(expire_after=timedelta(days=59)))
+        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("CALL pgsimhash.expire('default')")
         assert store.get("https://a.example/1") is None
@@ -337,7 +341,7 @@ class TestExpiry:
             connection.execute("CALL pgsimhash.expire('nowhere')")
 
     def test_what_was_seen_again_stays(self, store: Store) -> None:
-        maintenance.set_policy(store, "*", Settings(expire_after=timedelta(days=30)))
+        maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
         self.fill(store)
         store.ingest("https://a.example/1", page(paragraph(1)))
         assert store.expire() == 2
@@ -345,7 +349,7 @@ class TestExpiry:
 
     def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
         self.fill(store)
-        maintenance.set_policy(store, "*", Settings(distance=3))
+        maintenance.set_policy(store, "*", PolicySettings(distance=3))
         with pytest.raises(ArgumentError, match="policy set"):
             store.expire()
 
@@ -362,17 +366,17 @@ class TestRefusals:
     )
     def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
         with pytest.raises(ArgumentError, match="without https://"):
-            maintenance.set_policy(store, pattern, Settings(distance=3))
+            maintenance.set_policy(store, pattern, PolicySettings(distance=3))
 
     def test_settings(self, store: Store) -> None:
         with pytest.raises(ArgumentError, match="needs a setting"):
-            maintenance.set_policy(store, "*", Settings())
+            maintenance.set_policy(store, "*", PolicySettings())
         with pytest.raises(ArgumentError, match="fewer than 12 words"):
-            maintenance.set_policy(store, "*", Settings(min_words=5))
+            maintenance.set_policy(store, "*", PolicySettings(min_tokens=5))
         with pytest.raises(ArgumentError, match="keep_first"):
-            maintenance.set_policy(store, "*", Settings(keep_first=0))
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
-            maintenance.set_policy(store, "*", Settings(expire_after=timedelta(0)))
+            maintenance.set_policy(store, "*", PolicySettings(keep_first=0))
+        with pytest.raises(ArgumentError, check=because("invalid_age")):
+            maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(0)))
         assert maintenance.policies(store) == []
 
     @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
@@ -389,8 +393,8 @@ class TestRefusals:
     def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
-                maintenance.set_policy(store, "*", Settings(distance=8))
-            maintenance.set_policy(store, "*", Settings(distance=7))
+                maintenance.set_policy(store, "*", PolicySettings(distance=8))
+            maintenance.set_policy(store, "*", PolicySettings(distance=7))
             with (
                 psycopg.connect(dsn) as connection,
                 pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
@@ -402,7 +406,7 @@ class TestRefusals:
                 store.add("https://a.example/", 5)
 
     def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
-        maintenance.set_policy(store, "a.example", Settings(distance=9))
+        maintenance.set_policy(store, "a.example", PolicySettings(distance=9))
         with pytest.raises(ArgumentError, match=r"policy for a.example asks for 9"):
             maintenance.rebuild(store, layout="32+32", distance=3)
         assert store.layout == "22+21+21"

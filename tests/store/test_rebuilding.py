@@ -19,7 +19,7 @@ from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from pgsimhash.store.layouts import set_default_layout
 from tests.store.content import content, simhash_rows
 
@@ -65,7 +65,7 @@ def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> No
     store.add(url(0), 1 << 50)
     store.add(url(3), 3, fetched_at=at + timedelta(days=3))
     maintenance.mark(store, url(0), url(3), same=False)
-    maintenance.set_policy(store, "a.example", Settings(distance=2, min_words=50))
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=2, min_tokens=50))
     before = content(dsn, "default", numbered=True)
     simhashes = simhash_rows(dsn, "default")
     about = maintenance.marks(store), maintenance.policies(store), maintenance.runs(store)
@@ -379,7 +379,7 @@ def test_what_was_given_up_without_indexes_gets_them_for_a_new_collection(
 def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="give a smaller one with --distance"):
         maintenance.rebuild(full, layout="32+32")
-    maintenance.set_policy(full, "a.example/x", Settings(distance=8))
+    maintenance.set_policy(full, "a.example/x", PolicySettings(distance=8))
     with pytest.raises(ArgumentError, match=r"policy set .a.example/x. --distance 7"):
         maintenance.rebuild(full, layout="32+32", distance=5)
     connect(dsn, collection="taken").close()

@@ -17,7 +17,7 @@ from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
@@ -257,13 +257,13 @@ def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept:
 
 
 def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
-    least = Settings(min_words=200)
+    least = PolicySettings(min_tokens=200)
     kept.ingest("https://a.example/1", page(*ARTICLE))
     kept.ingest("https://b.example/1", page(paragraph(1)))
     kept.ingest("https://a.example/2", page(*ARTICLE))
     maintenance.set_policy(kept, "b.example", least)
     maintenance.set_policy(
-        kept, "a.example", Settings(scope="host", expire_after=timedelta(days=9))
+        kept, "a.example", PolicySettings(scope="host", expire_after=timedelta(days=9))
     )
     verdicts = refingerprint(kept, "again", WORDS)
     assert [(v.verdict, v.reason) for v in verdicts] == [
@@ -275,7 +275,7 @@ def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
         assert [(p.pattern, p.given()) for p in maintenance.policies(again)] == [
             (p.pattern, p.given()) for p in maintenance.policies(kept)
         ]
-    maintenance.set_policy(kept, "*", Settings(distance=12))
+    maintenance.set_policy(kept, "*", PolicySettings(distance=12))
     with pytest.raises(ArgumentError, match="asks for 12; set another"):
         refingerprint(kept, "small", WORDS, layout="32+32")
 

@@ -1,4 +1,4 @@
-"""A collection made anew on other terms has the verdicts that its pages would get again."""
+"""A collection made anew by other settings has the verdicts that its pages would get again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from pgsimhash import Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.maintenance import rebuilding
-from pgsimhash.policies import Settings
+from pgsimhash.matching import MatchSettings
+from pgsimhash.policies import PolicySettings
 from pgsimhash.records import PageRecord
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
-from pgsimhash.terms import Terms
 from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_store import FAR
@@ -27,18 +27,18 @@ from tests.store.test_store import FAR
 A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
 
 EVERY_TERMS = [
-    Terms(8),
-    Terms(0),
-    Terms(3, keep_first=3),
-    Terms(12),
-    Terms(12, verify=False),
-    Terms(8, scope="host"),
-    Terms(8, scope="global"),
-    Terms(8, max_age=timedelta(days=3)),
-    Terms(8, canonical_link=True),
-    Terms(3, scope="host", max_age=timedelta(days=5), canonical_link=True),
-    Terms(8, newest=5),
-    Terms(3, newest=3, scope="host"),
+    MatchSettings(8),
+    MatchSettings(0),
+    MatchSettings(3, keep_first=3),
+    MatchSettings(12),
+    MatchSettings(12, verify=False),
+    MatchSettings(8, scope="host"),
+    MatchSettings(8, scope="global"),
+    MatchSettings(8, max_age=timedelta(days=3)),
+    MatchSettings(8, canonical_link=True),
+    MatchSettings(3, scope="host", max_age=timedelta(days=5), canonical_link=True),
+    MatchSettings(8, newest=5),
+    MatchSettings(3, newest=3, scope="host"),
 ]
 
 
@@ -69,7 +69,7 @@ def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
 
 
 def ingest(
-    dsn: str, collection: str, records: Iterable[PageRecord], terms: Terms, batch: int
+    dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchSettings, batch: int
 ) -> list[Verdict]:
     verdicts: list[Verdict] = []
     rest = iter(records)
@@ -80,7 +80,7 @@ def ingest(
         while some := list(itertools.islice(rest, batch)):
             with connection.transaction():
                 made = write_batch(
-                    connection, found, some, [terms] * len(some), run, by_policies=False
+                    connection, found, some, [settings] * len(some), run, by_policies=False
                 )
             verdicts += [decision.verdict for decision in made]
     return verdicts
@@ -118,59 +118,63 @@ def stored_ones(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [verdict for verdict in verdicts if verdict.reason != "unchanged"]
 
 
-def options(terms: Terms) -> dict[str, Any]:
-    return {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
+def options(settings: MatchSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
 
 
 # A window moves with each batch, so there the batches have to be the same. Everything else is the
 # same whatever the batches are.
 @pytest.mark.parametrize(
-    ("terms", "batch"),
-    [(terms, batch) for terms in EVERY_TERMS for batch in ([1] if terms.newest else [1, 7, 150])],
+    ("settings", "batch"),
+    [
+        (settings, batch)
+        for settings in EVERY_TERMS
+        for batch in ([1] if settings.newest else [1, 7, 150])
+    ],
     ids=str,
 )
 def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, terms: Terms, batch: int
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if terms.newest else 11)
+    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.newest else 11)
     put_marks(dsn, "default")
-    ingested = ingest(dsn, "default", crawl(1), terms, batch)
+    ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "identical"}
     before = content(dsn, "default")
-    again = rejudged(store, **options(terms))
+    again = rejudged(store, **options(settings))
     assert again == stored_ones(ingested)
     assert content(dsn, "default") == before
-    assert rejudged(store, save=True, **options(terms)) == again
+    assert rejudged(store, save=True, **options(settings)) == again
     assert content(dsn, "default") == before
 
 
-@pytest.mark.parametrize("terms", EVERY_TERMS[:6] + EVERY_TERMS[7:10], ids=str)
+@pytest.mark.parametrize("settings", EVERY_TERMS[:6] + EVERY_TERMS[7:10], ids=str)
 def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
-    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, terms: Terms
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
 ) -> None:
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 11)
     records = crawl(2)
     connect(dsn, collection="afresh").close()
     for collection in ("default", "afresh"):
         put_marks(dsn, collection)
-    ingest(dsn, "default", records, Terms(1), 20)
-    afresh = ingest(dsn, "afresh", records, terms, 20)
-    again = rejudged(store, save=True, **options(terms))
+    ingest(dsn, "default", records, MatchSettings(1), 20)
+    afresh = ingest(dsn, "afresh", records, settings, 20)
+    again = rejudged(store, save=True, **options(settings))
     assert again == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
-    assert rejudged(store, **options(terms)) == again
+    assert rejudged(store, **options(settings)) == again
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(dsn, collection="other").close()
-    terms = Terms(8, scope="global")
+    settings = MatchSettings(8, scope="global")
     told: dict[str, list[Verdict]] = {"default": [], "other": []}
     records = crawl(3)
     for number, start in enumerate(range(0, len(records), 10)):
         collection = ("default", "other")[number % 3 == 1]
-        told[collection] += ingest(dsn, collection, records[start : start + 10], terms, 4)
+        told[collection] += ingest(dsn, collection, records[start : start + 10], settings, 4)
     # Pages of the other collection came between those of a batch.
     assert rejudged(store, scope="global") == stored_ones(told["default"])
     with connect(dsn, collection="other") as other:
@@ -184,21 +188,21 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     # URLs of their own, for what comes back to an earlier content is not stored without it.
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
     for records in (first, second, third):
-        ingest(dsn, "default", records, Terms(8), 16)
+        ingest(dsn, "default", records, MatchSettings(8), 16)
     maintenance.delete_run(store, maintenance.runs(store)[1].run_id)
     connect(dsn, collection="afresh").close()
-    afresh = ingest(dsn, "afresh", first + third, Terms(8), 16)
+    afresh = ingest(dsn, "afresh", first + third, MatchSettings(8), 16)
     assert rejudged(store, save=True) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
 
 
 def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
-    maintenance.set_policy(store, "b.example", Settings(distance=1))
+    maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
     ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
     assert rejudged(store) == ingested
     assert [v.duplicate_of for v in rejudged(store, distance=2)] == [None, A, A, A, A]
-    maintenance.set_policy(store, "b.example", Settings(distance=2))
+    maintenance.set_policy(store, "b.example", PolicySettings(distance=2))
     assert [v.duplicate_of for v in rejudged(store, save=True)][1] == A
 
 
@@ -248,7 +252,7 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 10)
-    ingest(dsn, "default", crawl(6), Terms(8), 20)
+    ingest(dsn, "default", crawl(6), MatchSettings(8), 20)
     whole = rejudged(store, distance=3)
     before: list[Verdict] = []
 
@@ -273,14 +277,14 @@ def test_no_verdict_points_to_a_page_that_is_gone(
     monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1)
     list(store.add_many([(A, 0), (B, 1), (C, 3)]))
 
-    def forget(now: str, done: int, total: int) -> None:
+    def delete(now: str, done: int, total: int) -> None:
         if now == "pages" and done == step:
             with connect(dsn) as other:
                 other.delete(B)
 
     told: list[str] = []
     maintenance.rebuild(
-        store, rejudge=True, progress=forget, verdicts=lambda verdict: told.append(verdict.url)
+        store, rejudge=True, progress=delete, verdicts=lambda verdict: told.append(verdict.url)
     )
     assert told == ([A, C] if step == 1 else [A, B, C])
     rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
@@ -310,7 +314,7 @@ def test_pages_that_come_meanwhile_are_judged_too(
 
 
 def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
-    ingest(dsn, "default", crawl(7), Terms(8), 20)
+    ingest(dsn, "default", crawl(7), MatchSettings(8), 20)
     before = analysis.report(store)
     loose = [v for v in rejudged(store, distance=1) if v.distance is not None]
     assert analysis.report(store).distances == before.distances
@@ -327,6 +331,6 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         rejudged(store, distance=13)
-    with pytest.raises(ArgumentError, check=because("unknown_rule")):
+    with pytest.raises(ArgumentError, check=because("unknown_scope")):
         rejudged(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]

@@ -13,7 +13,7 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from tests.conftest import wait_for_a_lock
 from tests.store.content import content
 
@@ -27,7 +27,7 @@ CHANGES: list[Callable[[Store], object]] = [
     lambda store: store.expire(timedelta(microseconds=1)),
     lambda store: maintenance.mark(store, A, B, same=True),
     lambda store: maintenance.unmark(store, A, B),
-    lambda store: maintenance.set_policy(store, "*", Settings(distance=3)),
+    lambda store: maintenance.set_policy(store, "*", PolicySettings(distance=3)),
     lambda store: maintenance.remove_policy(store, "*"),
     lambda store: maintenance.rename(store, "fifth"),
 ]

@@ -13,7 +13,7 @@ from psycopg import conninfo, sql
 from pgsimhash import StoreError, Verdict, analysis, connect, maintenance, migrate
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from tests.conftest import _drop, _fresh_name
 from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
 
@@ -49,7 +49,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             connection.execute("SET client_encoding TO 'UTF8'")
         given = {} if own else {"connection": connection}
         with connect(dsn if own else None, keep_markdown=True, **given) as store:  # type: ignore[arg-type]
-            said = Settings(max_age=AGE, expire_after=AGE * 9)
+            said = PolicySettings(max_age=AGE, expire_after=AGE * 9)
             for made in (
                 maintenance.set_policy(store, "a.example", said),
                 *maintenance.policies(store),

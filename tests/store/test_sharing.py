@@ -18,7 +18,7 @@ import pytest
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import StoreError
-from pgsimhash.policies import Settings
+from pgsimhash.policies import PolicySettings
 from tests.refusals import because
 
 URL = "https://a.example/"
@@ -98,7 +98,9 @@ BESIDE: dict[str, Callable[[Store], Any]] = {
     "remove_policy": lambda store: maintenance.remove_policy(store, "a.example"),
     "rename": lambda store: maintenance.rename(store, "renamed"),
     "runs": lambda store: maintenance.runs(store),
-    "set_policy": lambda store: maintenance.set_policy(store, "a.example", Settings(distance=3)),
+    "set_policy": lambda store: maintenance.set_policy(
+        store, "a.example", PolicySettings(distance=3)
+    ),
     "undo": lambda store: maintenance.undo(store),
     "unmark": lambda store: maintenance.unmark(store, URL, f"{URL}2"),
     "advise_fetch": lambda store: analysis.advise_fetch(store, URL),

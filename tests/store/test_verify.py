@@ -5,12 +5,12 @@ from __future__ import annotations
 import psycopg
 
 from pgsimhash import Store, connect
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.sketch import SAME_BITS_MAX
 from pgsimhash.store.collection import find_collection
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
-from pgsimhash.terms import Terms
 
 LIKE = (1 << SAME_BITS_MAX) - 1
 UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
@@ -22,8 +22,8 @@ def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
         collection = find_collection(connection, "default")
         assert collection is not None
         run = draw_run(connection, "test")
-        terms = [Terms(12, verify=verify)] * len(records)
-        made = write_batch(connection, collection, records, terms, run, by_policies=False)
+        settings = [MatchSettings(12, verify=verify)] * len(records)
+        made = write_batch(connection, collection, records, settings, run, by_policies=False)
     return [decision.verdict for decision in made]
 
 

@@ -1,4 +1,4 @@
-"""Commands that list runs and forget pages."""
+"""Commands that list runs and delete pages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.status import Status
 
 from pgsimhash import maintenance
+from pgsimhash.cli.matching import as_age
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
-from pgsimhash.cli.terms import as_age
 from pgsimhash.store import connect
-from pgsimhash.store.forgetting import Forgotten
+from pgsimhash.store.deleting import Deleted
 from pgsimhash.urls import host_of
 
 
@@ -31,15 +31,15 @@ def list_runs(collection: str, dsn: str | None) -> None:
 @collection_option
 @dsn_option
 def undo(collection: str, dsn: str | None) -> None:
-    """Forget what the last run added, and the run; again for the one before.
+    """Delete what the last run added, and the run; again for the one before.
 
     Pages go back to the versions before. Prints a JSON line with the run and how many versions
     are gone.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        run, forgotten = maintenance.undo(store, progress=_told(status))
-    print_json({**run.as_json(), "forgotten": forgotten})
+        run, deleted = maintenance.undo(store, progress=_told(status))
+    print_json({**run.as_json(), "deleted": deleted})
 
 
 @click.command("delete")
@@ -47,14 +47,14 @@ def undo(collection: str, dsn: str | None) -> None:
 @collection_option
 @dsn_option
 def delete_run(run: int, collection: str, dsn: str | None) -> None:
-    """Forget what a run added, and the run.
+    """Delete what a run added, and the run.
 
     Pages go back to the versions before. Prints a JSON line with how many versions are gone.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        forgotten = maintenance.delete_run(store, run, progress=_told(status))
-    print_json({"run": run, "forgotten": forgotten})
+        deleted = maintenance.delete_run(store, run, progress=_told(status))
+    print_json({"run": run, "deleted": deleted})
 
 
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -87,11 +87,11 @@ def delete(
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
         if url is not None:
-            forgotten = store.delete(url)
+            deleted = store.delete(url)
         else:
-            forgotten = store.delete_host(host or "", progress=_told(status))
-    print_json({"forgotten": forgotten})
-    context.exit(0 if forgotten else 1)
+            deleted = store.delete_host(host or "", progress=_told(status))
+    print_json({"deleted": deleted})
+    context.exit(0 if deleted else 1)
 
 
 @click.command()
@@ -112,13 +112,13 @@ def expire(older_than: timedelta | None, collection: str, dsn: str | None) -> No
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        forgotten = store.expire(older_than, progress=_told(status))
-    print_json({"forgotten": forgotten})
+        deleted = store.expire(older_than, progress=_told(status))
+    print_json({"deleted": deleted})
 
 
 def _working(console: Console) -> Status:
-    return console.status("forgetting")
+    return console.status("deleting")
 
 
-def _told(status: Status) -> Forgotten:
-    return lambda pages: status.update(f"forgotten: {pages:,} versions")
+def _told(status: Status) -> Deleted:
+    return lambda pages: status.update(f"deleted: {pages:,} versions")

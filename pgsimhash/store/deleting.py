@@ -17,7 +17,7 @@ from pgsimhash.store.session import Session
 BATCH: Final = 1000
 """How many pages go in one transaction: writers wait for each some tens of milliseconds."""
 
-Forgotten = Callable[[int], None]
+Deleted = Callable[[int], None]
 """Told how many pages are gone so far."""
 
 
@@ -25,20 +25,20 @@ def unheard(pages: int) -> None:
     """Tell nobody."""
 
 
-def expire(session: Session, older_than: timedelta | None, progress: Forgotten) -> int:
+def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> int:
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 
     Raises:
         ArgumentError: no age is given, and no policy gives one.
         CollectionError: no collection of the scheme has the name any more.
     """
-    forgotten = 0
+    deleted = 0
     after_page: int | None = 0
     while after_page is not None:
         after_page, pages = _expire_batch(session, older_than, after_page)
-        forgotten += pages
-        progress(forgotten)
-    return forgotten
+        deleted += pages
+        progress(deleted)
+    return deleted
 
 
 def _expire_batch(
@@ -57,28 +57,28 @@ def _expire_batch(
         raise ArgumentError("no_expiry", server_words(error)) from error
 
 
-def forget(
+def delete(
     session: Session,
     statement: str,
     parameters: dict[str, Any],
-    progress: Forgotten,
+    progress: Deleted,
 ) -> int:
     """Delete the pages that ``sql/queries/<statement>.sql`` finds; return how many there were.
 
     Raises:
         CollectionError: no collection of the scheme has the name any more.
     """
-    forgotten = 0
+    deleted = 0
     after_page: int | None = 0
     while after_page is not None:
         scope = {**parameters, "after_page": after_page}
-        after_page, pages = _forget_batch(session, statement, scope)
-        forgotten += pages
-        progress(forgotten)
-    return forgotten
+        after_page, pages = _delete_batch(session, statement, scope)
+        deleted += pages
+        progress(deleted)
+    return deleted
 
 
-def _forget_batch(
+def _delete_batch(
     session: Session, statement: str, parameters: dict[str, Any]
 ) -> tuple[int | None, int]:
     """Return the page to go on after, None at the end, and how many went."""
@@ -91,4 +91,4 @@ def _forget_batch(
         if not page_ids:
             return None, 0
         doomed = {"collection": collection.name, "page_ids": page_ids}
-        return page_ids[-1], cursor.execute(query("forget_pages"), doomed).fetchone() or 0
+        return page_ids[-1], cursor.execute(query("delete_pages"), doomed).fetchone() or 0

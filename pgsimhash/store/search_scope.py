@@ -11,15 +11,15 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import check_distance, from_bigint
 from pgsimhash.layout import get_layout
+from pgsimhash.matching import MatchSettings
 from pgsimhash.sketch import from_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, sibling_collections
 from pgsimhash.store.decisions import ArrivedPage
-from pgsimhash.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class SearchScope:
     """The collections that a batch is compared with, and the one that it goes into."""
 
     collection: Collection
@@ -34,32 +34,32 @@ class Reach:
         }
 
 
-def reach_of(
-    connection: psycopg.Connection[Any], collection: Collection, terms: Sequence[Terms]
-) -> Reach:
-    """Return what the terms of a batch compare with.
+def search_scope(
+    connection: psycopg.Connection[Any], collection: Collection, settings: Sequence[MatchSettings]
+) -> SearchScope:
+    """Return what the settings of a batch compare with.
 
     Raises:
         ArgumentError: one of the collections has a layout that does not answer the
             distance.
     """
-    distances = [one.distance for one in terms if one.scope == "global"]
+    distances = [one.distance for one in settings if one.scope == "global"]
     if not distances:
-        return Reach(collection, (collection,))
+        return SearchScope(collection, (collection,))
     compared = sibling_collections(connection, collection)
     for one in compared:
         check_distance(max(distances), get_layout(one.layout).distances[-1])
-    return Reach(collection, tuple(compared))
+    return SearchScope(collection, tuple(compared))
 
 
-def newest_pages(connection: psycopg.Connection[Any], reach: Reach) -> list[int]:
+def newest_pages(connection: psycopg.Connection[Any], reach: SearchScope) -> list[int]:
     """Return the newest page of each collection compared with."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(query("newest_pages"), reach.scope()).fetchall()
 
 
 def arrived_since(
-    connection: psycopg.Connection[Any], reach: Reach, newest: Sequence[int]
+    connection: psycopg.Connection[Any], reach: SearchScope, newest: Sequence[int]
 ) -> list[ArrivedPage]:
     """Return the pages stored after the ones that were the newest."""
     arrived: list[ArrivedPage] = []
@@ -70,7 +70,7 @@ def arrived_since(
 
 
 def _arrived(
-    connection: psycopg.Connection[Any], reach: Reach, compared: Collection, newest_page: int
+    connection: psycopg.Connection[Any], reach: SearchScope, compared: Collection, newest_page: int
 ) -> list[ArrivedPage]:
     parameters = {
         "collection_id": reach.collection.collection_id,

@@ -1,4 +1,4 @@
-"""Options on what terms a page counts as a duplicate."""
+"""Options by what settings a page counts as a duplicate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from pgsimhash.cli.options import Command, distance_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.terms import NUMBER_MAX, SCOPES
+from pgsimhash.matching import NUMBER_MAX, SCOPES
 from pgsimhash.times import parse_age
 
 
@@ -22,8 +22,8 @@ def as_age(
         raise click.BadParameter(str(error)) from error
 
 
-def terms_options(command: Command) -> Command:
-    """Add the options that become :class:`pgsimhash.terms.Options`; None says nothing."""
+def match_options(command: Command) -> Command:
+    """Add the options that become :class:`pgsimhash.matching.MatchOptions`; None says nothing."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -71,7 +71,7 @@ _OPTIONS = (
         help="How many pages of a kind are worth keeping.",
     ),
     click.option(
-        "--min-words",
+        "--min-tokens",
         type=_COUNT,
         metavar="N",
         show_default="the scheme's, 12",

@@ -13,14 +13,14 @@ from pgsimhash.bits import from_bigint, to_bigint
 from pgsimhash.connection import server_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.marks import MarksOf
+from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.decisions import Known, KnownVersion, Look, look_for
-from pgsimhash.store.reach import Reach
+from pgsimhash.store.search_scope import SearchScope
 from pgsimhash.store.verdicts import KnownMatch
-from pgsimhash.terms import Terms
 
 ALL_PAGES: Final = 2**63 - 1
 """Above the ids of all pages: what counts are the pages before it."""
@@ -36,16 +36,16 @@ class Question(NamedTuple):
 
 def ask(
     connection: psycopg.Connection[Any],
-    reach: Reach,
+    reach: SearchScope,
     records: Sequence[PageRecord],
-    terms: Sequence[Terms],
+    settings: Sequence[MatchSettings],
     now: datetime,
     before_page: int = ALL_PAGES,
 ) -> tuple[list[KnownMatch | None], Known]:
     """Return the nearest match in the store for each record, and what is known of their URLs.
 
-    Pages from ``before_page`` on do not count. One round trip for all records whose terms ask for
-    the same distance, collections and window.
+    Pages from ``before_page`` on do not count. One round trip for all records whose settings ask
+    for the same distance, collections and window.
 
     Raises:
         ArgumentError: the layout does not answer a distance that a policy asks for.
@@ -55,11 +55,11 @@ def ask(
     marks: dict[str, MarksOf] = {}
     policies = False
     questions: dict[Question, list[int]] = {}
-    for at, wanted in enumerate(terms):
+    for at, wanted in enumerate(settings):
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
         questions.setdefault(question, []).append(at)
     for question, places in questions.items():
-        asked = [(records[at], terms[at]) for at in places]
+        asked = [(records[at], settings[at]) for at in places]
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
             try:
@@ -96,11 +96,11 @@ def known_pages(
     return Known(versions, marks)
 
 
-def urls_of(records: Sequence[PageRecord], terms: Sequence[Terms]) -> list[str]:
+def urls_of(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> list[str]:
     """Return the URLs whose versions matter: those of the records, and the ones they name."""
     named = [
         record.canonical_url
-        for record, wanted in zip(records, terms, strict=True)
+        for record, wanted in zip(records, settings, strict=True)
         if wanted.canonical_link and record.canonical_url is not None
     ]
     return [record.url for record in records] + named
@@ -125,14 +125,14 @@ def _note(
 
 def _parameters(
     connection: psycopg.Connection[Any],
-    reach: Reach,
-    asked: Sequence[tuple[PageRecord, Terms]],
+    reach: SearchScope,
+    asked: Sequence[tuple[PageRecord, MatchSettings]],
     question: Question,
     now: datetime,
     before_page: int,
 ) -> dict[str, Any]:
     looks = [look_for(record, wanted, now) for record, wanted in asked]
-    records, terms = zip(*asked, strict=True)
+    records, settings = zip(*asked, strict=True)
     high, low = split_sketches(look.sketch for look in looks)
     scope = {**reach.scope(everywhere=question.everywhere), "before_page": before_page}
     return {
@@ -143,9 +143,9 @@ def _parameters(
         "hosts": _unless_empty([look.host for look in looks]),
         "since": _unless_empty([look.since for look in looks]),
         "oldest": _oldest(connection, scope, looks, question.newest),
-        "keep_first": [wanted.keep_first for wanted in terms],
+        "keep_first": [wanted.keep_first for wanted in settings],
         "own_urls": [look.url for look in looks],
-        "urls": urls_of(records, terms),
+        "urls": urls_of(records, settings),
         "distance": question.distance,
         "trusted_distance": TRUSTED_DISTANCE,
         "sketch_distance": SAME_BITS_MAX,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgsimhash.extraction import extract, extract_many
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.workers import extract, extract_many
 
 
 def article(seed: int) -> str:

@@ -1,4 +1,4 @@
-"""On what terms a page counts as a duplicate: how near, among which pages, how old at most."""
+"""By what settings a page counts as a duplicate: how near, among which pages, how old at most."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pgsimhash.times import check_age
 Scope = Literal["host", "collection", "global"]
 
 NUMBER_MAX: Final = 2**31 - 1
-"""The largest ``newest``, ``keep_first`` and ``min_words``, that of an integer in SQL."""
+"""The largest ``newest``, ``keep_first`` and ``min_tokens``, that of an integer in SQL."""
 
 SCOPES: Final[tuple[Scope, ...]] = ("host", "collection", "global")
 
 
-class Options(TypedDict, total=False):
-    """The terms as keyword arguments; what is None or left out is for policies to say."""
+class MatchOptions(TypedDict, total=False):
+    """The settings as keyword arguments; what is None or left out is for policies to say."""
 
     distance: int | None
     verify: bool | None
@@ -28,23 +28,23 @@ class Options(TypedDict, total=False):
     max_age: timedelta | None
     canonical_link: bool | None
     keep_first: int | None
-    min_words: int | None
+    min_tokens: int | None
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """Check the names of keyword arguments that are to be :class:`Options`.
+    """Check the names of keyword arguments that are to be :class:`MatchOptions`.
 
     Raises:
         TypeError: there is no such option.
     """
     for name in options:
-        if name not in Options.__annotations__:
-            known = ", ".join(Options.__annotations__)
+        if name not in MatchOptions.__annotations__:
+            known = ", ".join(MatchOptions.__annotations__)
             raise TypeError(f"there is no option {name!r}; there are: {known}")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MatchSettings:
     """What makes a page a duplicate.
 
     Attributes:
@@ -65,7 +65,7 @@ class Terms:
             everywhere.
         keep_first: how many pages of a kind are worth keeping: a duplicate is, as long as fewer
             known pages count as its originals.
-        min_words: a page of fewer words is not remembered.
+        min_tokens: a page of fewer words is not remembered.
     """
 
     distance: int
@@ -75,7 +75,7 @@ class Terms:
     max_age: timedelta | None = None
     canonical_link: bool = False
     keep_first: int = 1
-    min_words: int = 1
+    min_tokens: int = 1
 
     def __post_init__(self) -> None:
         """Check the values, all but the distance, which is for the layout to check.
@@ -88,7 +88,7 @@ class Terms:
             raise ArgumentError(
                 "unknown_scope", f"a scope is one of {', '.join(SCOPES)}, not {self.scope!r}"
             )
-        for name in ("newest", "keep_first", "min_words"):
+        for name in ("newest", "keep_first", "min_tokens"):
             number = getattr(self, name)
             if number is None:
                 continue

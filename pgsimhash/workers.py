@@ -73,7 +73,7 @@ def extract(
         canonical_url=_short_url(made.canonical_url),
         language=made.language,
         features=made.features,
-        words=made.words,
+        tokens=made.tokens,
         html_bytes=made.html_bytes,
         html_digest=html_digest(page.html),
         structure=made.structure,

@@ -1,4 +1,4 @@
-"""Runs, sightings, and forgetting by age, host, run and URL."""
+"""Runs, last_seen, and deleting by age, host, run and URL."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
     store.close()
     statement = (
         "SELECT n_tup_upd, n_tup_hot_upd, pg_sleep(0.05) FROM pg_stat_user_tables "
-        "WHERE relid = 'pgsimhash.sightings'::regclass"
+        "WHERE relid = 'pgsimhash.last_seen'::regclass"
     )
     with psycopg.connect(dsn, autocommit=True) as connection:
         for _ in range(200):
@@ -94,8 +94,8 @@ class TestRuns:
         store.start_run("two")
         store.add("https://a.example/1", FAR)
         store.add("https://a.example/2", FAR)
-        run, forgotten = maintenance.undo(store)
-        assert (run.what, forgotten) == ("two", 2)
+        run, deleted = maintenance.undo(store)
+        assert (run.what, deleted) == ("two", 2)
         known = store.get("https://a.example/1")
         assert known is not None
         assert known.simhash == 0
@@ -240,10 +240,10 @@ class TestBareSimhashes:
             store.delete_host("a.example")
             assert analysis.simhashes(store).tolist() == [6]
             store.add(self.URL, 6)
-            forget = "SELECT pgsimhash.forget_simhashes('default', ARRAY[6])"
-            assert connection.execute(forget).fetchall() == [(0,)]
+            delete = "SELECT pgsimhash.delete_simhashes('default', ARRAY[6])"
+            assert connection.execute(delete).fetchall() == [(0,)]
             store.delete(self.URL)
-            assert connection.execute(forget).fetchall() == [(1,)]
+            assert connection.execute(delete).fetchall() == [(1,)]
         assert analysis.simhashes(store).tolist() == []
 
     def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:

@@ -19,7 +19,7 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     assert last["what"] == f"pgsimhash ingest {folder}"
     undone = run("run", "undo")
     assert undone.code == 0
-    assert undone.lines == [{**last, "forgotten": 2}]
+    assert undone.lines == [{**last, "deleted": 2}]
     assert run("run", "list").lines == [first]
     run("run", "undo")
     refused = run("run", "undo")
@@ -35,11 +35,11 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
         for n in range(2)
     )
     run("ingest", "-", stdin=pages)
-    assert run("delete", "--url", "https://a.example/0").lines == [{"forgotten": 1}]
+    assert run("delete", "--url", "https://a.example/0").lines == [{"deleted": 1}]
     assert run("delete", "--url", "https://a.example/0").code == 1
-    assert run("delete", "--host", "B.example").lines == [{"forgotten": 2}]
+    assert run("delete", "--host", "B.example").lines == [{"deleted": 2}]
     number = run("run", "list").lines[0]["run"]
-    assert run("run", "delete", number).lines == [{"run": number, "forgotten": 1}]
+    assert run("run", "delete", number).lines == [{"run": number, "deleted": 1}]
     refused = run("run", "delete", number)
     assert refused.code == 1
     assert "pgsimhash run list" in refused.stderr
@@ -54,8 +54,8 @@ def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:
     old = {"url": "https://a.example/", "html": html, "fetched_at": "2024-02-29T12:00:00+09:00"}
     run("ingest", "-", stdin=json.dumps(old))
     run("ingest", folder)
-    assert run("expire", "--older-than", "90d").lines == [{"forgotten": 1}]
-    assert run("expire", "--older-than", "90d").lines == [{"forgotten": 0}]
+    assert run("expire", "--older-than", "90d").lines == [{"deleted": 1}]
+    assert run("expire", "--older-than", "90d").lines == [{"deleted": 0}]
 
 
 @pytest.mark.parametrize("age", ["90", "-1d", "0d", "yesterday"])
