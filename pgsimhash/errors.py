@@ -172,5 +172,5 @@ class CollectionError(StoreError):
         "taken": "it is there already, and was not begun by such a call",
         "layout_distance": "the new layout does not answer a distance that is set",
         "no_markdown": "it keeps no Markdown",
-        "other_settings": "it was begun by other settings",
+        "other_settings": "it has other settings than asked for",
     }

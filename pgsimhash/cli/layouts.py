@@ -135,18 +135,23 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
     help="Its default distance; by default the scheme's (8, or 3 for blog and interop), or the "
     "largest that the layout answers.",
 )
-@click.option("--keep-markdown", is_flag=True, help="Keep the main content of each page.")
+@click.option(
+    "--keep-markdown/--no-keep-markdown",
+    default=None,
+    help="Whether the main content of each page is kept; by default not.",
+)
 @dsn_option
 def create(
     name: str,
     scheme: str | None,
     layout: str | None,
     distance: int | None,
-    keep_markdown: bool,
+    keep_markdown: bool | None,
     dsn: str | None,
 ) -> None:
     """Create a collection, if it is not there yet, and print what it is.
 
+    One that is there and another than asked for is refused, with what would change it.
     `ingest --create` does so too, with the database's default layout.
     """
     with checked_connection(dsn) as connection:

@@ -20,7 +20,7 @@ def connect(
     create: bool = True,
     scheme: str | Scheme | None = None,
     layout: str | None = None,
-    keep_markdown: bool = False,
+    keep_markdown: bool | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
@@ -35,8 +35,9 @@ def connect(
         layout: the layout of a collection that is created, by name; by default the database's,
             which is "22+21+21" unless that was changed; ``pgsimhash collection plan`` compares
             them.
-        keep_markdown: whether a collection that is created keeps the main content of each page
-            as Markdown, compressed, for explanations and another scheme later.
+        keep_markdown: whether the collection keeps the main content of each page as Markdown,
+            compressed, for explanations and another scheme later; by default one that is created
+            does not. ``maintenance.change_settings`` changes it.
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
 
@@ -44,8 +45,8 @@ def connect(
         NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
             and does not start.
         SchemaError: the schema is missing, or older or newer than this package.
-        CollectionError: the collection is missing and ``create`` is false, or it holds another
-            scheme or layout.
+        CollectionError: the collection is missing and ``create`` is false, or it has another
+            scheme, layout or ``keep_markdown``.
         ArgumentError: no scheme is registered under that name in this process, or there is no such
             layout.
     """

@@ -44,18 +44,17 @@ def open_collection(
     create: bool,
     scheme: Scheme | None = None,
     layout: str | None = None,
-    keep_markdown: bool = False,
+    keep_markdown: bool | None = None,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
     Raises:
-        CollectionError: it is missing and ``create`` is false, or it holds another scheme or
-            layout.
+        CollectionError: it is missing and ``create`` is false, or is another than asked for.
         ArgumentError: there is no such layout.
     """
     found = find_collection(connection, name)
     if found is None and create:
-        found = create_collection(
+        return create_collection(
             connection, name, scheme=scheme, layout=layout, keep_markdown=keep_markdown
         )
     if found is None:
@@ -64,7 +63,8 @@ def open_collection(
             f"collection {name!r} does not exist{_known(connection)}; "
             f"run: pgsimhash collection create {name}",
         )
-    _check(found, None if scheme is None else scheme.name, layout)
+    _check(found, scheme, layout)
+    _check_settings(found, None, keep_markdown)
     return found
 
 
@@ -75,7 +75,7 @@ def create_collection(
     scheme: Scheme | None = None,
     layout: str | None = None,
     distance: int | None = None,
-    keep_markdown: bool = False,
+    keep_markdown: bool | None = None,
     indexed: bool = True,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
@@ -86,17 +86,36 @@ def create_collection(
         scheme: the scheme whose simhashes it holds, by default the package's.
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default the scheme's, or what the layout answers.
-        keep_markdown: whether the main content of each page is kept.
+        keep_markdown: whether the main content of each page is kept; by default not.
         indexed: whether a layout that is deployed now gets its indexes now.
 
     Raises:
-        ArgumentError: there is no such layout.
-        ArgumentError: the layout does not answer ``distance``.
-        CollectionError: the name is empty, or the layout has no indexes yet: another collection
-            is being made in it.
+        ArgumentError: there is no such layout, or it does not answer ``distance``.
+        CollectionError: the name is empty; it is there and another than asked for; or the layout
+            has no indexes yet, because another collection is being made in it.
     """
     if not name:
         raise CollectionError("no_name", "a collection has a name; give one that is not empty")
+    found = find_collection(connection, name)
+    if found is None:
+        found = _insert_collection(
+            connection, name, scheme, layout, distance, bool(keep_markdown), indexed=indexed
+        )
+    _check(found, scheme, layout)
+    _check_settings(found, distance, keep_markdown)
+    return found
+
+
+def _insert_collection(
+    connection: psycopg.Connection[Any],
+    name: str,
+    scheme: Scheme | None,
+    layout: str | None,
+    distance: int | None,
+    keep_markdown: bool,
+    *,
+    indexed: bool,
+) -> Collection:
     recipe = scheme or DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
@@ -243,13 +262,34 @@ def _known(connection: psycopg.Connection[Any]) -> str:
     return f" (there are: {', '.join(names)})" if names else ""
 
 
-def _check(collection: Collection, scheme: str | None, layout: str | None) -> None:
+def _check_settings(
+    collection: Collection, distance: int | None, keep_markdown: bool | None
+) -> None:
+    """Refuse what a caller asks for and the collection, which was there, has otherwise."""
     name = collection.name
-    if scheme is not None and collection.scheme != scheme:
+    if distance not in (None, collection.default_distance):
+        raise CollectionError(
+            "other_settings",
+            f"collection {name!r} is there already, with distance {collection.default_distance}; "
+            f"to change it: pgsimhash collection set {name} --distance {distance}",
+        )
+    if keep_markdown not in (None, collection.keep_markdown):
+        option = "--keep-markdown" if keep_markdown else "--no-keep-markdown"
+        keeps = "keeps the Markdown" if collection.keep_markdown else "keeps no Markdown"
+        raise CollectionError(
+            "other_settings",
+            f"collection {name!r} is there already, and {keeps}; to change it: "
+            f"pgsimhash collection set {name} {option}",
+        )
+
+
+def _check(collection: Collection, scheme: Scheme | None, layout: str | None) -> None:
+    name = collection.name
+    if scheme is not None and collection.scheme != scheme.name:
         raise CollectionError(
             "other_scheme",
             f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
-            f"which cannot be compared with {scheme!r}; open another collection, "
+            f"which cannot be compared with {scheme.name!r}; open another collection, "
             f"such as {name}-2",
         )
     try:

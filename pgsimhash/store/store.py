@@ -85,15 +85,15 @@ class Store:
         create: bool = True,
         scheme: str | Scheme | None = None,
         layout: str | None = None,
-        keep_markdown: bool = False,
+        keep_markdown: bool | None = None,
         owns_connection: bool = False,
     ) -> None:
         """Open ``collection`` over ``connection``, creating it where ``create`` is true.
 
         Raises:
             SchemaError: the schema is missing, or older or newer than this package.
-            CollectionError: the collection is missing and ``create`` is false, or it holds
-                another scheme or layout.
+            CollectionError: the collection is missing and ``create`` is false, or it has another
+                scheme, layout or ``keep_markdown``.
             ArgumentError: no scheme is registered under that name in this process.
             ArgumentError: there is no such layout.
             StoreError: another process opened ``connection``, or another thread is using it.

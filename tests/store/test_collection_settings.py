@@ -15,8 +15,10 @@ from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     INTEROP_SCHEME,
     Scheme,
+    get_scheme,
     register_scheme,
 )
+from pgsimhash.store.collection import create_collection
 from tests.refusals import because
 
 
@@ -85,3 +87,22 @@ def test_one_that_was_renamed_meanwhile_is_left_alone(store: Store, dsn: str) ->
         maintenance.change_settings(store, distance=3)
     with connect(dsn, collection="other") as other:
         assert other.opened.default_distance == 8
+
+
+def test_what_is_asked_of_a_collection_that_is_there_is_never_ignored(dsn: str) -> None:
+    with connect(dsn, collection="news", keep_markdown=True) as store:
+        assert store.opened.keep_markdown
+    connect(dsn, collection="news").close()
+    with pytest.raises(CollectionError, match="collection set news --no-keep-markdown"):
+        connect(dsn, collection="news", keep_markdown=False)
+    connect(dsn, collection="plain").close()
+    with pytest.raises(CollectionError, match="collection set plain --keep-markdown"):
+        connect(dsn, collection="plain", keep_markdown=True)
+    with psycopg.connect(dsn) as connection:
+        assert create_collection(connection, "plain").default_distance == 8
+        with pytest.raises(CollectionError, match="collection set plain --distance 3"):
+            create_collection(connection, "plain", distance=3)
+        with pytest.raises(CollectionError, match=r"rebuild plain --layout '32\+32'"):
+            create_collection(connection, "plain", layout="32+32")
+        with pytest.raises(CollectionError, match="holds simhashes of scheme"):
+            create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
