@@ -119,8 +119,8 @@ def parse_simhash(text: str) -> int:
     prints; any other run of digits is decimal. Base32 is read as :func:`from_base32` does.
 
     Raises:
-        ArgumentError: the text is none of these or needs more than 64 bits; or it is
-            thirteen digits, which a decimal and base32 could be.
+        ArgumentError: the text is none of these or needs more than 64 bits; or it is thirteen
+            digits, which a decimal and base32 could be.
     """
     word = text.strip()
     base32 = _BASE32.fullmatch(word)

@@ -177,9 +177,9 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     Raises:
         NoServerError: the connection was lost.
         CollectionError: a collection is there no more by the name it had, or is being made.
-        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is
-            read-only, cannot hold a value, forgets prepared statements, is in a transaction that
-            failed or whose isolation level is not READ COMMITTED, or the user may not do this.
+        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
+            cannot hold a value, forgets prepared statements, is in a transaction that failed or
+            whose isolation level is not READ COMMITTED, or the user may not do this.
     """
     try:
         yield

@@ -236,8 +236,8 @@ def get_layout(name: str) -> Layout:
     choice of r that lead. Where one of :data:`LAYOUTS` is the same, it is that one.
 
     Raises:
-        ArgumentError: it is none, would take more than 100 columns or a prefix of more than
-            40 bits.
+        ArgumentError: it is none, would take more than 100 columns or a prefix of more than 40
+            bits.
     """
     if name in LAYOUTS:
         return LAYOUTS[name]

@@ -70,8 +70,8 @@ def start(folder: Path | None = None) -> str:
         folder: where the data is, :func:`data_directory` by default.
 
     Raises:
-        NoServerError: the extra is not installed, the folder is another user's or holds
-            something else, or the server does not start.
+        NoServerError: the extra is not installed, the folder is another user's or holds something
+            else, or the server does not start.
     """
     programs = _programs()
     home = folder if folder is not None else data_directory()
@@ -123,8 +123,8 @@ def _check_place(home: Path) -> None:
     """Refuse to keep data where that would harm another user, or another user could harm it.
 
     Raises:
-        NoServerError: the folder, or for root the one it would be made in, is another
-            user's, is in root's home, or everybody may write to it.
+        NoServerError: the folder, or for root the one it would be made in, is another user's, is in
+            root's home, or everybody may write to it.
     """
     if any(character < " " for character in str(home)):
         raise NoServerError(

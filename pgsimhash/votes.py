@@ -52,8 +52,8 @@ def simhash(
         PageError: there is no feature, or none with a weight above zero.
         ArgumentError: a weight is negative or not finite, or their sum is above 2**36; or a hash is
             not in 0..2**64-1.
-        TypeError: ``features`` is one string, or a feature is neither, or some are strings and
-            some are hashes.
+        TypeError: ``features`` is one string, or a feature is neither, or some are strings and some
+            are hashes.
     """
     if isinstance(features, str | bytes):
         raise TypeError("features is an iterable of strings or hashes, not one string; split it")

@@ -67,8 +67,8 @@ def read_labels(path: Path) -> Labels:
     A row without a label waits for one and is only counted.
 
     Raises:
-        ArgumentError: the file cannot be read, or rows are wrong; the message names the first
-            lines and what to write there.
+        ArgumentError: the file cannot be read, or rows are wrong; the message names the first lines
+            and what to write there.
     """
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
     unlabelled = repeated = 0

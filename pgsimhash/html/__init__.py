@@ -35,9 +35,9 @@ def read_article(
         max_elements: a page of more elements is refused.
 
     Raises:
-        PageError: the bytes are another format (``not_html``), there are more than
-            ``max_elements`` elements (``too_large``), or the page stands in for another
-            (``error_page``, ``blocked``, ``needs_script``).
+        PageError: the bytes are another format (``not_html``), there are more than ``max_elements``
+            elements (``too_large``), or the page stands in for another (``error_page``,
+            ``blocked``, ``needs_script``).
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, max_elements)

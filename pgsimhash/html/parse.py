@@ -109,8 +109,8 @@ def _crowds_attributes(source: bytes, max_elements: int) -> bool:
     """Return whether an element has far too many attributes, by a first look without a tree.
 
     Raises:
-        PageError: there are more than ``max_elements`` elements, seen before a tree of them
-            fills the memory.
+        PageError: there are more than ``max_elements`` elements, seen before a tree of them fills
+            the memory.
     """
     if source.count(b"<") <= max_elements and not may_crowd_attributes(source):
         return False

@@ -33,11 +33,9 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
         settings: at least one of them.
 
     Raises:
-        ArgumentError: there is no setting, the pattern is none, or it contradicts the scheme.
-        ArgumentError: the layout does not answer the distance.
-        ArgumentError: there is no such scope, or a number is below 1.
-        ArgumentError: an age is none.
-        ArgumentError: the collection's scheme is not registered in this process.
+        ArgumentError: there is no setting, the pattern is none, or it contradicts the scheme; the
+            layout does not answer the distance; there is no such scope, or a number is below 1; an
+            age is none; the collection's scheme is not registered in this process.
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """

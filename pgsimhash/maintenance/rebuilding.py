@@ -126,15 +126,12 @@ def rebuild(
         The new collection.
 
     Raises:
-        ArgumentError: there is no such layout.
-        ArgumentError: there is no such scheme, it reads pages in another way, or this collection's
-            is not registered.
+        ArgumentError: there is no such layout; there is no such scheme, it reads pages in another
+            way, or this collection's is not registered; the layout does not answer the distance; a
+            policy asks for a distance that the layout does not answer; there is no such scope or
+            ``then``, or a number is below 1; ``max_age`` is none.
         CollectionError: ``into`` is there and was not begun by such a call; or the collection keeps
             no Markdown, and the scheme is another.
-        ArgumentError: the layout does not answer the distance.
-        ArgumentError: a policy asks for a distance that the layout does not answer.
-        ArgumentError: there is no such scope or ``then``, or a number is below 1.
-        ArgumentError: ``max_age`` is none.
         StoreError: the connection is in a transaction, or the database does not answer.
     """
     if then not in ("swap", "replace", "separate", "follow"):

@@ -51,8 +51,8 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     where its scheme is the same.
 
     Raises:
-        CollectionError: another collection has the name and ``swap`` is false, or none has
-            and it is true; or the name is empty, or none of the scheme has the store's name.
+        CollectionError: another collection has the name and ``swap`` is false, or none has and it
+            is true; or the name is empty, or none of the scheme has the store's name.
         StoreError: the database does not answer.
     """
     try:

@@ -98,8 +98,8 @@ class Stream:
         """Note that ``size`` bytes were read in vain.
 
         Raises:
-            DamagedError: a little gzip data holds very much of this: reading on would take long
-                and give nothing.
+            DamagedError: a little gzip data holds very much of this: reading on would take long and
+                give nothing.
         """
         self._idle += size + _IDLE_COST
         if self._compressed is None or self._idle < _IDLE_MAX:

@@ -78,10 +78,9 @@ def rules_of(collection: Collection, options: MatchOptions) -> Rules:
     """Return what ``options`` ask for, over what the collection has.
 
     Raises:
-        ArgumentError: the layout does not answer the distance.
+        ArgumentError: the layout does not answer the distance; there is no such scope, or a number
+            is below 1; the age is none.
         TypeError: there is no such option.
-        ArgumentError: there is no such scope, or a number is below 1.
-        ArgumentError: the age is none.
     """
     rules = Rules(options, collection.default_distance)
     checked_distance(collection, options.get("distance"))

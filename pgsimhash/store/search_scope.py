@@ -40,8 +40,7 @@ def search_scope(
     """Return what the settings of a batch compare with.
 
     Raises:
-        ArgumentError: one of the collections has a layout that does not answer the
-            distance.
+        ArgumentError: one of the collections has a layout that does not answer the distance.
     """
     distances = [one.distance for one in settings if one.scope == "global"]
     if not distances:

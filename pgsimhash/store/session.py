@@ -72,8 +72,8 @@ class Session:
         """Run a block in a transaction, inside the caller's where there is one.
 
         Raises:
-            StoreError: it is another thread's or process's turn, or a transaction of a
-                store over this connection is not done.
+            StoreError: it is another thread's or process's turn, or a transaction of a store over
+                this connection is not done.
         """
         with self._turns.writing(), translated_errors(self.connection), self._block():
             yield self.connection

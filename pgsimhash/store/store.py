@@ -94,11 +94,11 @@ class Store:
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it has another
                 scheme, layout or ``keep_markdown``.
-            ArgumentError: no scheme is registered under that name in this process.
-            ArgumentError: there is no such layout.
-            StoreError: another process opened ``connection``, or another thread is using it.
-            StoreError: ``connection`` is in a transaction that failed, or texts would not come
-                back from it as they are.
+            ArgumentError: no scheme is registered under that name in this process; there is no such
+                layout.
+            StoreError: another process opened ``connection``, or another thread is using it;
+                ``connection`` is in a transaction that failed, or texts would not come back from it
+                as they are.
         """
         recipe = None if scheme is None else get_scheme(scheme)
         self.session = Session(connection, owned=owns_connection)
@@ -180,8 +180,8 @@ class Store:
                 page has quite another one are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
-            ArgumentError: ``simhash`` is not in 0..2**64-1.
-            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -208,8 +208,8 @@ class Store:
             The matches of all of them, by query, nearest first.
 
         Raises:
-            ArgumentError: the array has another shape or dtype.
-            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: the array has another shape or dtype; the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -220,8 +220,8 @@ class Store:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
 
         Raises:
-            ArgumentError: ``simhash`` is not in 0..2**64-1.
-            ArgumentError: the layout does not answer ``distance``.
+            ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
+                ``distance``.
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
@@ -274,11 +274,10 @@ class Store:
             options: by what settings; by default the collection's.
 
         Raises:
-            ArgumentError: the scheme of the collection is not registered in this process.
-            ArgumentError: the layout does not answer ``distance``.
-            ArgumentError: there is no such scope, or a number is below 1.
-            ArgumentError: ``max_age`` is none, or ``fetched_at`` names no zone, is in the
-                future or before 1970.
+            ArgumentError: the scheme of the collection is not registered in this process; the
+                layout does not answer ``distance``; there is no such scope, or a number is below 1;
+                ``max_age`` is none, or ``fetched_at`` names no zone, is in the future or before
+                1970.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -308,10 +307,9 @@ class Store:
             options: by what settings; by default the collection's.
 
         Raises:
-            ArgumentError: the scheme of the collection is not registered in this process.
-            ArgumentError: the layout does not answer ``distance``.
-            ArgumentError: there is no such scope, or a number is below 1.
-            ArgumentError: ``max_age`` is none.
+            ArgumentError: the scheme of the collection is not registered in this process; the
+                layout does not answer ``distance``; there is no such scope, or a number is below 1;
+                ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer; the batches before stay.
@@ -390,11 +388,9 @@ class Store:
 
         Raises:
             PageError: ``url`` is not one.
-            ArgumentError: ``simhash`` is not in 0..2**64-1.
-            ArgumentError: ``fetched_at`` names no zone, is in the future or before 1970, or
-                ``max_age`` is none.
-            ArgumentError: the layout does not answer ``distance``.
-            ArgumentError: there is no such scope, or a number is below 1.
+            ArgumentError: ``simhash`` is not in 0..2**64-1; ``fetched_at`` names no zone, is in the
+                future or before 1970, or ``max_age`` is none; the layout does not answer
+                ``distance``; there is no such scope, or a number is below 1.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -412,9 +408,8 @@ class Store:
         failed and the rest goes on.
 
         Raises:
-            ArgumentError: the layout does not answer ``distance``.
-            ArgumentError: there is no such scope, or a number is below 1.
-            ArgumentError: ``max_age`` is none.
+            ArgumentError: the layout does not answer ``distance``; there is no such scope, or a
+                number is below 1; ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer; the batches before stay.
@@ -469,8 +464,8 @@ class Store:
             progress: told how many are gone so far.
 
         Raises:
-            ArgumentError: ``older_than`` is not more than nothing.
-            ArgumentError: neither an age nor a policy says when pages expire.
+            ArgumentError: ``older_than`` is not more than nothing; neither an age nor a policy says
+                when pages expire.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
@@ -547,8 +542,7 @@ class Store:
             progress: told as by :meth:`pairs`; clusters come when all pairs are found.
 
         Raises:
-            ArgumentError: ``distance`` is not in 0..12.
-            ArgumentError: there is no such rule or linkage.
+            ArgumentError: ``distance`` is not in 0..12; there is no such rule or linkage.
             StoreError: the database does not answer.
         """
         self.session.check()
