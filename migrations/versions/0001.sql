@@ -676,11 +676,12 @@ CREATE FUNCTION pgsimhash._name_of(collection text, scheme text) RETURNS text
     AS $$
 DECLARE
     present constant text := (
-        SELECT c.scheme FROM pgsimhash.collections AS c
-        WHERE c.collection_id = pgsimhash._id_of(collection)
+        SELECT c.scheme FROM pgsimhash.collections AS c WHERE c.name = collection
     );
 BEGIN
-    IF present <> scheme THEN
+    IF present IS NULL THEN
+        PERFORM pgsimhash._id_of(collection);
+    ELSIF present <> scheme THEN
         RAISE EXCEPTION 'collection "%" holds simhashes of scheme "%" now, not "%"',
             collection, present, scheme
             USING ERRCODE = 'undefined_object', HINT = 'Open it again.';

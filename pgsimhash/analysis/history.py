@@ -143,7 +143,7 @@ def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> Fetc
         StoreError: the database does not answer.
     """
     with store.session.read() as connection:
-        seen = visits(connection, store.collection, url)
+        seen = visits(connection, store.opened, url)
     return fetch_advice(url, seen, now=now)
 
 

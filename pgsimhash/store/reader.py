@@ -16,7 +16,7 @@ from pgsimhash.records import Match, Matches, StoredPage
 from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection
+from pgsimhash.store.collection import Collection, follow
 
 _BATCH: Final = 10_000
 """How many simhashes are looked up in one statement: it bounds what the server holds."""
@@ -111,20 +111,24 @@ def simhash_slices(
             yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
 
 
-def visits(connection: psycopg.Connection[Any], collection: str, url: str) -> list[Visit]:
+def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
     """Return when the versions of a page came, the oldest first; none where it is not known."""
-    parameters = {"collection": collection, "url": url}
+    parameters = {"collection": collection.name, "url": url}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("visits"), parameters).fetchall()
-    return [Visit(from_bigint(simhash), *times) for simhash, *times in rows]
+    if not rows:
+        follow(connection, collection)
+    return [Visit(from_bigint(row[0]), *row[1:]) for row in rows if row[0] is not None]
 
 
-def get(connection: psycopg.Connection[Any], collection: str, url: str) -> StoredPage | None:
+def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
     """Return the present version of a page."""
-    parameters = {"collection": collection, "url": url}
+    parameters = {"collection": collection.name, "url": url}
     with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         row = cursor.execute(query("page"), parameters).fetchone()
     if row is None:
+        follow(connection, collection)
+    if row is None or row["url"] is None:
         return None
     row["simhash"] = from_bigint(row["simhash"])
     row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])

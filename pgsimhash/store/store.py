@@ -235,7 +235,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
-            return reader.get(connection, self.collection, url)
+            return reader.get(connection, self.opened, url)
 
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
         """Return whether to fetch a page: it is not known, or due again.
@@ -252,7 +252,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.read() as connection:
-            visits = reader.visits(connection, self.collection, url)
+            visits = reader.visits(connection, self.opened, url)
         return fetch_advice(url, visits, now=now).fetch
 
     def ingest(

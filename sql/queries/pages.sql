@@ -1,16 +1,23 @@
 -- page --
+-- The present version of a page; of a page that is not known a row of nothing, and no row where
+-- there is no collection of the name.
 SELECT
     p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, original.url AS duplicate_of, p.distance, p.structure, p.markdown,
     greatest(p.fetched_at, s.seen_at) AS seen_at, p.run_id
-FROM pgsimhash.pages AS p
+FROM pgsimhash.collections AS c
+LEFT JOIN LATERAL (
+    SELECT n.*
+    FROM pgsimhash.pages AS n
+    WHERE n.collection_id = c.collection_id AND n.url = %(url)s
+    ORDER BY n.page_id DESC
+    LIMIT 1
+) AS p ON true
 LEFT JOIN pgsimhash.pages AS original
     ON original.collection_id = p.collection_id AND original.page_id = p.duplicate_of
 LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
-ORDER BY p.page_id DESC
-LIMIT 1
+WHERE c.name = %(collection)s
 
 -- sample --
 -- Some of the present versions, the same ones for the same seed.
@@ -82,10 +89,12 @@ FROM pgsimhash.collections
 WHERE collection_id = %(collection_id)s
 
 -- visits --
--- When the versions of a page came and were last met, in the order in which they came.
+-- When the versions of a page came and were last met, in the order in which they came; a row of
+-- nothing where it is not known, and no row where there is no collection of the name.
 SELECT p.simhash, p.fetched_at, greatest(p.fetched_at, s.seen_at) AS seen_at
-FROM pgsimhash.pages AS p
+FROM pgsimhash.collections AS c
+LEFT JOIN pgsimhash.pages AS p ON p.collection_id = c.collection_id AND p.url = %(url)s
 LEFT JOIN pgsimhash.last_seen AS s
     ON s.collection_id = p.collection_id AND s.page_id = p.page_id
-WHERE p.collection_id = pgsimhash._id_of(%(collection)s::text) AND p.url = %(url)s
+WHERE c.name = %(collection)s
 ORDER BY p.page_id
