@@ -411,3 +411,28 @@ def test_one_that_was_renamed_meanwhile_is_left_alone(dsn: str, full: Store) -> 
         "default": 0,
         "made": PAGES,
     }
+
+
+def test_what_is_being_made_is_compared_with_by_nobody(dsn: str, store: Store) -> None:
+    """Its pages are those of the first collection again."""
+    store.add(url(0), 0)
+    maintenance.rebuild(store, "other", then="follow")
+    assert store.add(url(1), 1, scope="global").duplicate_of == url(0)
+    with connect(dsn, collection="third") as third:
+        assert third.add(url(2), 2, scope="global").duplicate_of == url(0)
+    # The row of the original is in the same collection.
+    assert [row[14] for row in content(dsn, "default")] == [None, url(0)]
+    told: list[pgsimhash.Verdict] = []
+    maintenance.rebuild(store, "again", scope="global", then="follow", verdicts=told.append)
+    assert [verdict.duplicate_of for verdict in told] == [None, url(0)]
+
+
+def test_two_can_be_made_of_one_at_a_time(dsn: str, full: Store) -> None:
+    maintenance.rebuild(full, "a", layout="16+16+16+16", then="follow")
+    maintenance.rebuild(full, "b", layout="5 choose 2", then="follow")
+    full.delete(url(known(1)[0]))
+    full.add("https://b.example/late", 1 << 33)
+    for into, layout in (("a", "16+16+16+16"), ("b", "5 choose 2")):
+        maintenance.rebuild(full, into, layout=layout, then="separate")
+        assert content(dsn, into, numbered=True) == content(dsn, "default", numbered=True)
+        assert simhash_rows(dsn, into) == simhash_rows(dsn, "default")
