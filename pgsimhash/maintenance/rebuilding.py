@@ -467,7 +467,7 @@ def _judge_pages(
     sightings = {**work.scope, "after_page": row.last_page, "last_page": last_page}
     connection.execute(query("copy_sightings"), sightings)
     _move(connection, work, last_page, row.last_slice)
-    return some, batch.verdicts(made.verdict for made in decisions)
+    return some, batch.verdicts(decisions)
 
 
 def _before_others(

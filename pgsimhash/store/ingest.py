@@ -86,9 +86,9 @@ class Ingest:
                 return batch.verdicts(
                     judge_batch(connection, collection, records, terms, by_policies=by_policies)
                 )
-            run = self._present_run(connection)
+            run = self._run = self._run or draw_run(connection, "a store")
             made = write_batch(connection, collection, records, terms, run, by_policies=by_policies)
-        return batch.verdicts(decision.verdict for decision in made)
+        return batch.verdicts(made)
 
     def _terms(
         self,
@@ -102,8 +102,3 @@ class Ingest:
         said = said_about(connection, collection, urls)
         self._policies = said.policies
         return terms_by(rules, said, len(urls))
-
-    def _present_run(self, connection: psycopg.Connection[Any]) -> Run:
-        if self._run is None:
-            self._run = draw_run(connection, "a store")
-        return self._run
