@@ -30,7 +30,7 @@ def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
         Rules({"newest": 2**31}, 8)
     with pytest.raises(ArgumentError, match="min_words"):
         Rules({"min_words": -1}, 8)
-    with pytest.raises(ArgumentError, check=because("invalid_time")):
+    with pytest.raises(ArgumentError, check=because("invalid_age")):
         Rules({"max_age": timedelta(0)}, 8)
 
 

@@ -371,7 +371,7 @@ class TestRefusals:
             maintenance.set_policy(store, "*", Settings(min_words=5))
         with pytest.raises(ArgumentError, match="keep_first"):
             maintenance.set_policy(store, "*", Settings(keep_first=0))
-        with pytest.raises(ArgumentError, check=because("invalid_time")):
+        with pytest.raises(ArgumentError, check=because("invalid_age")):
             maintenance.set_policy(store, "*", Settings(expire_after=timedelta(0)))
         assert maintenance.policies(store) == []
 

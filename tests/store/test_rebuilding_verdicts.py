@@ -327,6 +327,6 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         rejudged(store, distance=13)
-    with pytest.raises(ArgumentError, check=because("unknown_rule")):
+    with pytest.raises(ArgumentError, check=because("unknown_scope")):
         rejudged(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]
