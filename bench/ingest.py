@@ -21,7 +21,8 @@ import click
 import psycopg
 
 from pgsimhash import Store
-from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, read_pages
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -42,7 +43,7 @@ class TimedConnection(psycopg.Connection):
             TimedConnection.waited += time.perf_counter() - started
 
 
-def repeated(folder: Path, times: int) -> Iterator[SourcePage | SourceFailure]:
+def repeated(folder: Path, times: int) -> Iterator[SourcePage | PageFailure]:
     for number in range(times):
         for page in read_pages([folder]):
             if number and isinstance(page, SourcePage):

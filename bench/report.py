@@ -4,8 +4,8 @@ python bench/report.py [--dsn DSN] [--pages N] --output report.html
 
 Without --dsn an embedded server is started in a temporary folder. A fifth of the pages are
 near-copies of others, in clusters of very different sizes; some URLs have many versions; the
-Markdown of all pages is kept. The report is made by `pgsimhash report` in a process of its own,
-whose time and peak memory are printed.
+Markdown of all pages is kept. The report is made by `pgsimhash analyse report` in a process of its
+own, whose time and peak memory are printed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def main(dsn: str | None, pages: int, output: Path) -> None:
         loader.join()
         print(f"{pages:,} pages generated and stored in {time.perf_counter() - started:.1f} s")
         started = time.perf_counter()
-        command = ["-m", "pgsimhash", "report", "--dsn", where, "--collection", name]
+        command = ["-m", "pgsimhash", "analyse", "report", "--dsn", where, "--collection", name]
         with subprocess.Popen(
             [sys.executable, *command, "-o", str(output)], stdout=subprocess.PIPE
         ) as done:

@@ -42,8 +42,7 @@ class PolicySettings:
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not None, by name."""
-        values = ((name, getattr(self, name)) for name in SETTINGS)
-        return {name: value for name, value in values if value is not None}
+        return {name: value for name in SETTINGS if (value := getattr(self, name)) is not None}
 
     def for_matching(self) -> dict[str, Any]:
         """Return those of them that are fields of :class:`pgsimhash.matching.MatchSettings`."""
@@ -96,9 +95,11 @@ class Rules:
 
     def __init__(self, options: MatchOptions, default_distance: int) -> None:
         check_options(options)
-        self._asked = {name: value for name, value in options.items() if value is not None}
+        self._asked: dict[str, Any] = {
+            name: value for name, value in options.items() if value is not None
+        }
         self._default_distance = default_distance
-        self.plain = self.settings(PolicySettings())
+        self.plain = MatchSettings(**{"distance": default_distance, **self._asked})
 
     def settings(self, said: PolicySettings) -> MatchSettings:
         """Return by what settings a page counts as a duplicate where policies say ``said``."""

@@ -35,7 +35,11 @@ class PageRecord:
 
 @dataclass(frozen=True, slots=True)
 class PageFailure:
-    """One page that did not become a record; ``reason`` is one of ``PageError.reasons``."""
+    """A page that could not be read, or that has no simhash.
+
+    ``url`` is the page's URL, or the path or ``path#record`` where the URL is not known.
+    ``reason`` is one of ``PageError.reasons``; ``detail`` is one line.
+    """
 
     url: str
     reason: str

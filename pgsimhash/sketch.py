@@ -135,6 +135,11 @@ def from_bigints(high: int, low: int) -> int:
     return from_bigint(high) << BITS | from_bigint(low)
 
 
+def to_halves(sketch: int | None) -> tuple[int | None, int | None]:
+    """Return the two numbers for PostgreSQL, None where there is no sketch."""
+    return (None, None) if sketch is None else to_bigints(sketch)
+
+
 def from_halves(high: int | None, low: int | None) -> int | None:
     """Return the sketch of two numbers from PostgreSQL, None where it has none."""
     return None if high is None or low is None else from_bigints(high, low)

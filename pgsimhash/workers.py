@@ -16,10 +16,10 @@ from pgsimhash.errors import PageError
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
-from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.sources import SourcePage
 from pgsimhash.urls import URL_BYTES_MAX
 
-_Task = tuple[SourcePage | SourceFailure, Future[PageRecord | PageFailure]]
+_Task = tuple[SourcePage | PageFailure, Future[PageRecord | PageFailure]]
 
 
 class _Work(NamedTuple):
@@ -40,7 +40,7 @@ _IN_FLIGHT = 8
 
 
 def extract(
-    page: SourcePage | SourceFailure,
+    page: SourcePage | PageFailure,
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     markdown: bool = True,
@@ -50,8 +50,8 @@ def extract(
 
     Without ``markdown`` the record has none. A page larger than ``max_bytes`` is a failure.
     """
-    if isinstance(page, SourceFailure):
-        return PageFailure(page.url, page.reason, page.detail)
+    if isinstance(page, PageFailure):
+        return page
     try:
         made = fingerprint(
             page.html,
@@ -93,7 +93,7 @@ def _short_url(url: str | None) -> str | None:
 
 
 def extract_many(
-    pages: Iterable[SourcePage | SourceFailure],
+    pages: Iterable[SourcePage | PageFailure],
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
     *,
@@ -120,7 +120,7 @@ def extract_many(
 
 
 def _extract_in_processes(
-    pages: Iterable[SourcePage | SourceFailure],
+    pages: Iterable[SourcePage | PageFailure],
     jobs: int,
     work: _Work,
 ) -> Iterator[PageRecord | PageFailure]:
@@ -158,13 +158,13 @@ def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
     _work[:] = [_Work(scheme, markdown, max_bytes)]
 
 
-def _extract_here(page: SourcePage | SourceFailure) -> PageRecord | PageFailure:
+def _extract_here(page: SourcePage | PageFailure) -> PageRecord | PageFailure:
     ((scheme, markdown, max_bytes),) = _work
     return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
 
 
 def _result(
-    page: SourcePage | SourceFailure,
+    page: SourcePage | PageFailure,
     future: Future[PageRecord | PageFailure],
     work: _Work,
 ) -> PageRecord | PageFailure:

@@ -24,7 +24,7 @@ CLASSES = {
 PRIVATE = {"MovedCollectionError": "StoreError"}
 """Classes that only the package itself catches."""
 
-FAILURES = {"PageFailure", "SourceFailure"}
+FAILURES = {"PageFailure"}
 """What tells of a page without raising anything; its second argument is a code of PageError."""
 
 PASSED_ON = {("store/store.py", "PageError", "verdict.reason")}

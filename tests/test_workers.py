@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract, extract_many
 
 
@@ -37,9 +37,9 @@ def outcome(item: PageRecord | PageFailure) -> str:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
-    pages: list[SourcePage | SourceFailure] = [
+    pages: list[SourcePage | PageFailure] = [
         page(1),
-        SourceFailure("https://a.example/2", "unreadable", "gone"),
+        PageFailure("https://a.example/2", "unreadable", "gone"),
         page(3, b"%PDF-1.4"),
         page(4, "<p>short"),
         *map(page, range(5, 60)),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from pgsimhash.analysis.labelled_pages import Named
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.sources import SourcePage
 
-Extract = Callable[[Iterable[SourcePage | SourceFailure]], Iterator[PageRecord | PageFailure]]
+Extract = Callable[[Iterable[SourcePage | PageFailure]], Iterator[PageRecord | PageFailure]]
 """From pages to records, in the pages' order."""
 
 
@@ -40,9 +40,9 @@ def fingerprint_pages(
     """Fingerprint pages into ``into``, and yield the name of each when that is done."""
     begun: list[tuple[str, bool]] = []
 
-    def remembered() -> Iterator[SourcePage | SourceFailure]:
+    def remembered() -> Iterator[SourcePage | PageFailure]:
         for name, page in pages:
-            begun.append((name, isinstance(page, SourceFailure)))
+            begun.append((name, isinstance(page, PageFailure)))
             yield page
 
     for number, record in enumerate(extract(remembered())):

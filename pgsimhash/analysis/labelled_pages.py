@@ -11,12 +11,13 @@ from urllib.request import url2pathname
 
 from pgsimhash.errors import ArgumentError
 from pgsimhash.octets import MAX_BYTES
-from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
 
 _SUFFIXES: Final = ("", *HTML_SUFFIXES)
 
-Named = tuple[str, SourcePage | SourceFailure]
+Named = tuple[str, SourcePage | PageFailure]
 
 
 def find_pages(
@@ -66,12 +67,12 @@ def find_pages(
             if page.url in missing:
                 del missing[page.url]
                 yield page.url, page
-            elif isinstance(page, SourceFailure):
+            elif isinstance(page, PageFailure):
                 yield page.url, page
     where = ", ".join(map(str, places)) or str(beside)
     for name in missing:
         detail = f"no page of this name in {where}; say where it is with --pages"
-        yield name, SourceFailure(name, "unreadable", detail)
+        yield name, PageFailure(name, "unreadable", detail)
 
 
 def _file(name: str, folders: Sequence[Path]) -> Path | None:

@@ -98,9 +98,9 @@ def status(brief: bool, collection: str | None, distance: int | None, dsn: str |
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
     The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes. Under
-    "report" is what `pgsimhash report` prints: how many clusters of how many pages, the biggest
-    with their canonical pages, how far duplicates are from their originals, the hosts with the
-    most duplicates, and the pages that changed most. --distance is that of the clusters.
+    "report" is what `pgsimhash analyse report` prints: how many clusters of how many pages, the
+    biggest with their canonical pages, how far duplicates are from their originals, the hosts with
+    the most duplicates, and the pages that changed most. --distance is that of the clusters.
     """
     if brief and distance is not None:
         raise click.UsageError("--distance is for the clusters, which --brief leaves out")

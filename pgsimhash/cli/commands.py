@@ -107,6 +107,32 @@ def _told_errors() -> Iterator[None]:
         ) from error
 
 
+analyse = LazyGroup(
+    "analyse",
+    help="""Explain matches, follow changes, report and measure.""",
+    sections={
+        "Two pages": {
+            "compare": Entry("lookup:compare", "Compare two pages or simhashes"),
+            "explain": Entry("explain:explain_pages", "Explain why two pages match or do not"),
+        },
+        "One page": {
+            "history": Entry("history:history", "Show how a page changed over time"),
+        },
+        "A collection": {
+            "report": Entry("report:report", "Show a collection at a glance"),
+            "pairs": Entry("groups:pairs", "Find all pairs of near-copies in a collection"),
+            "clusters": Entry(
+                "groups:clusters", "Group the pages of a collection that are near-copies"
+            ),
+        },
+        "A scheme": {
+            "evaluate": Entry(
+                "evaluate:evaluate", "Measure a scheme and a distance on your own pages"
+            ),
+        },
+    },
+)
+
 collection = LazyGroup(
     "collection",
     help="""Create, change and delete collections.
@@ -179,30 +205,20 @@ _SECTIONS = {
         "ingest": Entry("ingest:ingest", "Decide for each page whether it is known, and store it"),
         "decide": Entry("decide:decide", "Say what ingest would decide about a page"),
         "should-fetch": Entry("fetch:should_fetch", "Say which pages to fetch"),
-        "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
-        "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
     },
     "Search": {
         "find": Entry("lookup:find", "Find known pages near a page or a simhash"),
         "find-many": Entry("lookup:find_many", "Find what is near many simhashes"),
         "fingerprint": Entry("lookup:fingerprint", "Print the fingerprint of HTML files"),
-        "compare": Entry("lookup:compare", "Compare two pages or simhashes"),
-        "explain": Entry("explain:explain_pages", "Explain why two pages match or do not"),
-        "history": Entry("history:history", "Show how a page changed over time"),
     },
-    "Collections": {
+    "Upkeep": {
         "status": Entry("admin:status", "Show what every collection holds"),
-        "report": Entry("report:report", "Show a collection at a glance"),
-        "pairs": Entry("groups:pairs", "Find all pairs of near-copies in a collection"),
-        "clusters": Entry(
-            "groups:clusters", "Group the pages of a collection that are near-copies"
-        ),
-        "evaluate": Entry("evaluate:evaluate", "Measure a scheme and a distance on your own pages"),
-    },
-    "Setup": {
+        "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
+        "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },
     "Groups of commands": {
+        "analyse": Entry("commands:analyse", "Explain matches, follow changes, report and measure"),
         "collection": Entry("commands:collection", "Create, change and delete collections"),
         "policy": Entry("commands:policy", "Set for some hosts what holds in place of settings"),
         "mark": Entry("commands:mark", "Say of two pages that they are the same, or different"),

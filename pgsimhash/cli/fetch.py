@@ -24,8 +24,8 @@ def should_fetch(
     """Say which pages to fetch: those not known, and those due again.
 
     URL - reads URLs from stdin, one on each line. Prints a JSON line for each, in their order, with
-    "fetch" and, where the page is known, "recrawl": what history says of it. Exits with 1 if none
-    is to be fetched.
+    "fetch" and, where the page is known, "recrawl": what `pgsimhash analyse history` says of it.
+    Exits with 1 if none is to be fetched.
     """
     wanted = 0
     with connect(dsn, collection=collection, create=False) as store:

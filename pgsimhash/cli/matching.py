@@ -1,4 +1,4 @@
-"""Options by what settings a page counts as a duplicate."""
+"""MatchOptions by what settings a page counts as a duplicate."""
 
 from __future__ import annotations
 

@@ -99,64 +99,13 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     # last block goes on with them.
     element, in_link, in_pre, goes_on = 0, False, False, False
 
-    def say(text: str, linked: bool, where: HtmlElement, is_tail: bool) -> None:
-        nonlocal goes_on
-        if not goes_on:
-            goes_on = True
-            owners.append(element)
-            said.append(_BEGIN)
-        said.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if linked else text)
-        if pieces is not None:
-            pieces.append(Piece(len(owners) - 1, where, is_tail))
-
     # The elements around, on a stack of our own: pages may be deep.
     around: list[tuple[Iterator[HtmlElement], HtmlElement, int, bool, bool, bool]] = []
     children: Iterator[HtmlElement] = iter((body,))
     while True:
-        for child in children:
-            tag = child.tag
-            is_block = tag in BLOCK
-            if goes_on and (tag in _EMPTY or (in_pre and is_block)):
-                said.append(" ")
-            is_block = is_block and not in_pre
-            if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block and pieces is None:
-                    attributes = child.items()
-                    says = names(attributes) if attributes else UNNAMED
-                elif tag in _PLAIN or not is_hidden(child):
-                    says = UNNAMED
-                else:
-                    says = None
-                if says is not None:
-                    outer, linked = element, in_link or tag == "a"
-                    if is_block:
-                        parents.append(outer)
-                        element = len(tags)
-                        tags.append(tag)
-                        said_to_be.append(says)
-                        ends.append(len(tags))
-                        goes_on = False
-                    text = child.text
-                    if text:
-                        if not text.isspace():
-                            say(text, linked, child, False)
-                        elif goes_on:
-                            said.append(" ")
-                    if len(child):
-                        around.append((children, child, outer, in_link, in_pre, is_block))
-                        in_link, in_pre = linked, in_pre or tag == "pre"
-                        children = iter(child)
-                        break
-                    element = outer
-            if is_block:
-                goes_on = False
-            text = child.tail
-            if text and around:
-                if not text.isspace():
-                    say(text, in_link, child, True)
-                elif goes_on:
-                    said.append(" ")
-        else:
+        child = next(children, None)
+        if child is None:
+            # An element ends.
             if not around:
                 break
             inner = element
@@ -164,15 +113,52 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             if is_block:
                 ends[inner] = len(parents)
                 goes_on = False
-            elif in_pre and goes_on:
+            elif in_pre and goes_on and len(child):
                 # Lines of code may be elements of their own.
                 said.append(" " if child.tag in BLOCK else "")
-            text = child.tail
-            if text and around:
-                if not text.isspace():
-                    say(text, in_link, child, True)
-                elif goes_on:
-                    said.append(" ")
+            text, is_tail = child.tail, True
+        else:
+            tag = child.tag
+            is_block = tag in BLOCK
+            if goes_on and (tag in _EMPTY or (in_pre and is_block)):
+                said.append(" ")
+            is_block = is_block and not in_pre
+            says: Names | None = None
+            if tag not in NEVER_TEXT and tag not in _EMPTY:
+                if is_block and pieces is None:
+                    attributes = child.items()
+                    says = names(attributes) if attributes else UNNAMED
+                elif tag in _PLAIN or not is_hidden(child):
+                    says = UNNAMED
+            if says is None:
+                goes_on = goes_on and not is_block
+                text, is_tail = child.tail, True
+            else:
+                around.append((children, child, element, in_link, in_pre, is_block))
+                if is_block:
+                    parents.append(element)
+                    element = len(tags)
+                    tags.append(tag)
+                    said_to_be.append(says)
+                    ends.append(len(tags))
+                    goes_on = False
+                in_link, in_pre = in_link or tag == "a", in_pre or tag == "pre"
+                children = iter(child)
+                text, is_tail = child.text, False
+        # What is behind the body is not in the page.
+        if not text or not around:
+            continue
+        if text.isspace():
+            if goes_on:
+                said.append(" ")
+            continue
+        if not goes_on:
+            goes_on = True
+            owners.append(element)
+            said.append(_BEGIN)
+        said.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if in_link else text)
+        if pieces is not None:
+            pieces.append(Piece(len(owners) - 1, child, is_tail))
     ends[0] = len(parents)
     text = "".join(said).replace("\xa9", _SIGN)
     return Outline(parents, tags, said_to_be, ends, owners, text)

@@ -57,7 +57,7 @@ class Page:
 def read_words(outline: Outline) -> Page:
     """Return the words of a page; those of digits alone are left out."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    begin, link, link_end, notice = (numbers[sign] for sign in SIGNS)
+    begin, link, link_end, notice = map(numbers.__getitem__, SIGNS)
     tokens = outline.tokens()
     ids = np.fromiter(map(numbers.__getitem__, tokens), np.int64, len(tokens))
     vocabulary = list(numbers)[len(SIGNS) :]
@@ -73,10 +73,8 @@ def read_words(outline: Outline) -> Page:
     small = np.zeros(len(numbers), np.bool_)
     small[[numbers[word] for word in _LEGAL if word in numbers]] = True
     legal = np.bincount(block[small[ids]], minlength=blocks).astype(np.float64)
-    small[:] = False
-    small[[notice, *(numbers[word] for word in ("copyright",) if word in numbers)]] = True
     copyrights = np.zeros(blocks)
-    copyrights[block[small[ids]]] = 1.0
+    copyrights[block[(ids == notice) | (ids == numbers.get("copyright", notice))]] = 1.0
     places = np.flatnonzero(counts)
     renumbered = np.cumsum(counts > 0) - 1
     return Page(

@@ -464,7 +464,7 @@ def _judge_pages(
     last_seen = {**work.scope, "after_page": row.last_page, "last_page": last_page}
     connection.execute(query("copy_last_seen"), last_seen)
     _move(connection, work, last_page, row.last_slice)
-    return some, batch.verdicts(made.verdict for made in decisions)
+    return some, batch.verdicts(decisions)
 
 
 def _before_others(

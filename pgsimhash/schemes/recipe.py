@@ -90,9 +90,10 @@ class Scheme:
         return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
 
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
-        self.check_length(said.length)
+        length = said.length
+        self.check_length(length)
         hashes, weights = weigh.hashed(said)
-        return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), said.length)
+        return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), length)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.

@@ -10,12 +10,13 @@ from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import MAX_BYTES
+from pgsimhash.records import PageFailure
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
-from pgsimhash.sources.page import SourceFailure, SourcePage, failure, shown
+from pgsimhash.sources.page import SourcePage, failure, shown
 from pgsimhash.sources.streams import Stream
 
-__all__ = ["SourceFailure", "SourcePage", "count_pages", "read_pages"]
+__all__ = ["PageFailure", "SourcePage", "count_pages", "read_pages"]
 
 _STDIN: Final = "-"
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -24,7 +25,7 @@ _WARC_SUFFIXES: Final = (".warc", ".warc.gz")
 
 def read_pages(
     paths: Iterable[str | Path], *, stdin: BinaryIO | None = None, max_bytes: int = MAX_BYTES
-) -> Iterator[SourcePage | SourceFailure]:
+) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of ``paths`` in their order, each path as often as it is given.
 
     What cannot be read is yielded as a failure, and the rest goes on.
@@ -64,7 +65,7 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
 
 def _read_all(
     paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
-) -> Iterator[SourcePage | SourceFailure]:
+) -> Iterator[SourcePage | PageFailure]:
     for path in map(Path, paths):
         if str(path) == _STDIN:
             stream = Stream(sys.stdin.buffer if stdin is None else stdin)
@@ -73,7 +74,7 @@ def _read_all(
             yield from _read(path, max_bytes)
 
 
-def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFailure]:
+def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
     name = path.name.lower()
     try:
         path.stat()
@@ -82,7 +83,7 @@ def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFailure]:
         return
     if _is_folder(path):
         for found in html_paths(path):
-            yield found if isinstance(found, SourceFailure) else read_html(found, max_bytes)
+            yield found if isinstance(found, PageFailure) else read_html(found, max_bytes)
     elif name.endswith(HTML_SUFFIXES):
         yield read_html(path, max_bytes)
     elif name.endswith(_JSON_SUFFIXES):

@@ -10,12 +10,13 @@ from typing import Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
-from pgsimhash.sources.page import SourceFailure, SourcePage, failure, shown
+from pgsimhash.records import PageFailure
+from pgsimhash.sources.page import SourcePage, failure, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
 
 
-def html_paths(folder: Path) -> Iterator[Path | SourceFailure]:
+def html_paths(folder: Path) -> Iterator[Path | PageFailure]:
     """Yield the HTML files below ``folder`` in the order of their names, hidden ones left out.
 
     Links to folders are followed, and each folder is read once. A folder that cannot be listed
@@ -45,7 +46,7 @@ def html_paths(folder: Path) -> Iterator[Path | SourceFailure]:
             yield failure(shown(path), error)
 
 
-def read_html(path: Path, max_bytes: int) -> SourcePage | SourceFailure:
+def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
     """Return the page in an HTML file; its URL is the file's ``file://`` URI."""
     url = path.absolute().as_uri()
     try:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
+from pgsimhash.records import PageFailure
 from pgsimhash.sources.page import (
-    SourceFailure,
     SourcePage,
     failure,
     parse_time,
@@ -23,7 +23,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
 
 
-def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFailure]:
+def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of a file of JSON lines, gzip or not."""
     try:
         with open_stream(path) as stream:
@@ -34,7 +34,7 @@ def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | SourceFa
 
 def read_json_lines(
     stream: Stream, name: str, max_bytes: int
-) -> Iterator[SourcePage | SourceFailure]:
+) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of a stream of JSON lines; empty lines are passed over.
 
     A line that is no page is a failure of ``name#number``, and the next line follows.
@@ -58,7 +58,7 @@ def read_json_lines(
                 yield failure(f"{name}#{number}", error)
     except DamagedError as damage:
         detail = f"{damage}; what follows line {number} was not read"
-        yield SourceFailure(f"{name}#{number + 1}", "unreadable", detail)
+        yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
 
 
 def _finish_line(stream: Stream) -> None:

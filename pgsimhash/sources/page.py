@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import frozen
+from pgsimhash.records import PageFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +30,11 @@ class SourcePage:
         object.__setattr__(self, "html", frozen(self.html))
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFailure:
-    """A page that could not be read.
-
-    ``url`` is the page's URL, or the path or ``path#record`` where the URL is not known.
-    ``reason`` is the code of a :class:`~pgsimhash.errors.PageError`; ``detail`` is one line.
-    """
-
-    url: str
-    reason: str
-    detail: str
-
-
-def failure(url: str, error: PageError | OSError | ValueError) -> SourceFailure:
+def failure(url: str, error: PageError | OSError | ValueError) -> PageFailure:
     """Return ``error`` as the failure of ``url``."""
     if isinstance(error, PageError):
-        return SourceFailure(url, error.reason, one_line(error))
-    return SourceFailure(url, "unreadable", one_line(error))
+        return PageFailure(url, error.reason, one_line(error))
+    return PageFailure(url, "unreadable", one_line(error))
 
 
 def one_line(error: Exception) -> str:

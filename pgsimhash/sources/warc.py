@@ -19,9 +19,9 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
+from pgsimhash.records import PageFailure
 from pgsimhash.sources.bodies import decode_body
 from pgsimhash.sources.page import (
-    SourceFailure,
     SourcePage,
     failure,
     parse_time,
@@ -30,7 +30,7 @@ from pgsimhash.sources.page import (
 from pgsimhash.sources.streams import ChecksumError, DamagedError, Stream, open_stream
 from pgsimhash.urls import check_url
 
-_Item = SourcePage | SourceFailure
+_Item = SourcePage | PageFailure
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 _MAX_HEADERS: Final = 64 * 1024
@@ -182,7 +182,7 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
                     raise
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next one"
-                item = SourceFailure(place, "unreadable", detail)
+                item = PageFailure(place, "unreadable", detail)
                 broken += 1
                 if broken > _MAX_BROKEN:
                     raise DamagedError(f"there are no records in {broken:,} places") from None
@@ -192,7 +192,7 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
                 yield item
     except DamagedError as damage:
         detail = f"{damage}; record {number} and what follows it were not read"
-        yield SourceFailure(f"{name}#{number}", "unreadable", detail)
+        yield PageFailure(f"{name}#{number}", "unreadable", detail)
 
 
 def _next_line(stream: Stream) -> bytes:

@@ -12,7 +12,8 @@ from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.matching import MatchSettings
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageFailure, PageRecord, Verdict
-from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.sources import SourcePage
+from pgsimhash.store.verdicts import Decision
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url
 
@@ -27,12 +28,12 @@ BATCH_SECONDS: Final = 2.0
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are what they should be, but say too little."""
 
-Page = SourcePage | SourceFailure | tuple[str, str | Octets]
+Page = SourcePage | PageFailure | tuple[str, str | Octets]
 
 Item = PageRecord | PageFailure
 
 
-def as_source(page: Page) -> SourcePage | SourceFailure:
+def as_source(page: Page) -> SourcePage | PageFailure:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
     if isinstance(page, tuple):
         url, html = page
@@ -41,10 +42,10 @@ def as_source(page: Page) -> SourcePage | SourceFailure:
     if isinstance(source, SourcePage):
         if not isinstance(source.url, str):
             what = f"a URL is a str, not {type(source.url).__name__}"
-            return SourceFailure(str(source.url), "invalid_url", what)
+            return PageFailure(str(source.url), "invalid_url", what)
         if not isinstance(source.html, str | bytes):
             what = f"a page is a str or bytes, not {type(source.html).__name__}"
-            return SourceFailure(source.url, "not_html", what)
+            return PageFailure(source.url, "not_html", what)
     return source
 
 
@@ -88,11 +89,12 @@ class Batch:
     records: list[PageRecord]
     settings: list[MatchSettings]
 
-    def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
-        """Return a verdict for each item, those that were ``made`` of the records among them."""
+    def verdicts(self, made: Iterable[Decision]) -> list[Verdict]:
+        """Return a verdict for each item; ``made`` are the decisions about the records."""
         rest = iter(made)
         return [
-            next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
+            next(rest).verdict if isinstance(item, PageRecord) else _failed(item)
+            for item in self.items
         ]
 
 

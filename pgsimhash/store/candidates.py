@@ -15,10 +15,10 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.marks import MarksOf
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
+from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.decisions import Known, KnownVersion, Look, look_for
+from pgsimhash.store.decisions import Known, KnownVersion, look_for
 from pgsimhash.store.search_scope import SearchScope
 from pgsimhash.store.verdicts import KnownMatch
 
@@ -133,18 +133,19 @@ def _parameters(
 ) -> dict[str, Any]:
     looks = [look_for(record, wanted, now) for record, wanted in asked]
     records, settings = zip(*asked, strict=True)
-    high, low = split_sketches(look.sketch for look in looks)
+    simhashes, sketches, hosts, since, own_urls, _ = map(list, zip(*looks, strict=True))
+    high, low = map(list, zip(*map(to_halves, sketches), strict=True))
     scope = {**reach.scope(everywhere=question.everywhere), "before_page": before_page}
     return {
         **scope,
-        "simhashes": [to_bigint(look.simhash) for look in looks],
+        "simhashes": list(map(to_bigint, simhashes)),
         "sketch_high": high,
         "sketch_low": low,
-        "hosts": _unless_empty([look.host for look in looks]),
-        "since": _unless_empty([look.since for look in looks]),
-        "oldest": _oldest(connection, scope, looks, question.newest),
+        "hosts": _unless_empty(hosts),
+        "since": _unless_empty(since),
+        "oldest": _oldest(connection, scope, hosts, question.newest),
         "keep_first": [wanted.keep_first for wanted in settings],
-        "own_urls": [look.url for look in looks],
+        "own_urls": own_urls,
         "urls": urls_of(records, settings),
         "distance": question.distance,
         "trusted_distance": TRUSTED_DISTANCE,
@@ -152,34 +153,26 @@ def _parameters(
     }
 
 
-def split_sketches(
-    sketches: Iterable[int | None],
-) -> tuple[list[int | None], list[int | None]]:
-    """Return the two numbers of each sketch, for PostgreSQL, as two columns."""
-    pairs = [(None, None) if sketch is None else to_bigints(sketch) for sketch in sketches]
-    return [high for high, _ in pairs], [low for _, low in pairs]
-
-
 def _unless_empty(column: list[Any]) -> list[Any] | None:
     """Return the column, or None where it says nothing: converting it takes longer than asking."""
-    return column if any(value is not None for value in column) else None
+    return column if column.count(None) < len(column) else None
 
 
 def _oldest(
     connection: psycopg.Connection[Any],
     scope: dict[str, Any],
-    looks: Sequence[Look],
+    hosts: Sequence[str | None],
     newest: int | None,
 ) -> list[int] | None:
-    """Return for each look the oldest page that counts, None where all do.
+    """Return for each host, None for any, the oldest page that counts; None where all do.
 
     That is the oldest of the ``newest`` originals: pages that were found to duplicate no other.
     """
     if newest is None:
         return None
-    hosts = list(dict.fromkeys(look.host for look in looks))
+    asked = list(dict.fromkeys(hosts))
     with connection.cursor(row_factory=scalar_row) as cursor:
-        parameters = {**scope, "hosts": hosts, "newest": newest}
+        parameters = {**scope, "hosts": asked, "newest": newest}
         found = cursor.execute(query("window"), parameters).fetchall()
-    oldest = dict(zip(hosts, found, strict=True))
-    return [oldest[look.host] for look in looks]
+    oldest = dict(zip(asked, found, strict=True))
+    return [oldest[host] for host in hosts]

@@ -88,11 +88,11 @@ class Ingest:
                 return batch.verdicts(
                     judge_batch(connection, collection, records, settings, by_policies=by_policies)
                 )
-            run = self._present_run(connection)
+            run = self._run = self._run or draw_run(connection, "a store")
             made = write_batch(
                 connection, collection, records, settings, run, by_policies=by_policies
             )
-        return batch.verdicts(decision.verdict for decision in made)
+        return batch.verdicts(made)
 
     def _settings(
         self,
@@ -106,8 +106,3 @@ class Ingest:
         said = said_about(connection, collection, urls)
         self._policies = said.policies
         return settings_by(rules, said, len(urls))
-
-    def _present_run(self, connection: psycopg.Connection[Any]) -> Run:
-        if self._run is None:
-            self._run = draw_run(connection, "a store")
-        return self._run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -64,22 +65,15 @@ def arrived_since(
     arrived: list[ArrivedPage] = []
     # One statement each: only for a constant does the planner know that few pages are newer.
     for one, newest_page in zip(reach.compared, newest, strict=True):
-        arrived += _arrived(connection, reach, one, newest_page)
-    return sorted(arrived, key=lambda page: page.page_id)
-
-
-def _arrived(
-    connection: psycopg.Connection[Any], reach: SearchScope, compared: Collection, newest_page: int
-) -> list[ArrivedPage]:
-    parameters = {
-        "collection_id": reach.collection.collection_id,
-        "compared_id": compared.collection_id,
-        "newest_page": newest_page,
-    }
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
-    return [
-        ArrivedPage(page_id, url, from_bigint(simhash), from_halves(*halves), *others)
-        for page_id, url, simhash, high, low, *others in rows
-        for halves in [(high, low)]
-    ]
+        parameters = {
+            "collection_id": reach.collection.collection_id,
+            "compared_id": one.collection_id,
+            "newest_page": newest_page,
+        }
+        with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+            for page_id, url, simhash, high, low, *others in cursor.execute(
+                query("arrived_pages"), parameters
+            ):
+                sketch = from_halves(high, low)
+                arrived.append(ArrivedPage(page_id, url, from_bigint(simhash), sketch, *others))
+    return sorted(arrived, key=attrgetter("page_id"))

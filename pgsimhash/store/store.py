@@ -414,7 +414,6 @@ class Store:
                 from another one.
             StoreError: the database does not answer; the batches before stay.
         """
-        self.session.check()
         items = map(as_record, pages)
         return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True)
 
@@ -560,7 +559,6 @@ class Store:
             return read_status(connection)
 
     def _read(self, pages: Iterable[Page], jobs: int, max_bytes: int) -> Iterator[Item]:
-        self.session.check()
         collection = self.opened
         records = extract_many(
             map(as_source, pages),

@@ -43,10 +43,15 @@ class Decision:
 
 def count_verdicts(decisions: Iterable[Decision]) -> tuple[int, int, int]:
     """Return how many pages are new, duplicates, and unchanged."""
-    made = list(decisions)
-    unchanged = sum(decision.seen is not None for decision in made)
-    new = sum(decision.verdict.verdict == "new" for decision in made)
-    return new, len(made) - new - unchanged, unchanged
+    new = duplicates = unchanged = 0
+    for made in decisions:
+        if made.seen is not None:
+            unchanged += 1
+        elif made.verdict.verdict == "new":
+            new += 1
+        else:
+            duplicates += 1
+    return new, duplicates, unchanged
 
 
 def unchanged(record: PageRecord, seen: int) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +14,10 @@ from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
 from pgsimhash.matching import MatchSettings
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.records import PageRecord
+from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, split_sketches, urls_of
+from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, urls_of
 from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.policies import StalePoliciesError
@@ -76,7 +78,7 @@ def write_batch(
     insert_pages(connection, collection, stored, [run.run_id] * len(stored))
     seen = [(made.seen, made.record.fetched_at) for made in decisions if made.seen is not None]
     see_pages(connection, collection, seen)
-    _count(connection, collection, decisions, run)
+    _count(connection, collection, decisions, stored, run)
     return decisions
 
 
@@ -87,8 +89,8 @@ def judge_batch(
     settings: Sequence[MatchSettings],
     *,
     by_policies: bool,
-) -> list[Verdict]:
-    """Return the verdicts that :func:`write_batch` would give now, and write nothing.
+) -> list[Decision]:
+    """Return the decisions that :func:`write_batch` would make now, and write nothing.
 
     Raises:
         ArgumentError: a layout does not answer the distance.
@@ -102,8 +104,7 @@ def judge_batch(
     if known.policies and not by_policies:
         raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
-    decisions = decide(records, page_ids, settings, nearest, known, [], now)
-    return [made.verdict for made in decisions]
+    return decide(records, page_ids, settings, nearest, known, [], now)
 
 
 def add_simhashes(
@@ -128,12 +129,11 @@ def insert_pages(
     """Store what decisions say, each page with the run that brought it."""
     if not decisions:
         return
-    records = [made.record for made in decisions]
-    simhashes = [to_bigint(record.simhash) for record in records]
-    sketch_high, sketch_low = split_sketches(record.sketch for record in records)
+    rows = [_row(made, collection) for made in decisions]
+    columns = {name: list(map(itemgetter(name), rows)) for name in rows[0]}
     connection.execute(
         query("add_simhashes_of_pages"),
-        {"collection_id": collection.collection_id, "simhashes": simhashes},
+        {"collection_id": collection.collection_id, "simhashes": columns["simhash"]},
     )
     connection.execute(
         query("add_pages"),
@@ -141,30 +141,34 @@ def insert_pages(
             "collection_id": collection.collection_id,
             "run_id": list(run_ids),
             "first_page": decisions[0].page_id,
-            "page_id": [made.page_id for made in decisions],
-            "url": [record.url for record in records],
-            "simhash": simhashes,
-            "fetched_at": [record.fetched_at for record in records],
-            "title": [record.title for record in records],
-            "canonical_url": [record.canonical_url for record in records],
-            "language": [record.language for record in records],
-            "features": [record.features for record in records],
-            "tokens": [record.tokens for record in records],
-            "html_bytes": [record.html_bytes for record in records],
-            "html_digest": [record.html_digest for record in records],
-            "structure": [
-                None if record.structure is None else to_bigint(record.structure)
-                for record in records
-            ],
-            "sketch_high": sketch_high,
-            "sketch_low": sketch_low,
-            "markdown": [
-                record.markdown if collection.keep_markdown else None for record in records
-            ],
-            "duplicate_of": [made.duplicate_of for made in decisions],
-            "distance": [made.verdict.distance for made in decisions],
+            **columns,
         },
     )
+
+
+def _row(made: Decision, collection: Collection) -> dict[str, Any]:
+    """Return a page as ``add_pages`` takes it."""
+    record = made.record
+    sketch_high, sketch_low = to_halves(record.sketch)
+    return {
+        "page_id": made.page_id,
+        "url": record.url,
+        "simhash": to_bigint(record.simhash),
+        "fetched_at": record.fetched_at,
+        "title": record.title,
+        "canonical_url": record.canonical_url,
+        "language": record.language,
+        "features": record.features,
+        "tokens": record.tokens,
+        "html_bytes": record.html_bytes,
+        "html_digest": record.html_digest,
+        "structure": None if record.structure is None else to_bigint(record.structure),
+        "sketch_high": sketch_high,
+        "sketch_low": sketch_low,
+        "markdown": record.markdown if collection.keep_markdown else None,
+        "duplicate_of": made.duplicate_of,
+        "distance": made.verdict.distance,
+    }
 
 
 def see_pages(
@@ -189,10 +193,10 @@ def _count(
     connection: psycopg.Connection[Any],
     collection: Collection,
     decisions: Sequence[Decision],
+    stored: Sequence[Decision],
     run: Run,
 ) -> None:
     new, duplicates, unchanged = count_verdicts(decisions)
-    stored = [made.page_id for made in decisions if made.page_id is not None]
     connection.execute(
         query("count_batch"),
         {
@@ -203,7 +207,7 @@ def _count(
             "new": new,
             "duplicates": duplicates,
             "unchanged": unchanged,
-            "first_page": stored[0] if stored else None,
-            "last_page": stored[-1] if stored else None,
+            "first_page": stored[0].page_id if stored else None,
+            "last_page": stored[-1].page_id if stored else None,
         },
     )

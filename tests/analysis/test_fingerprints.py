@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
 from pgsimhash.records import PageFailure
-from pgsimhash.sources import SourceFailure, SourcePage
+from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract_many
 
 TEXT = " ".join(f"w{number}x" for number in range(50))
 
 
 def test_a_page_has_a_simhash_or_none_or_could_not_be_read() -> None:
-    pages: dict[str, SourcePage | SourceFailure] = {
+    pages: dict[str, SourcePage | PageFailure] = {
         "good": SourcePage("https://a.example/1", f"<p>{TEXT}"),
         "short": SourcePage("https://a.example/2", "<p>short"),
         "picture": SourcePage("https://a.example/3", b"\x89PNG\r\n\x1a\n"),
-        "gone": SourceFailure("https://a.example/4", "unreadable", "gone"),
+        "gone": PageFailure("https://a.example/4", "unreadable", "gone"),
     }
     made = Fingerprints()
     assert list(fingerprint_pages(pages.items(), extract_many, made)) == list(pages)

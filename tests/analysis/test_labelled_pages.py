@@ -9,14 +9,14 @@ import pytest
 
 from pgsimhash.analysis.labelled_pages import find_pages
 from pgsimhash.errors import ArgumentError
-from pgsimhash.sources import SourceFailure
+from pgsimhash.records import PageFailure
 
 
 def found(names: list[str], *places: Path, beside: Path | None = None) -> dict[str, str]:
     """The HTML of each page, or why there is none."""
     return {
         name: page.detail
-        if isinstance(page, SourceFailure)
+        if isinstance(page, PageFailure)
         else page.html
         if isinstance(page.html, str)
         else page.html.decode()

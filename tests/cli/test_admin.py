@@ -109,7 +109,7 @@ def test_status_has_the_figures_of_the_report(run: Run) -> None:
     run("ingest", PAGES / "tide-pools.html", "--create", "--collection", "small")
     sample, small = run("status").lines
     figures = sample["report"]
-    found = run("clusters", "--distance", "8").lines
+    found = run("analyse", "clusters", "--distance", "8").lines
     biggest = max(found, key=lambda cluster: len(cluster["pages"]))
     assert figures["all_clusters"] == len(found) > 3
     assert figures["clustered_pages"] == sum(len(cluster["pages"]) for cluster in found)
@@ -118,7 +118,7 @@ def test_status_has_the_figures_of_the_report(run: Run) -> None:
     assert figures["clusters"][0]["canonical"] in {cluster["canonical"] for cluster in found}
     assert sum(figures["distances"].values()) == sample["duplicates"] > 10
     assert sum(host["duplicates"] for host in figures["hosts"]) == sample["duplicates"]
-    (reported,) = run("report").lines
+    (reported,) = run("analyse", "report").lines
     assert {**reported["report"], "made_at": 0} == {**figures, "made_at": 0}
     assert (small["pages"], small["report"]["all_clusters"]) == (1, 0)
 
@@ -139,7 +139,9 @@ def test_status_of_one_collection_at_a_distance(run: Run) -> None:
     run("ingest", PAGES)
     for distance in ("0", "12"):
         (line,) = run("status", "--collection", "sample", "--distance", distance).lines
-        clusters = run("clusters", "--collection", "sample", "--distance", distance).lines
+        clusters = run(
+            "analyse", "clusters", "--collection", "sample", "--distance", distance
+        ).lines
         assert (line["collection"], line["report"]["distance"]) == ("sample", int(distance))
         assert line["report"]["all_clusters"] == len(clusters)
     unknown = run("status", "--collection", "none")
@@ -239,6 +241,6 @@ def test_a_user_who_may_not_create_a_schema_is_told(run: Run, empty_dsn: str) ->
 
 def test_help_names_every_command(run: Run) -> None:
     done = run("--help")
-    for command in ("ingest", "find", "fingerprint", "compare", "evaluate", "status", "migrate"):
+    for command in ("ingest", "find", "fingerprint", "analyse", "status", "migrate"):
         assert command in done.stdout
         assert run(command, "--help").code == 0

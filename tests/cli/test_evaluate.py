@@ -1,4 +1,4 @@
-"""``pgsimhash evaluate``: labelled pairs, or a sample without labels."""
+"""``pgsimhash analyse evaluate``: labelled pairs, or a sample without labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_sample_pairs_say_what_the_sample_pages_are() -> None:
 
 
 def test_each_k_gets_a_line(run: Run) -> None:
-    done = run("evaluate", EXAMPLES / "pairs.csv")
+    done = run("analyse", "evaluate", EXAMPLES / "pairs.csv")
     assert done.code == 0
     assert done.stderr == ""
     assert [line["distance"] for line in done.lines] == list(range(17))
@@ -68,7 +68,7 @@ def test_each_k_gets_a_line(run: Run) -> None:
 
 def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    done = run("evaluate", EXAMPLES / "pairs.csv", "--summary", "-o", report)
+    done = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--summary", "-o", report)
     assert done.code == 0
     assert "recall" in done.stderr
     assert "Distance 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
@@ -76,8 +76,8 @@ def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
 
 
 def test_processes_give_the_same_lines(run: Run) -> None:
-    one = run("evaluate", EXAMPLES / "pairs.csv", "--jobs", "1")
-    two = run("evaluate", EXAMPLES / "pairs.csv", "--jobs", "2")
+    one = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--jobs", "1")
+    two = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--jobs", "2")
     assert one.stdout == two.stdout
 
 
@@ -87,7 +87,7 @@ def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
     )
     earlier = folder / "report.html"
     earlier.write_text("of yesterday")
-    done = run("evaluate", pairs, "-o", earlier)
+    done = run("analyse", "evaluate", pairs, "-o", earlier)
     assert earlier.read_text() == "of yesterday"
     assert done.code == 2
     assert done.stdout == ""
@@ -105,7 +105,7 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
         "wells,picture,different",
         "wells,short,different",
     )
-    done = run("evaluate", pairs)
+    done = run("analyse", "evaluate", pairs)
     assert done.code == 1
     assert "failed: nowhere: no page of this name" in done.stderr
     assert "failed: picture: " in done.stderr
@@ -116,14 +116,16 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
 
 def test_where_no_distance_is_precise_the_exit_code_says_so(run: Run, folder: Path) -> None:
     done = run(
-        "evaluate", pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate")
+        "analyse",
+        "evaluate",
+        pairs_file(folder, "wells,wells-copy,different", "wells,looms,duplicate"),
     )
     assert done.code == 1
     assert not any(line["recommended"] for line in done.lines)
 
 
 def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
-    done = run("evaluate", pairs_file(folder, "wells,looms,"))
+    done = run("analyse", "evaluate", pairs_file(folder, "wells,looms,"))
     assert done.code == 2
     assert "label some" in done.stderr
 
@@ -142,7 +144,7 @@ def test_wrong_options_are_told(
     run: Run, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = run("evaluate", EXAMPLES / "pairs.csv", *arguments)
+    done = run("analyse", "evaluate", EXAMPLES / "pairs.csv", *arguments)
     assert done.code == 2
     assert said in " ".join(done.stderr.split())
 
@@ -152,7 +154,7 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
 ) -> None:
     borderline, report = tmp_path / "borderline.csv", tmp_path / "report.html"
     arguments = ["--distance", "2", "--borderline", borderline, "-o", report, "--summary"]
-    done = run("evaluate", "--sample", "100", EXAMPLES / "pages", *arguments)
+    done = run("analyse", "evaluate", "--sample", "100", EXAMPLES / "pages", *arguments)
     assert done.code == 0
     assert [line["distance"] for line in done.lines] == list(range(17))
     assert {line["pages"] for line in done.lines} == {23}
@@ -170,14 +172,14 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    again = run("evaluate", borderline)
+    again = run("analyse", "evaluate", borderline)
     assert again.code == 0
     assert again.lines[4]["found"] == again.lines[4]["copies"] == len(rows)
 
 
 def test_a_sample_is_as_large_as_asked_for_and_the_same_for_the_same_seed(run: Run) -> None:
     def sampled(seed: str) -> Result:
-        return run("evaluate", "--sample", "12", EXAMPLES / "pages", "--seed", seed)
+        return run("analyse", "evaluate", "--sample", "12", EXAMPLES / "pages", "--seed", seed)
 
     assert all(line["pages"] in (11, 12) for line in sampled("1").lines)
     assert sampled("1").stdout == sampled("1").stdout
@@ -189,7 +191,7 @@ def test_a_sample_of_json_lines_from_stdin(run: Run, folder: Path) -> None:
         json.dumps({"url": f"https://a.example/{name}", "html": (folder / name).read_text()})
         for name in ("wells.html", "wells-copy.html", "looms.html")
     ]
-    done = run("evaluate", "--sample", "9", "-", stdin="\n".join([*lines, "{broken"]))
+    done = run("analyse", "evaluate", "--sample", "9", "-", stdin="\n".join([*lines, "{broken"]))
     assert done.code == 1
     assert {line["pages"] for line in done.lines} == {3}
     assert sum(line["pairs"] for line in done.lines) == 1
@@ -206,7 +208,11 @@ def test_labelled_urls_are_found_in_archives(run: Run, folder: Path) -> None:
         )
     )
     done = run(
-        "evaluate", pairs_file(folder, ",".join([*urls.values(), "near-dup"])), "--pages", crawl
+        "analyse",
+        "evaluate",
+        pairs_file(folder, ",".join([*urls.values(), "near-dup"])),
+        "--pages",
+        crawl,
     )
     assert done.code == 0
     assert done.lines[3]["recall"] == 1

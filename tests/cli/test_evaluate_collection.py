@@ -1,4 +1,4 @@
-"""``pgsimhash evaluate --sample N --collection NAME``."""
+"""``pgsimhash analyse evaluate --sample N --collection NAME``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 def test_a_sample_of_a_collection_needs_no_pages(run: Run, tmp_path: Path) -> None:
     run("ingest", EXAMPLES / "pages")
     pairs = tmp_path / "pairs.csv"
-    done = run("evaluate", "--sample", "100", "--collection", "default", "--borderline", pairs)
+    done = run(
+        "analyse", "evaluate", "--sample", "100", "--collection", "default", "--borderline", pairs
+    )
     assert done.code == 0
     (line,) = [line for line in done.lines if line["distance"] == 0]
     assert line["pairs"] > 5
     assert pairs.read_text().startswith("a,b,label,kind,distance\n")
-    assert run("evaluate", "--sample", "100", "--collection", "typo").code == 2
-    assert run("evaluate", "--collection", "default").code == 2
-    assert run("evaluate").code == 2
+    assert run("analyse", "evaluate", "--sample", "100", "--collection", "typo").code == 2
+    assert run("analyse", "evaluate", "--collection", "default").code == 2
+    assert run("analyse", "evaluate").code == 2

@@ -1,4 +1,4 @@
-"""pgsimhash explain."""
+"""pgsimhash analyse explain."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.cli.harness import Run
 
 def test_two_files_need_no_database(run: Run, folder: Path) -> None:
     done = run(
+        "analyse",
         "explain",
         folder / "wells.html",
         folder / "looms.html",
@@ -26,7 +27,9 @@ def test_two_files_need_no_database(run: Run, folder: Path) -> None:
 
 def test_a_file_from_stdin_and_a_simhash(run: Run, folder: Path) -> None:
     known = run("fingerprint", folder / "wells.html").lines[0]["simhash"]
-    (line,) = run("explain", "-", known, stdin=(folder / "wells.html").read_bytes()).lines
+    (line,) = run(
+        "analyse", "explain", "-", known, stdin=(folder / "wells.html").read_bytes()
+    ).lines
     assert (line["reason"], line["distance"], line["max_distance"]) == ("same_simhash", 0, 8)
 
 
@@ -35,7 +38,12 @@ def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> N
     page = json.dumps({"url": "https://a.example/w", "html": (folder / "wells.html").read_text()})
     run("ingest", "-", "--collection", "kept", stdin=page)
     (line,) = run(
-        "explain", "https://a.example/w", folder / "wells-copy.html", "--collection", "kept"
+        "analyse",
+        "explain",
+        "https://a.example/w",
+        folder / "wells-copy.html",
+        "--collection",
+        "kept",
     ).lines
     assert line["layout"] == "32+32"
     assert line["a"]["text"] == "markdown"
@@ -45,39 +53,43 @@ def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> N
 
 def test_an_unknown_url_and_a_page_without_text_exit_with_1(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    unknown = run("explain", "https://a.example/none", "0")
+    unknown = run("analyse", "explain", "https://a.example/none", "0")
     assert unknown.code == 1
     assert "does not know https://a.example/none" in unknown.stderr
-    assert run("explain", folder / "short.html", "0").code == 1
+    assert run("analyse", "explain", folder / "short.html", "0").code == 1
 
 
 def test_what_is_neither_page_nor_simhash_is_refused(run: Run) -> None:
-    done = run("explain", "wells", "0")
+    done = run("analyse", "explain", "wells", "0")
     assert done.code == 2
     assert "'wells' is neither a file, nor a URL, nor a simhash" in done.stderr
-    assert run("explain", "1", "0", "-o", "/nowhere/x.html").code == 2
-    assert "stdin can be read once" in run("explain", "-", "-").stderr
-    assert run("explain", "1", "0", "--distance", "13").code == 2
+    assert run("analyse", "explain", "1", "0", "-o", "/nowhere/x.html").code == 2
+    assert "stdin can be read once" in run("analyse", "explain", "-", "-").stderr
+    assert run("analyse", "explain", "1", "0", "--distance", "13").code == 2
 
 
 def test_the_summary_shows_bits_features_and_texts(run: Run, folder: Path) -> None:
-    shown = run("explain", folder / "wells.html", folder / "wells-copy.html", "--summary").stderr
+    shown = run(
+        "analyse", "explain", folder / "wells.html", folder / "wells-copy.html", "--summary"
+    ).stderr
     assert "They have the same simhash" in shown or "they match at" in shown
     assert "prefix_3" in shown
     assert "only in B" in shown
-    assert "simhash without a page" in run("explain", "1", "2", "--summary").stderr
+    assert "simhash without a page" in run("analyse", "explain", "1", "2", "--summary").stderr
 
 
 def test_nothing_in_a_page_reaches_the_terminal_as_a_command(run: Run, folder: Path) -> None:
     words = " ".join(f"word{n}" for n in range(40))
     page = f"<title>\x1b[31mred\u202eder</title><p>{words} [bold]x[/bold] \u202e\x1b]0;t\x07</p>"
     (folder / "bad.html").write_text(page)
-    shown = run("explain", folder / "bad.html", folder / "wells.html", "--summary").stderr
+    shown = run(
+        "analyse", "explain", folder / "bad.html", folder / "wells.html", "--summary"
+    ).stderr
     assert "\x1b" not in shown
     assert "\u202e" not in shown
 
 
 def test_the_picture_is_one_html_page(run: Run, folder: Path) -> None:
     target = folder / "why.html"
-    assert run("explain", folder / "wells.html", "0", "-o", target).code == 0
+    assert run("analyse", "explain", folder / "wells.html", "0", "-o", target).code == 0
     assert target.read_text().startswith("<!doctype html>")

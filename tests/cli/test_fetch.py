@@ -14,7 +14,7 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert done.code == 0
     assert [line["url"] for line in done.lines] == [known, unknown, known]
     assert [line["fetch"] for line in done.lines] == [False, True, False]
-    assert done.lines[0]["recrawl"] == run("history", known).lines[-1]["recrawl"]
+    assert done.lines[0]["recrawl"] == run("analyse", "history", known).lines[-1]["recrawl"]
     assert "recrawl" not in done.lines[1]
 
 

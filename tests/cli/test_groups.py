@@ -1,4 +1,4 @@
-"""pgsimhash pairs, clusters, find-many."""
+"""pgsimhash analyse pairs, analyse clusters, find-many."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ def simhash_of(run: Run, page: Path) -> str:
 
 def test_clusters_prints_a_line_for_each(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    (cluster,) = run("clusters", "--distance", "8").lines
+    (cluster,) = run("analyse", "clusters", "--distance", "8").lines
     names = [Path(page["url"]).name for page in cluster["pages"]]
     assert sorted(names) == ["wells-copy.html", "wells.html"]
     assert cluster["canonical"].endswith(names[0])
-    (other,) = run("clusters", "--canonical", "shortest-url", "--linkage", "complete").lines
+    (other,) = run(
+        "analyse", "clusters", "--canonical", "shortest-url", "--linkage", "complete"
+    ).lines
     assert other["canonical"].endswith("wells.html")
-    assert run("clusters", "--canonical", "best").code == 2
+    assert run("analyse", "clusters", "--canonical", "best").code == 2
 
 
 def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], int]]:
@@ -50,7 +52,7 @@ def ingested(run: Run) -> list[str]:
 @pytest.mark.parametrize("distance", [3, 8, 12])
 def test_pairs_prints_a_line_for_each(run: Run, distance: int) -> None:
     expected = near(ingested(run), distance)
-    found = run("pairs", "--distance", str(distance))
+    found = run("analyse", "pairs", "--distance", str(distance))
     assert found.code == 0
     pairs = [(frozenset((line["a"], line["b"])), line["distance"]) for line in found.lines]
     assert len(pairs) == len(expected) > 3
@@ -59,10 +61,10 @@ def test_pairs_prints_a_line_for_each(run: Run, distance: int) -> None:
 
 def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
     expected = near(ingested(run), 8)
-    made = run("pairs", "--table", "near", "--distance", "8")
+    made = run("analyse", "pairs", "--table", "near", "--distance", "8")
     assert f"{len(expected)} pairs in near" in made.stderr
-    clusters = run("clusters", "--distance", "8").lines
-    made = run("clusters", "--table", "groups", "--distance", "8")
+    clusters = run("analyse", "clusters", "--distance", "8").lines
+    made = run("analyse", "clusters", "--table", "groups", "--distance", "8")
     assert f"{len(clusters)} clusters in groups" in made.stderr
     with psycopg.connect(dsn) as connection:
         pairs = connection.execute("SELECT low, high, distance FROM near").fetchall()
@@ -74,7 +76,7 @@ def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
     assert sorted(url for (url,) in pages) == sorted(
         page["url"] for cluster in clusters for page in cluster["pages"]
     )
-    again = run("clusters", "--table", "groups")
+    again = run("analyse", "clusters", "--table", "groups")
     assert again.code == 3
     assert "drop it, or choose another name" in again.stderr
 
@@ -82,13 +84,13 @@ def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
 @pytest.mark.parametrize("command", ["pairs", "clusters"])
 def test_on_a_terminal_a_bar_says_how_far_it_is(run: Run, dsn: str, command: str) -> None:
     ingested(run)
-    silent = run(command)
+    silent = run("analyse", command)
     assert silent.stderr == ""
-    done = on_a_terminal(command, "--dsn", dsn)
+    done = on_a_terminal("analyse", command, "--dsn", dsn)
     assert done.code == 0
     assert sorted(done.stdout.splitlines()) == sorted(silent.stdout.splitlines())
     assert "100%" in done.stderr
-    done = on_a_terminal(command, "--dsn", dsn, "--table", "saved")
+    done = on_a_terminal("analyse", command, "--dsn", dsn, "--table", "saved")
     assert (done.code, done.stdout) == (0, "")
     assert "100%" in done.stderr
     assert f"{len(silent.lines)} {command} in saved" in done.stderr

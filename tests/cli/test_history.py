@@ -1,4 +1,4 @@
-"""pgsimhash history."""
+"""pgsimhash analyse history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ingest(run: Run, page: Path, fetched_at: str | None = None) -> None:
 def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -> None:
     for name in ("wells", "looms", "looms", "wells"):
         ingest(run, folder / f"{name}.html")
-    done = run("history", URL)
+    done = run("analyse", "history", URL)
     assert done.code == 0
     *versions, last = done.lines
     assert [line["change"] for line in versions] == [None, "rewritten", "rewritten"]
@@ -31,7 +31,7 @@ def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -
 
 def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, folder: Path) -> None:
     def interval() -> int:
-        version, last = run("history", URL).lines
+        version, last = run("analyse", "history", URL).lines
         assert version["fetched_at"].startswith("2026-01-01")
         return int(last["recrawl"]["interval_seconds"])
 
@@ -39,13 +39,14 @@ def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, fold
     before = interval()
     ingest(run, folder / "wells.html", "2026-03-02T00:00:00Z")
     assert (before, interval()) == (30 * 86_400, 42 * 86_400)
-    assert "2026-03-02T00:00" in run("history", URL, "--summary").stderr
+    assert "2026-03-02T00:00" in run("analyse", "history", URL, "--summary").stderr
 
 
 def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) -> None:
     ingest(run, folder / "wells.html", "2024-01-01T00:00:00Z")
-    known = run("history", URL).lines[-1]["recrawl"]
-    seen = run("history", URL, "--seen-at", "2025-06-01T02:00:00+02:00").lines[-1]["recrawl"]
+    known = run("analyse", "history", URL).lines[-1]["recrawl"]
+    later = run("analyse", "history", URL, "--seen-at", "2025-06-01T02:00:00+02:00")
+    seen = later.lines[-1]["recrawl"]
     assert known["interval_seconds"] == 30 * 86_400 < seen["interval_seconds"]
     assert seen["known_until"] == "2025-06-01T00:00:00+00:00"
 
@@ -55,7 +56,7 @@ def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) ->
     [("2126-01-01", "in the future; correct it"), ("tuesday", "is no time; write one like")],
 )
 def test_what_is_no_time_to_have_seen_it_at_is_refused(run: Run, time: str, advice: str) -> None:
-    refused = run("history", URL, "--seen-at", time)
+    refused = run("analyse", "history", URL, "--seen-at", time)
     assert refused.code == 2
     assert advice in " ".join(refused.stderr.split())
 
@@ -63,7 +64,7 @@ def test_what_is_no_time_to_have_seen_it_at_is_refused(run: Run, time: str, advi
 def test_the_table_and_the_picture(run: Run, folder: Path) -> None:
     for name in ("wells", "looms"):
         ingest(run, folder / f"{name}.html")
-    done = run("history", URL, "--summary", "-o", folder / "timeline.html")
+    done = run("analyse", "history", URL, "--summary", "-o", folder / "timeline.html")
     assert "rewritten" in done.stderr
     assert "Fetch it again after" in done.stderr
     assert "<svg" in (folder / "timeline.html").read_text()
@@ -71,6 +72,6 @@ def test_the_table_and_the_picture(run: Run, folder: Path) -> None:
 
 def test_an_unknown_url_exits_with_1(run: Run, folder: Path) -> None:
     ingest(run, folder / "wells.html")
-    done = run("history", "https://a.example/none")
+    done = run("analyse", "history", "https://a.example/none")
     assert done.code == 1
     assert "ingest the page first" in done.stderr

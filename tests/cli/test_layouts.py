@@ -30,10 +30,10 @@ def test_plan_asks_for_the_distance_that_collections_have(run: Run) -> None:
 def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
     (made,) = run("collection", "create", "news", "--scheme", "pgsimhash-interop-1").lines
     assert made["default_distance"] == 3
-    (line,) = run("explain", "0" * 16, "f" * 16, "--collection", "news").lines
+    (line,) = run("analyse", "explain", "0" * 16, "f" * 16, "--collection", "news").lines
     assert line["max_distance"] == 3
     interop = ["--scheme", "pgsimhash-interop-1"]
-    assert run("explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
+    assert run("analyse", "explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
 
 
 def test_plan_leaves_out_what_does_not_answer_the_distance(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""``find``, ``fingerprint`` and ``compare``: questions that write nothing."""
+"""``find``, ``fingerprint`` and ``analyse compare``: questions that write nothing."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
 
 
 def test_compare_pages_and_simhashes(run: Run, folder: Path) -> None:
-    same = run("compare", folder / "wells.html", folder / "wells-copy.html")
+    same = run("analyse", "compare", folder / "wells.html", folder / "wells-copy.html")
     assert same.code == 0
     assert same.lines[0]["band"] == "identical"
-    other = run("compare", folder / "wells.html", folder / "looms.html")
+    other = run("analyse", "compare", folder / "wells.html", folder / "looms.html")
     assert other.code == 1
     assert other.lines[0]["band"] == "different"
-    done = run("compare", "0x0", "0xff")
+    done = run("analyse", "compare", "0x0", "0xff")
     assert done.lines == [
         {
             "a": "0000000000000000",
@@ -87,7 +87,7 @@ def test_compare_pages_and_simhashes(run: Run, folder: Path) -> None:
             "level": None,
         }
     ]
-    assert run("compare", "0x0", to_base32(2**63)).lines[0]["level"] == "close"
+    assert run("analyse", "compare", "0x0", to_base32(2**63)).lines[0]["level"] == "close"
 
 
 def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
@@ -107,6 +107,6 @@ def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
 
 
 def test_a_page_that_is_too_short_cannot_be_compared(run: Run, folder: Path) -> None:
-    done = run("compare", folder / "wells.html", folder / "short.html")
+    done = run("analyse", "compare", folder / "wells.html", folder / "short.html")
     assert done.code == 1
     assert done.stderr.startswith("Error: ")

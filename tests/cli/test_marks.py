@@ -16,10 +16,10 @@ def test_a_mark_is_made_listed_and_taken_back(run: Run, folder: Path) -> None:
     (said,) = run("mark", "list").lines
     assert {said["a"], said["b"]} == {a, b}
     assert said["mark"] == "different"
-    assert run("clusters", "--distance", "3").lines == []
+    assert run("analyse", "clusters", "--distance", "3").lines == []
     assert run("mark", "remove", b, a).code == 0
     assert run("mark", "remove", b, a).code == 1
-    assert len(run("clusters", "--distance", "3").lines) == 1
+    assert len(run("analyse", "clusters", "--distance", "3").lines) == 1
 
 
 def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path) -> None:

@@ -25,7 +25,7 @@ NO_TEXT = os.fsdecode(b"\xff")
         ("delete", "--host", NO_TEXT),
         ("policy", "set", NO_TEXT, "--distance", "3"),
         ("policy", "show", f"https://a.example/{NO_TEXT}"),
-        ("history", NO_TEXT),
+        ("analyse", "history", NO_TEXT),
         ("mark", "set", NO_TEXT, "https://a.example/", "--same"),
     ],
 )

@@ -95,38 +95,45 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["find-many", "queries.jsonl", "--collection", EVIL],
         ["find-many", f"missing{EVIL}", "--collection", EVIL],
     ],
-    "pairs": [
-        ["pairs", "--collection", EVIL],
-        ["pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
-        ["pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
+    "analyse pairs": [
+        ["analyse", "pairs", "--collection", EVIL],
+        ["analyse", "pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
+        ["analyse", "pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
     ],
-    "clusters": [
-        ["clusters", "--collection", EVIL],
-        ["clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
+    "analyse clusters": [
+        ["analyse", "clusters", "--collection", EVIL],
+        ["analyse", "clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
     ],
     "fingerprint": [
         ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
         ["fingerprint", "--markdown", f"{EVIL}.html"],
     ],
-    "compare": [["compare", EVIL, "0"], ["compare", f"{EVIL}short.html", "0"]],
-    "explain": [
-        ["explain", URL, PERCENT, "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"],
-        ["explain", f"{EVIL}.html", f"{EVIL}copy.html", "--summary"],
-        ["explain", f"{URL}unknown", URL, "--collection", EVIL],
-        ["explain", EVIL, "0", "-o", f"{EVIL}/{EVIL}"],
+    "analyse compare": [
+        ["analyse", "compare", EVIL, "0"],
+        ["analyse", "compare", f"{EVIL}short.html", "0"],
     ],
-    "history": [
-        ["history", URL, "--collection", EVIL, "--summary"],
-        ["history", f"{URL}unknown", "--collection", EVIL],
-        ["history", URL, "--collection", EVIL, "--seen-at", EVIL],
+    "analyse explain": [
+        ["analyse", "explain", URL, PERCENT, "--collection", EVIL, "--summary",
+         "-o", f"{EVIL}out.html"],
+        ["analyse", "explain", f"{EVIL}.html", f"{EVIL}copy.html", "--summary"],
+        ["analyse", "explain", f"{URL}unknown", URL, "--collection", EVIL],
+        ["analyse", "explain", EVIL, "0", "-o", f"{EVIL}/{EVIL}"],
     ],
-    "report": [["report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"]],
-    "evaluate": [
-        ["evaluate", "pairs.csv", "--summary", "-o", f"{EVIL}out.html"],
-        ["evaluate", "bad.csv", "--summary"],
-        ["evaluate", f"missing{EVIL}.csv"],
-        ["evaluate", "--sample", "9", ".", "--summary", "--borderline", f"{EVIL}out.csv"],
-        ["evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
+    "analyse history": [
+        ["analyse", "history", URL, "--collection", EVIL, "--summary"],
+        ["analyse", "history", f"{URL}unknown", "--collection", EVIL],
+        ["analyse", "history", URL, "--collection", EVIL, "--seen-at", EVIL],
+    ],
+    "analyse report": [
+        ["analyse", "report", "--collection", EVIL, "--summary", "-o", f"{EVIL}out.html"],
+    ],
+    "analyse evaluate": [
+        ["analyse", "evaluate", "pairs.csv", "--summary", "-o", f"{EVIL}out.html"],
+        ["analyse", "evaluate", "bad.csv", "--summary"],
+        ["analyse", "evaluate", f"missing{EVIL}.csv"],
+        ["analyse", "evaluate", "--sample", "9", ".", "--summary",
+         "--borderline", f"{EVIL}out.csv"],
+        ["analyse", "evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
     ],
     "status": [["status"], ["status", "--brief"], ["status", "--collection", f"{EVIL}2"]],
     "migrate": [
@@ -246,7 +253,7 @@ def test_no_byte_of_any_command_steers_a_terminal(
 
 def test_json_says_what_it_escapes() -> None:
     text = EVIL + "".join(STEERING) + "é\U0001f6a2"
-    done = CliRunner().invoke(commands, ["compare", "0", "0"])
+    done = CliRunner().invoke(commands, ["analyse", "compare", "0", "0"])
     assert json.loads(done.stdout)["distance"] == 0
     written = _printed(lambda: printing.print_json({"url": text}))
     assert json.loads(written) == {"url": text}
@@ -262,7 +269,7 @@ def test_people_read_what_was_there() -> None:
 def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     done = CliRunner().invoke(
-        commands, ["pairs", "--table", "[link=evil]:bug:", "--collection", EVIL]
+        commands, ["analyse", "pairs", "--table", "[link=evil]:bug:", "--collection", EVIL]
     )
     assert "pairs in [link=evil]:bug:" in done.stderr
 

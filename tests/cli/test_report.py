@@ -1,4 +1,4 @@
-"""pgsimhash report."""
+"""pgsimhash analyse report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.cli.harness import Run
 def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Path) -> None:
     run("ingest", folder)
     target = folder / "report.html"
-    done = run("report", "-o", target)
+    done = run("analyse", "report", "-o", target)
     assert done.code == 0
     (line,) = done.lines
     assert (line["pages"], line["duplicates"], line["report"]["all_clusters"]) == (3, 1, 1)
@@ -23,7 +23,8 @@ def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Pa
 
 def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    done = run("report", "--clusters", "0", "--distance", "3", "--canonical", "newest", "--summary")
+    options = ("--clusters", "0", "--distance", "3", "--canonical", "newest")
+    done = run("analyse", "report", *options, "--summary")
     figures = done.lines[0]["report"]
     assert (figures["clusters"], figures["all_clusters"], figures["distance"]) == ([], 1, 3)
     assert "bytes saved" in done.stderr
@@ -31,8 +32,8 @@ def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
 
 def test_mistakes_are_told_before_the_work(run: Run, folder: Path) -> None:
     run("ingest", folder)
-    assert run("report", "--hosts", "-1").code == 2
-    assert run("report", "-o", "/nowhere/report.html").code == 2
-    unknown = run("report", "--collection", "none")
+    assert run("analyse", "report", "--hosts", "-1").code == 2
+    assert run("analyse", "report", "-o", "/nowhere/report.html").code == 2
+    unknown = run("analyse", "report", "--collection", "none")
     assert unknown.code == 2
     assert "'none' does not exist" in unknown.stderr

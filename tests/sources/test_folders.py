@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.sources import SourceFailure, SourcePage, count_pages, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, count_pages, read_pages
 
 
-def failed(item: SourcePage | SourceFailure) -> tuple[str, str, str]:
-    assert isinstance(item, SourceFailure)
+def failed(item: SourcePage | PageFailure) -> tuple[str, str, str]:
+    assert isinstance(item, PageFailure)
     return item.url, item.reason, item.detail
 
 
@@ -65,7 +66,7 @@ def test_a_link_to_nothing_is_a_failure_where_it_names_a_page(folder: Path) -> N
     (folder / "a.html").symlink_to(folder / "gone.html")
     (folder / "also-gone").symlink_to(folder / "gone")
     items = list(read_pages([folder]))
-    assert [failed(item) for item in items if isinstance(item, SourceFailure)] == [
+    assert [failed(item) for item in items if isinstance(item, PageFailure)] == [
         (f"file://{folder}/a.html", "unreadable", "No such file or directory")
     ]
     assert len(items) == 6

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, read_pages
 
 GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'
 PAGE = SourcePage("https://example.com/good", "<p>good")
 
 
-def read(data: bytes, max_bytes: int = 10_000) -> list[SourcePage | SourceFailure]:
+def read(data: bytes, max_bytes: int = 10_000) -> list[SourcePage | PageFailure]:
     return list(read_pages(["-"], stdin=io.BytesIO(data), max_bytes=max_bytes))
 
 
@@ -91,7 +92,7 @@ def test_a_broken_line_is_a_failure_and_the_next_follows(
 ) -> None:
     before, broken, after = read(GOOD + b"\n" + line + b"\n" + GOOD, max_bytes=1_000_000)
     assert before == after == PAGE
-    assert isinstance(broken, SourceFailure)
+    assert isinstance(broken, PageFailure)
     assert (broken.url, broken.reason) == ("stdin#2", reason)
     assert detail in broken.detail
     assert "\n" not in broken.detail
@@ -123,7 +124,7 @@ def test_a_line_over_the_limit_is_never_held_whole() -> None:
     stdin = LongLine(GOOD + b"\n")
     page, long = read_pages(["-"], stdin=stdin, max_bytes=1000)
     assert page == PAGE
-    assert long == SourceFailure(
+    assert long == PageFailure(
         "stdin#2", "too_large", "the line is larger than 1,000 bytes (max_bytes)"
     )
     assert stdin.largest <= 2**20
@@ -150,7 +151,7 @@ def test_damaged_gzip_data_ends_the_file_with_one_failure(tmp_path: Path, damage
     path.write_bytes(good + rest)
     page, broken = read_pages([path])
     assert page == PAGE
-    assert isinstance(broken, SourceFailure)
+    assert isinstance(broken, PageFailure)
     assert (broken.url, broken.reason) == (f"{path}#2", "unreadable")
     assert "gzip data" in broken.detail
     assert "what follows line 1 was not read" in broken.detail
@@ -166,7 +167,7 @@ def test_a_file_that_cannot_be_opened_is_a_failure(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]
+    assert list(read_pages([path])) == [PageFailure(str(path), "unreadable", "Permission denied")]
 
 
 def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"\n \r\n" * 20_000 + b"\t" + GOOD + b"\n\n\nx\n" + GOOD))
     good, broken, last = read_pages([path])
     assert good == last == PAGE
-    assert isinstance(broken, SourceFailure)
+    assert isinstance(broken, PageFailure)
     assert broken.url == f"{path}#40004"
 
 
@@ -183,13 +184,13 @@ def test_very_much_of_nothing_ends_a_file(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(GOOD + b"\n") + gzip.compress(b"\n" * (1 << 24), 1) * 512)
     page, end = read_pages([path])
     assert page == PAGE
-    assert isinstance(end, SourceFailure)
+    assert isinstance(end, PageFailure)
     assert "very much of nothing" in end.detail
 
 
 def test_a_url_of_megabytes_is_not_kept() -> None:
     line = b'{"url": "https://example.com/%b", "html": ""}' % (b"x" * 5_000)
     (item,) = read(line)
-    assert isinstance(item, SourceFailure)
+    assert isinstance(item, PageFailure)
     assert item.reason == "invalid_url"
     assert len(item.detail) < 200

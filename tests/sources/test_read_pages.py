@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.sources import SourceFailure, SourcePage, count_pages, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, count_pages, read_pages
 
 
 def write_lines(path: Path, *urls: str) -> Path:
@@ -36,7 +37,7 @@ def test_a_missing_path_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> Non
     page = tmp_path / "a.html"
     page.write_text("<p>a")
     missing, found = read_pages([tmp_path / "gone.jsonl", page])
-    assert missing == SourceFailure(
+    assert missing == PageFailure(
         str(tmp_path / "gone.jsonl"), "unreadable", "No such file or directory"
     )
     assert isinstance(found, SourcePage)
@@ -44,7 +45,7 @@ def test_a_missing_path_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> Non
 
 def test_a_path_no_file_system_knows_is_a_failure() -> None:
     (item,) = read_pages(["a\0b.html"])
-    assert isinstance(item, SourceFailure)
+    assert isinstance(item, PageFailure)
     assert item.reason == "unreadable"
 
 
@@ -52,7 +53,7 @@ def test_an_unknown_suffix_names_what_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "page.pdf"
     path.write_bytes(b"%PDF")
     (item,) = read_pages([path])
-    assert isinstance(item, SourceFailure)
+    assert isinstance(item, PageFailure)
     assert (item.url, item.reason) == (str(path), "unreadable")
     for suffix in (".html", ".jsonl", ".ndjson.gz", ".warc.gz"):
         assert suffix in item.detail

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pgsimhash.sources import SourceFailure, SourcePage, read_pages
+from pgsimhash.records import PageFailure
+from pgsimhash.sources import SourcePage, read_pages
 
 HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40
 
@@ -52,7 +53,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.warc.gz"
 
 
-def read(path: Path, *parts: bytes, max_bytes: int = 100_000) -> list[SourcePage | SourceFailure]:
+def read(path: Path, *parts: bytes, max_bytes: int = 100_000) -> list[SourcePage | PageFailure]:
     path.write_bytes(b"".join(parts))
     return list(read_pages([path], max_bytes=max_bytes))
 
@@ -63,8 +64,8 @@ def one(path: Path, data: bytes, max_bytes: int = 100_000) -> SourcePage:
     return item
 
 
-def failed(item: SourcePage | SourceFailure) -> tuple[str, str]:
-    assert isinstance(item, SourceFailure)
+def failed(item: SourcePage | PageFailure) -> tuple[str, str]:
+    assert isinstance(item, PageFailure)
     assert "\n" not in item.detail
     return item.url, item.reason
 
@@ -175,7 +176,7 @@ def test_brotli_that_is_not_installed_is_named(path: Path, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "brotli", None)
     (item,) = read(path, record(b"\x1b\x00", http={"Content-Encoding": "br"}))
     assert failed(item) == ("https://example.com/", "unreadable")
-    assert isinstance(item, SourceFailure)
+    assert isinstance(item, PageFailure)
     assert "pip install 'brotli>=1.2'" in item.detail
 
 
@@ -267,7 +268,7 @@ def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
     page, broken = read(path, record(), bytes(changed), record())
     assert isinstance(page, SourcePage)
     assert failed(broken) == (f"{path}#2", "unreadable")
-    assert isinstance(broken, SourceFailure)
+    assert isinstance(broken, PageFailure)
     assert "record 2 and what follows it were not read" in broken.detail
 
 
@@ -322,7 +323,7 @@ def test_other_inputs_go_on_after_a_damaged_one(path: Path, tmp_path: Path) -> N
     path.write_bytes(record()[:-50])
     (tmp_path / "b.warc").write_bytes(record(zipped=False))
     broken, page = read_pages([path, tmp_path / "b.warc"])
-    assert isinstance(broken, SourceFailure)
+    assert isinstance(broken, PageFailure)
     assert isinstance(page, SourcePage)
 
 
@@ -335,7 +336,7 @@ def test_a_file_that_cannot_be_opened_is_a_failure(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert list(read_pages([path])) == [SourceFailure(str(path), "unreadable", "Permission denied")]
+    assert list(read_pages([path])) == [PageFailure(str(path), "unreadable", "Permission denied")]
 
 
 def bomb(piece: bytes, megabytes: int) -> bytes:
@@ -353,14 +354,14 @@ def test_very_much_of_nothing_ends_an_archive(path: Path, piece: bytes) -> None:
     page, *_, end = read(path, record(), bomb(piece, 8192))
     assert isinstance(page, SourcePage)
     assert failed(end)[1] == "unreadable"
-    assert isinstance(end, SourceFailure)
+    assert isinstance(end, PageFailure)
     assert "very much of nothing" in end.detail
 
 
 def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -> None:
     header = gzip.compress(b"WARC/1.0\r\nContent-Length: 9999999999\r\n\r\n")
     (end,) = read(path, header, bomb(b"x", 8192))
-    assert isinstance(end, SourceFailure)
+    assert isinstance(end, PageFailure)
     assert "very much of nothing" in end.detail
 
 
@@ -376,7 +377,7 @@ def test_the_rest_is_not_read_after_a_thousand_places_without_a_record(path: Pat
     *broken, end = read(path, record(zipped=False), b"WARC/1.0\n\n" * 100_000)
     assert isinstance(broken[0], SourcePage)
     assert len(broken) == 1001
-    assert isinstance(end, SourceFailure)
+    assert isinstance(end, PageFailure)
     assert "1,001 places" in end.detail
 
 
@@ -393,7 +394,7 @@ def test_a_body_encoded_many_times_is_refused(path: Path) -> None:
     assert one(path, record(body, http=headers)).html == HTML
     headers["Content-Encoding"] += ", gzip"
     (item,) = read(path, record(gzip.compress(body), http=headers))
-    assert isinstance(item, SourceFailure)
+    assert isinstance(item, PageFailure)
     assert "more than 4 times" in item.detail
 
 
