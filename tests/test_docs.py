@@ -127,7 +127,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     },
     "ingest.md": {"verdicts.jsonl": verdicts},
     "layouts.md": {},
-    "maintain.md": {},
+    "maintain.md": {"strict.jsonl": verdicts},
     "search.md": {},
 }
 """What the commands of each page leave behind."""
