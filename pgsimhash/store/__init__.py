@@ -21,6 +21,7 @@ def connect(
     scheme: str | Scheme | None = None,
     layout: str | None = None,
     keep_markdown: bool = False,
+    schema: str | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
@@ -37,6 +38,7 @@ def connect(
             them.
         keep_markdown: whether a collection that is created keeps the main content of each page
             as Markdown, compressed, for explanations and another scheme later.
+        schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
 
@@ -47,7 +49,8 @@ def connect(
         CollectionError: the collection is missing and ``create`` is false, or it holds another
             scheme or layout.
         ArgumentError: no scheme is registered under that name in this process, or there is no such
-            layout.
+            layout; or ``schema`` is no name that the schema can have.
+        StoreError: a store over ``connection`` works with another schema.
     """
     if connection is not None:
         if dsn is not None:
@@ -59,8 +62,9 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            schema=schema,
         )
-    own = open_deployed(dsn)
+    own = open_deployed(dsn, schema)
     try:
         return Store(
             own,
@@ -69,6 +73,7 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            schema=schema,
             owns_connection=True,
         )
     except BaseException:

@@ -55,7 +55,7 @@ def reach_of(
 def newest_pages(connection: psycopg.Connection[Any], reach: Reach) -> list[int]:
     """Return the newest page of each collection compared with."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("newest_pages"), reach.scope()).fetchall()
+        return cursor.execute(query("newest_pages", connection), reach.scope()).fetchall()
 
 
 def arrived_since(
@@ -78,7 +78,7 @@ def _arrived(
         "newest_page": newest_page,
     }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("arrived_pages"), parameters).fetchall()
+        rows = cursor.execute(query("arrived_pages", connection), parameters).fetchall()
     return [
         ArrivedPage(page_id, url, from_bigint(simhash), from_halves(*halves), *others)
         for page_id, url, simhash, high, low, *others in rows
