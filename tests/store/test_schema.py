@@ -36,10 +36,10 @@ def binary(name: str) -> Path:
     return Path(found.origin).parent / "pginstall" / "bin" / name
 
 
-def dump(dsn: str) -> str:
-    """The schema pgsimhash as pg_dump writes it, with Alembic's version."""
+def dump(dsn: str, schema: str = "pgsimhash") -> str:
+    """The schema as pg_dump writes it, with Alembic's version."""
     done = subprocess.run(
-        [binary("pg_dump"), "--schema=pgsimhash", "--no-owner", "--dbname", dsn],
+        [binary("pg_dump"), f"--schema={schema}", "--no-owner", "--dbname", dsn],
         check=True,
         capture_output=True,
         text=True,
