@@ -39,8 +39,8 @@ def downgrade() -> None:
 
 def _run(script: str) -> None:
     path = files("pgsimhash.migrations.versions").joinpath(script)
-    script = in_schema(path.read_text(encoding="utf-8"), _schema())
-    for statement in split_statements(script):
+    written = in_schema(path.read_text(encoding="utf-8"), _schema())
+    for statement in split_statements(written):
         op.execute(statement)
 
 

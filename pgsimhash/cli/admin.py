@@ -53,10 +53,11 @@ from pgsimhash.store.status import read_status
 def migrate(
     dsn: str | None, sql: bool, no_transaction: bool, downgrade: str | None, layout: str | None
 ) -> None:
-    """Create or upgrade the schema, pgsimhash or as --schema says.
+    """Create or upgrade the schema pgsimhash.
 
     The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
-    is the embedded server. With --sql nothing is changed: pipe the script to psql.
+    is the embedded server, and --schema gives the schema another name. With --sql nothing is
+    changed: pipe the script to psql.
     """
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
