@@ -2,7 +2,8 @@
 
 The database is that of the connection handed over by the caller, else `-x dsn=...`, else the
 sqlalchemy.url of the ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The
-version table lives in the schema that it versions.
+version table lives in the schema that it versions: the caller's, else that of `-x schema=...`, else
+of PGSIMHASH_SCHEMA, else pgsimhash.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from pgsimhash.migrate import (
     search_path_kept,
     search_path_kept_by_script,
 )
-from pgsimhash.statements import SCHEMA, read_sql, split_statements
-from pgsimhash.tables import metadata, simhashes
+from pgsimhash.schema_names import configured_schema, in_schema
+from pgsimhash.statements import read_sql, split_statements
+from pgsimhash.tables import metadata_in, simhashes
 
 
-def _include_name(name: str | None, kind: str, _parents: object) -> bool:
-    if kind == "table":
-        # The tables of other layouts come and go as collections choose them.
-        return not (name or "").startswith(f"{simhashes.name}_")
-    return kind != "schema" or name == SCHEMA
+def _run(connection: Connection | None, schema: str) -> None:
+    def include_name(name: str | None, kind: str, _parents: object) -> bool:
+        if kind == "table":
+            # The tables of other layouts come and go as collections choose them.
+            return not (name or "").startswith(f"{simhashes.name}_")
+        return kind != "schema" or name == schema
 
-
-def _run(connection: Connection | None) -> None:
     kept: AbstractContextManager[None] = nullcontext()
     own_transaction = context.config.attributes.get("own_transaction", True)
     if connection is None:
@@ -51,8 +52,8 @@ def _run(connection: Connection | None) -> None:
             # Any other style would double the percent signs in the script.
             dialect_opts={"paramstyle": "named"},
             version_table=VERSION_TABLE,
-            version_table_schema=SCHEMA,
-            target_metadata=metadata,
+            version_table_schema=schema,
+            target_metadata=metadata_in(schema),
             transactional_ddl=own_transaction,
         )
         if not own_transaction:
@@ -61,17 +62,17 @@ def _run(connection: Connection | None) -> None:
         context.configure(
             connection=connection,
             version_table=VERSION_TABLE,
-            version_table_schema=SCHEMA,
-            target_metadata=metadata,
+            version_table_schema=schema,
+            target_metadata=metadata_in(schema),
             include_schemas=True,
-            include_name=_include_name,
+            include_name=include_name,
         )
         kept = search_path_kept(connection)
     with context.begin_transaction(), kept:
         if connection is not None:
             connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
         # The version table needs its schema before Alembic creates it.
-        for statement in split_statements(read_sql("schema.sql")):
+        for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
             context.execute(statement)
         context.run_migrations()
 
@@ -91,22 +92,30 @@ def _dsn() -> str:
     return resolve_dsn(given)
 
 
-def _run_here() -> None:
+def _schema() -> str:
+    given = context.config.attributes.get("schema")
+    try:
+        return configured_schema(given or context.get_x_argument(as_dictionary=True).get("schema"))
+    except PgsimhashError as error:
+        # Alembic shows any other error as a traceback.
+        raise CommandError(str(error)) from error
+
+
+def _run_here(schema: str) -> None:
     try:
         connection = engine_for(_dsn()).connect()
     except PgsimhashError as error:
-        # Alembic shows any other error as a traceback.
         raise CommandError(str(error)) from error
     with connection:
         own = connection.connection.driver_connection
         assert isinstance(own, psycopg.Connection)
-        print(f"Migrations of pgsimhash: {describe(own)}.", file=sys.stderr)
-        _run(connection)
+        print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
+        _run(connection, schema)
 
 
 if context.is_offline_mode():
-    _run(None)
+    _run(None, _schema())
 elif (given := context.config.attributes.get("connection")) is not None:
-    _run(given)
+    _run(given, _schema())
 else:
-    _run_here()
+    _run_here(_schema())

@@ -13,6 +13,7 @@ from psycopg.rows import scalar_row
 
 from pgsimhash import server
 from pgsimhash.errors import CollectionError, NoServerError, SchemaError, StoreError
+from pgsimhash.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.statements import query
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -115,21 +116,24 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def open_deployed(dsn: str | None) -> psycopg.Connection[Any]:
+def open_deployed(dsn: str | None, schema: str | None = None) -> psycopg.Connection[Any]:
     """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or it comes to the embedded
             server and that does not start.
+        ArgumentError: ``schema`` is no name that the schema can have.
     """
+    wanted = configured_schema(schema)
     where = resolve_dsn(dsn)
     own = open_connection(where, autocommit=True)
     try:
-        if is_embedded(dsn) and (schema_revision(own) or "") < REVISION:
-            # Alembic takes a while to import and is rarely needed.
-            from pgsimhash.migrate import upgrade
+        with bound_to_schema(own, wanted):
+            if is_embedded(dsn) and (schema_revision(own) or "") < REVISION:
+                # Alembic takes a while to import and is rarely needed.
+                from pgsimhash.migrate import upgrade
 
-            upgrade(where)
+                upgrade(where, schema=wanted)
     except BaseException:
         own.close()
         raise
@@ -142,31 +146,31 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     Raises:
         SchemaError: it is missing, older or newer; the message names the command to run.
     """
+    schema = schema_of(connection)
+    migrate = "pgsimhash migrate" + ("" if schema == SCHEMA else f" --schema {schema}")
     found = schema_revision(connection)
     if found is None:
-        raise SchemaError(
-            "missing", "the schema pgsimhash is not in this database; run: pgsimhash migrate"
-        )
+        raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
     if found < REVISION:
         raise SchemaError(
             "older",
-            f"the schema is at revision {found} and this version of pgsimhash needs {REVISION}; "
-            "run: pgsimhash migrate",
+            f"the schema {schema} is at revision {found} and this version of pgsimhash needs "
+            f"{REVISION}; run: {migrate}",
         )
     if found > REVISION:
         raise SchemaError(
             "newer",
-            f"the schema is at revision {found}, made by a newer pgsimhash than this one, which "
-            f"knows {REVISION}; run: pip install --upgrade pgsimhash",
+            f"the schema {schema} is at revision {found}, made by a newer pgsimhash than this one, "
+            f"which knows {REVISION}; run: pip install --upgrade pgsimhash",
         )
 
 
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     """Return the revision that the schema is at, None where it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        if not cursor.execute(query("schema_deployed")).fetchone():
+        if not cursor.execute(query("schema_deployed", connection)).fetchone():
             return None
-        found = cursor.execute(query("schema_revision")).fetchone()
+        found = cursor.execute(query("schema_revision", connection)).fetchone()
     return None if found is None else str(found)
 
 
@@ -196,7 +200,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         raise StoreError(
             "not_permitted",
             f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
-            "pgsimhash and SELECT, INSERT, UPDATE, DELETE on its tables",
+            f"{schema_of(connection)} and SELECT, INSERT, UPDATE, DELETE on its tables",
         ) from error
     except psycopg.errors.UndefinedObject as error:
         raise CollectionError("unknown", server_words(error)) from error
@@ -236,17 +240,20 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def checked_connection(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
+def checked_connection(
+    dsn: str | None, schema: str | None = None
+) -> Iterator[psycopg.Connection[Any]]:
     """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or it comes to the embedded
             server and that does not start.
+        ArgumentError: ``schema`` is no name that the schema can have.
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the server refuses what is asked inside the block.
     """
     with (
-        open_deployed(dsn) as connection,
+        open_deployed(dsn, schema) as connection,
         translated_errors(connection),
     ):
         check_schema(connection)

@@ -82,6 +82,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_number": "a number is too small or too large",
         "invalid_time": "a time names no zone, is in the future or before 1970",
         "invalid_age": "an age is none, or reaches too far back",
+        "invalid_schema": "the tables cannot be in a schema of this name",
         "unknown_scheme": "no scheme of this name is registered in this process",
         "scheme_taken": "another recipe has the scheme's name",
         "unsendable_scheme": "a part of the scheme cannot be sent to other processes",
@@ -120,6 +121,7 @@ class StoreError(PgsimhashError):
         "other_process": "the store belongs to another process",
         "connection_in_use": "another thread is in a call on the connection",
         "unfinished_call": "another call of the store is not done yet",
+        "other_schema": "the connection works with another schema",
         "needs_autocommit": "the connection is in a transaction, and many are needed",
         "moved": "the collection was replaced or deleted at this moment",
         "invalid_table": "the name is none of a table",
@@ -145,7 +147,7 @@ class NoServerError(StoreError):
 
 
 class SchemaError(StoreError):
-    """The schema ``pgsimhash`` is not the one that this package works with: migrate."""
+    """The schema is not the one that this package works with: migrate."""
 
     reasons: ClassVar[_Codes] = {
         "missing": "the schema is not in the database",

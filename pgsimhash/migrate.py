@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.connection import open_connection, server_words
 from pgsimhash.errors import NoServerError, SchemaError, StoreError
+from pgsimhash.schema_names import configured_schema
 
 VERSION_TABLE: Final = "alembic_version"
 
@@ -91,40 +92,53 @@ def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]
     execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
-def _config(output: io.StringIO | None = None) -> Config:
+def _config(output: io.StringIO | None = None, *, schema: str | None = None) -> Config:
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
+    config.attributes["schema"] = configured_schema(schema)
     return config
 
 
-def upgrade(dsn: str, revision: str = "head") -> None:
+def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> None:
     """Bring the schema of the database at ``dsn`` up to ``revision``.
 
+    Args:
+        dsn: where it is.
+        revision: where to stop.
+        schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+
     Raises:
+        ArgumentError: ``schema`` is no name that the schema can have.
         NoServerError: no server answers at ``dsn``.
         SchemaError: the schema there, or ``revision``, is not one this package knows; or it, or
             something in it, belongs to a role that is neither the user, nor granted to the user,
             nor a superuser.
         StoreError: the user may not change the schema.
     """
-    _run(command.upgrade, dsn, revision)
+    _run(command.upgrade, dsn, revision, schema)
 
 
-def downgrade(dsn: str, revision: str = "base") -> None:
+def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
     """Take the schema of the database at ``dsn`` back to ``revision`` (``base``: no tables).
 
     The empty schema and Alembic's version table in it stay.
 
+    Args:
+        dsn: where it is.
+        revision: where to stop.
+        schema: as for :func:`upgrade`.
+
     Raises:
+        ArgumentError: ``schema`` is no name that the schema can have.
         NoServerError: no server answers at ``dsn``.
         SchemaError: the schema there, or ``revision``, is not one this package knows.
         StoreError: the user may not change the schema.
     """
-    _run(command.downgrade, dsn, revision)
+    _run(command.downgrade, dsn, revision, schema)
 
 
-def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
-    config = _config()
+def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
+    config = _config(schema=schema)
     with _one_at_a_time, engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
         try:
@@ -146,16 +160,22 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str) -> None:
             ) from error
 
 
-def upgrade_sql(revision: str = "head", *, transaction: bool = True) -> str:
+def upgrade_sql(
+    revision: str = "head", *, transaction: bool = True, schema: str | None = None
+) -> str:
     """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
 
     Args:
         revision: where to stop.
         transaction: whether it begins and commits one; without, run it in a transaction of yours,
             which goes on with the search_path that it had.
+        schema: as for :func:`upgrade`.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have.
     """
     output = io.StringIO()
-    config = _config(output)
+    config = _config(output, schema=schema)
     config.attributes["own_transaction"] = transaction
     with _one_at_a_time:
         command.upgrade(config, revision, sql=True)

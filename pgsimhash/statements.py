@@ -12,16 +12,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, Literal, LiteralString, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, cast
 
 from pgsimhash.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
 from pgsimhash.permutation import Permutation
+from pgsimhash.schema_names import SCHEMA, in_schema, schema_of
 
 if TYPE_CHECKING:
+    import psycopg
     from mako.template import Template
-
-SCHEMA: Final = "pgsimhash"
-"""The schema that all tables are in."""
 
 SCHEMA_FILES: Final = (
     "tables.sql",
@@ -52,15 +51,23 @@ def read_sql(path: str) -> LiteralString:
     return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
+def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
+    """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``.
+
+    It is for the schema that the connection works with.
+    """
+    return query_in(name, schema_of(connection))
+
+
 @cache
-def query(name: str) -> LiteralString:
-    """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``."""
-    return queries()[name]
+def query_in(name: str, schema: str) -> LiteralString:
+    """Return the same for a schema by its name."""
+    return in_schema(queries()[name], schema)
 
 
 @cache
 def queries() -> dict[str, LiteralString]:
-    """Return all of them, by name."""
+    """Return all of them, by name, as they stand in the files."""
     found: dict[str, LiteralString] = {}
     for file in files("pgsimhash.sql.queries").iterdir():
         if file.name.endswith(".sql"):
@@ -72,13 +79,19 @@ def queries() -> dict[str, LiteralString]:
 
 
 def layout_statements(
-    part: LayoutPart, layout: Layout, *, indexed: bool = True, concurrently: bool = False
+    part: LayoutPart,
+    layout: Layout,
+    schema: str = SCHEMA,
+    *,
+    indexed: bool = True,
+    concurrently: bool = False,
 ) -> list[str]:
     """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
 
     Args:
         part: what of it.
         layout: what to render for.
+        schema: where it is, or is to be.
         indexed: whether the layout counts as indexed from the beginning.
         concurrently: whether indexes are built beside writers, each outside a transaction.
     """
@@ -92,7 +105,7 @@ def layout_statements(
             collection_shift=COLLECTION_SHIFT,
         )
     )
-    return split_statements(rendered)
+    return split_statements(in_schema(rendered, schema))
 
 
 def prefix_expression(permutation: Permutation) -> str:
@@ -115,9 +128,10 @@ def schema_comments() -> dict[tuple[str, str], str]:
     }
 
 
-def schema_script() -> str:
+def schema_script(schema: str = SCHEMA) -> str:
     """Return the script of the whole schema as it is now, with the default layout."""
-    return "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
+    script = "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
+    return in_schema(script, schema)
 
 
 def _schema() -> Iterator[str]:

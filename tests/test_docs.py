@@ -88,6 +88,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
+        ("deploy.md", 'schema="crawl"', ["1 1"]),
         ("schemes.md", "my-news-1", [r"\d+"]),
     ],
 )
@@ -138,8 +139,16 @@ def test_the_commands_that_deploy_the_schema(empty_dsn: str, tmp_path: Path) -> 
     alembic, migrate, script = commands("deploy.md")
     assert alembic == "alembic upgrade head"
     back = "pgsimhash migrate --downgrade base"
+    named = "pgsimhash migrate --schema crawl"
     assert f"`{back}`" in text_of("deploy.md")
-    for command in (alembic, migrate, back):
+    assert f"`{named}`" in text_of("deploy.md")
+    for command in (
+        alembic,
+        migrate,
+        back,
+        named,
+        alembic.replace("alembic", "alembic -x schema=b"),
+    ):
         run_commands([command], empty_dsn, ROOT)
     run_commands([script], empty_dsn, tmp_path)
     assert "CREATE TABLE pgsimhash.pages" in (tmp_path / "pgsimhash.sql").read_text()

@@ -752,7 +752,8 @@ COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
 -- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
--- application's. All lock in the same order, so that none waits for one that waits for it. Who has
+-- application's; and as each is mixed with the number of the table, from those of another schema.
+-- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none waits for one that waits for it. Who has
 -- the lock of a collection has those of what is being made from it, and so writes there too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
@@ -761,6 +762,7 @@ CREATE FUNCTION pgsimhash._lock_collections(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     locked integer[] := '{}';
     wanted integer[];
 BEGIN
@@ -776,9 +778,9 @@ BEGIN
         );
         -- While it waited, someone could begin to make another one.
         EXIT WHEN wanted <@ locked;
-        PERFORM pg_advisory_xact_lock(1885827944, c) FROM unnest(wanted) AS c;
+        PERFORM pg_advisory_xact_lock(1885827944 # own, c) FROM unnest(wanted) AS c;
         IF loaders THEN
-            PERFORM pg_advisory_xact_lock(1885827948, c) FROM unnest(wanted) AS c;
+            PERFORM pg_advisory_xact_lock(1885827948 # own, c) FROM unnest(wanted) AS c;
         END IF;
         locked := wanted;
     END LOOP;
@@ -816,6 +818,7 @@ CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     wanted integer;
     held integer;
 BEGIN
@@ -823,7 +826,7 @@ BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
         EXIT WHEN wanted = held;
-        PERFORM pg_advisory_xact_lock_shared(1885827948, wanted);
+        PERFORM pg_advisory_xact_lock_shared(1885827948 # own, wanted);
         held := wanted;
     END LOOP;
     RETURN wanted;

@@ -112,7 +112,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         connection.cursor(row_factory=tuple_row, binary=True) as cursor,
     ):
         parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
-        rows = cursor.execute(query("versions"), parameters).fetchall()
+        rows = cursor.execute(query("versions", connection), parameters).fetchall()
     if not rows:
         raise unknown_page(collection, url)
     return _from_rows(rows)
@@ -124,7 +124,9 @@ def newest_versions(
     """Return the newest versions of a page, without Markdown; none where it is not known."""
     parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        return _from_rows(cursor.execute(query("newest_versions"), parameters).fetchall())
+        return _from_rows(
+            cursor.execute(query("newest_versions", connection), parameters).fetchall()
+        )
 
 
 def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:

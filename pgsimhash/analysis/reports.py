@@ -192,17 +192,19 @@ def _read(
     (status,) = read_status(connection, collection.name)
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=tuple_row) as cursor:
-        distances = cursor.execute(query("report_distances"), scope).fetchall()
+        distances = cursor.execute(query("report_distances", connection), scope).fetchall()
         hosts = cursor.execute(
-            query("report_hosts"), {**scope, "limit": max(limits.hosts, 1)}
+            query("report_hosts", connection), {**scope, "limit": max(limits.hosts, 1)}
         ).fetchall()
         changed = cursor.execute(
-            query("report_changed"), {**scope, "limit": max(limits.urls, 1)}
+            query("report_changed", connection), {**scope, "limit": max(limits.urls, 1)}
         ).fetchall()
         clusters = groups.clusters(connection, collection, distance, linkage, score)
         found = biggest(clusters, limits.clusters, limits.members)
         wanted = {**scope, "page_ids": shown_texts(found.views, limits.texts), "chars": _CHARS}
-        texts: dict[int, str] = dict(cursor.execute(query("report_texts"), wanted).fetchall())
+        texts: dict[int, str] = dict(
+            cursor.execute(query("report_texts", connection), wanted).fetchall()
+        )
     return Report(
         status=status,
         made_at=datetime.now(UTC),

@@ -34,6 +34,6 @@ def sample(store: Store, size: int, seed: int = 0) -> tuple[list[str], NDArray[n
         connection.cursor(row_factory=tuple_row) as cursor,
     ):
         parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
-        rows = cursor.execute(query("sample"), parameters).fetchall()
+        rows = cursor.execute(query("sample", connection), parameters).fetchall()
     values = np.array([simhash for _, simhash in rows], dtype=np.int64).view(np.uint64)
     return [url for url, _ in rows], values

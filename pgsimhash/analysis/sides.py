@@ -98,7 +98,7 @@ def known_side(store: Store, url: str) -> Side:
         connection.cursor(row_factory=tuple_row, binary=True) as cursor,
     ):
         parameters = {"collection_id": collection.collection_id, "url": url}
-        row = cursor.execute(query("explained_page"), parameters).fetchone()
+        row = cursor.execute(query("explained_page", connection), parameters).fetchone()
     if row is None:
         raise unknown_page(collection, url)
     found, simhash, fetched_at, title, structure, high, low, markdown = row

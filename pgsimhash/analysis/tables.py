@@ -118,7 +118,9 @@ def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> 
             "invalid_table", f"{table!r} is no table's name; write name or schema.name"
         )
     try:
-        connection.execute(sql.SQL(query(statement)).format(table=sql.Identifier(*name)))
+        connection.execute(
+            sql.SQL(query(statement, connection)).format(table=sql.Identifier(*name))
+        )
     except psycopg.errors.DuplicateTable as error:
         raise StoreError(
             "table_exists", f"the table {table} is there already; drop it, or choose another name"

@@ -29,6 +29,7 @@ from pgsimhash.connection import (
 )
 from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
+from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.store import Store
 from pgsimhash.store.collection import collection_names, open_collection
 from pgsimhash.store.layouts import set_default_layout
@@ -55,7 +56,8 @@ def migrate(
     """Create or upgrade the schema pgsimhash.
 
     The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
-    is the embedded server. With --sql nothing is changed: pipe the script to psql.
+    is the embedded server, and --schema gives the schema another name. With --sql nothing is
+    changed: pipe the script to psql.
     """
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
@@ -79,13 +81,13 @@ def migrate(
         migrations.downgrade(where, downgrade)
     else:
         migrations.upgrade(where)
-    with open_connection(where) as connection:
+    with open_connection(where) as connection, bound_to_schema(connection):
         database = describe(connection)
         revision = schema_revision(connection)
         if layout is not None:
             with translated_errors(connection):
                 set_default_layout(connection, get_layout(layout))
-    done = f"The schema pgsimhash is at revision {revision or 'base'} in {database}."
+    done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {database}."
     people().print(done, soft_wrap=True)
 
 

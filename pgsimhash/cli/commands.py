@@ -30,6 +30,7 @@ _WRONG_VALUES = frozenset(
         "invalid_distance",
         "invalid_number",
         "invalid_policy",
+        "invalid_schema",
         "no_expiry",
         "other_reader",
         "same_url",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,6 +15,7 @@ from pgsimhash.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.clusters import LINKAGES, RULES
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
+from pgsimhash.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -23,14 +25,45 @@ DEFAULT_COLLECTION: Final = "default"
 _LARGEST = DEFAULT_LAYOUT.distances[-1]
 
 
-def dsn_option(command: Command) -> Command:
-    """Add ``--dsn``."""
-    return click.option(
+class SchemaName(click.ParamType[str]):
+    """The name of a schema."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        try:
+            return check_schema_name(value)
+        except ArgumentError as error:
+            self.fail(str(error), param, ctx)
+
+
+def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--dsn``, and ``--schema``, which is PGSIMHASH_SCHEMA for this command."""
+
+    @wraps(command)
+    def in_schema(*arguments: Any, schema: str | None, **options: Any) -> Any:
+        if schema is None:
+            return command(*arguments, **options)
+        before = os.environ.get(SCHEMA_VARIABLE, "")
+        os.environ[SCHEMA_VARIABLE] = schema
+        try:
+            return command(*arguments, **options)
+        finally:
+            os.environ[SCHEMA_VARIABLE] = before
+
+    dsn = click.option(
         "--dsn",
         metavar="DSN",
         help="PostgreSQL to use, such as postgresql://user@host/database; by default "
         "PGSIMHASH_DSN, else the embedded server.",
-    )(command)
+    )
+    schema = click.option(
+        "--schema",
+        type=SchemaName(),
+        help=f"The schema that the tables are in; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
+    )
+    return dsn(schema(in_schema))
 
 
 def collection_option(command: Command) -> Command:

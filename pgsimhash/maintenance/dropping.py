@@ -9,7 +9,8 @@ from psycopg import sql
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
-from pgsimhash.statements import SCHEMA, query
+from pgsimhash.schema_names import schema_of
+from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, follow, lock_collections, open_collection
 
 _TABLES: Final = ("last_seen", "pages", "runs", "marks", "policies", "rebuilds", "collections")
@@ -39,15 +40,17 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
 def delete_rows(connection: psycopg.Connection[Any], doomed: Collection) -> int:
     """Delete a collection that is locked; return how many versions of pages there were."""
     scope = {"collection_id": doomed.collection_id}
-    connection.execute(query("free_collections"), scope)
+    connection.execute(query("free_collections", connection), scope)
     borders = {
         "first": doomed.collection_id << COLLECTION_SHIFT,
         "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,
     }
-    table = sql.Identifier(SCHEMA, get_layout(doomed.layout).table)
-    connection.execute(sql.SQL(query("delete_simhashes")).format(table=table), borders)
+    table = sql.Identifier(schema_of(connection), get_layout(doomed.layout).table)
+    connection.execute(sql.SQL(query("delete_simhashes", connection)).format(table=table), borders)
     deleted = {}
     for name in _TABLES:
-        statement = sql.SQL(query("delete_rows")).format(table=sql.Identifier(SCHEMA, name))
+        statement = sql.SQL(query("delete_rows", connection)).format(
+            table=sql.Identifier(schema_of(connection), name)
+        )
         deleted[name] = connection.execute(statement, scope).rowcount
     return deleted["pages"]

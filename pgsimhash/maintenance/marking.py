@@ -30,7 +30,7 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
     parameters = {"collection": store.collection, "a": a, "b": b, "same": same}
     try:
         with store.session.writing() as (connection, _):
-            connection.execute(query("mark"), parameters)
+            connection.execute(query("mark", connection), parameters)
     except psycopg.errors.NoDataFound as error:
         raise NotFoundError("unknown_page", server_words(error)) from error
     except psycopg.errors.InvalidParameterValue as error:
@@ -51,7 +51,7 @@ def unmark(store: Store, a: str, b: str) -> bool:
         store.session.writing() as (connection, _),
         connection.cursor(row_factory=scalar_row) as cursor,
     ):
-        return bool(cursor.execute(query("unmark"), parameters).fetchone())
+        return bool(cursor.execute(query("unmark", connection), parameters).fetchone())
 
 
 def marks(store: Store) -> list[Mark]:

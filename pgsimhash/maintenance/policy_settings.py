@@ -51,7 +51,7 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
         ):
             made: Policy
-            (made,) = cursor.execute(query("set_policy"), parameters)
+            (made,) = cursor.execute(query("set_policy", connection), parameters)
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
         raise ArgumentError("invalid_policy", server_words(error)) from error
     return made
@@ -71,7 +71,7 @@ def remove_policy(store: Store, pattern: str) -> bool:
             store.session.writing() as (connection, _),
             connection.cursor(row_factory=scalar_row) as cursor,
         ):
-            removed = cursor.execute(query("remove_policy"), parameters).fetchone()
+            removed = cursor.execute(query("remove_policy", connection), parameters).fetchone()
     except psycopg.errors.InvalidParameterValue as error:
         raise ArgumentError("invalid_policy", server_words(error)) from error
     return bool(removed)

@@ -30,8 +30,9 @@ from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.rereading import Rereading, rereading
+from pgsimhash.schema_names import schema_of
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.statements import SCHEMA, query
+from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.batches import BATCH_PAGES, Batch, sorted_out
 from pgsimhash.store.candidates import ask
@@ -300,7 +301,7 @@ def _create(
         "source_id": source.collection_id,
         "asked": Jsonb(asked.as_json()),
     }
-    connection.execute(query("begin_rebuild"), values)
+    connection.execute(query("begin_rebuild", connection), values)
     return dataclasses.replace(target, source_id=source.collection_id)
 
 
@@ -326,7 +327,7 @@ def _check_asked(row: _Row | None, work: _Work, asked: _Asked) -> None:
 
 def _row(connection: psycopg.Connection[Any], work: _Work) -> _Row | None:
     with connection.cursor(row_factory=class_row(_Row)) as cursor:
-        return cursor.execute(query("rebuild"), work.scope).fetchone()
+        return cursor.execute(query("rebuild", connection), work.scope).fetchone()
 
 
 def _under_lock(connection: psycopg.Connection[Any], work: _Work) -> _Row:
@@ -346,13 +347,13 @@ def _move(
     connection: psycopg.Connection[Any], work: _Work, last_page: int, last_slice: int
 ) -> None:
     done = {"last_page": last_page, "last_slice": last_slice}
-    connection.execute(query("move_rebuild"), {**work.scope, **done})
+    connection.execute(query("move_rebuild", connection), {**work.scope, **done})
 
 
 def _copy_tables(connection: psycopg.Connection[Any], work: _Work) -> None:
     """Let policies, marks and runs of the new collection be those of the old one."""
     with connection.cursor(row_factory=tuple_row) as cursor:
-        beyond = cursor.execute(query("policies_beyond"), work.scope).fetchone()
+        beyond = cursor.execute(query("policies_beyond", connection), work.scope).fetchone()
     if beyond is not None:
         pattern, distance, layout, largest = beyond
         raise ArgumentError(
@@ -362,9 +363,11 @@ def _copy_tables(connection: psycopg.Connection[Any], work: _Work) -> None:
             f"--distance {largest}",
         )
     for table in _TABLES:
-        statement = sql.SQL(query("delete_rows")).format(table=sql.Identifier(SCHEMA, table))
+        statement = sql.SQL(query("delete_rows", connection)).format(
+            table=sql.Identifier(schema_of(connection), table)
+        )
         connection.execute(statement, work.scope)
-        connection.execute(query(f"copy_{table}"), work.scope)
+        connection.execute(query(f"copy_{table}", connection), work.scope)
 
 
 def _pages(work: _Work, progress: Progress, verdicts: Callable[[Verdict], None]) -> None:
@@ -396,14 +399,14 @@ def _copy_pages(connection: psycopg.Connection[Any], work: _Work, row: _Row) -> 
     after = {"after_page": row.last_page}
     scope = {"collection_id": work.source.collection_id, "batch": _COPIED}
     with connection.cursor(row_factory=scalar_row) as cursor:
-        last_page = cursor.execute(query("next_pages"), {**scope, **after}).fetchone()
+        last_page = cursor.execute(query("next_pages", connection), {**scope, **after}).fetchone()
     if last_page is None:
         return None
     batch = {**work.scope, **after, "last_page": last_page}
     keep = {"keep_markdown": work.target.keep_markdown}
-    copied = connection.execute(query("copy_pages"), {**batch, **keep}).rowcount
-    connection.execute(query("copied_simhashes"), batch)
-    connection.execute(query("copy_last_seen"), batch)
+    copied = connection.execute(query("copy_pages", connection), {**batch, **keep}).rowcount
+    connection.execute(query("copied_simhashes", connection), batch)
+    connection.execute(query("copy_last_seen", connection), batch)
     _move(connection, work, last_page, row.last_slice)
     return copied, []
 
@@ -462,7 +465,7 @@ def _judge_pages(
     decisions = _decide(connection, work, judged, batch)
     insert_pages(connection, work.target, decisions, [page.run_id for page in judged])
     last_seen = {**work.scope, "after_page": row.last_page, "last_page": last_page}
-    connection.execute(query("copy_last_seen"), last_seen)
+    connection.execute(query("copy_last_seen", connection), last_seen)
     _move(connection, work, last_page, row.last_slice)
     return some, batch.verdicts(decisions)
 
@@ -483,7 +486,7 @@ def _before_others(
         return len(pages)
     with connection.cursor(row_factory=scalar_row) as cursor:
         scope = {"collection_ids": others, "after_page": pages[0].page_id}
-        beyond = cursor.execute(query("next_page"), scope).fetchone()
+        beyond = cursor.execute(query("next_page", connection), scope).fetchone()
     return sum(beyond is None or page.page_id < beyond for page in pages)
 
 
@@ -496,7 +499,7 @@ def _present(
         "page_ids": [page.page_id for page in pages],
     }
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return set(cursor.execute(query("present_pages"), scope))
+        return set(cursor.execute(query("present_pages", connection), scope))
 
 
 def _batch(
@@ -540,7 +543,7 @@ def _simhashes(work: _Work, progress: Progress) -> None:
             row = _under_lock(connection, work)
             if row.last_slice < _SLICES:
                 scope = {**work.scope, **slices, "number": row.last_slice}
-                connection.execute(query("copy_bare_simhashes"), scope)
+                connection.execute(query("copy_bare_simhashes", connection), scope)
                 _move(connection, work, row.last_page, row.last_slice + 1)
         if row.last_slice == _SLICES:
             return
@@ -548,7 +551,7 @@ def _simhashes(work: _Work, progress: Progress) -> None:
 
 
 def _vacuum(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    table = sql.Identifier(SCHEMA, get_layout(collection.layout).table)
+    table = sql.Identifier(schema_of(connection), get_layout(collection.layout).table)
     connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(table))
 
 
@@ -568,10 +571,10 @@ def _finish(work: _Work, then: Then) -> list[Verdict]:
             verdicts += taken[1]
         _copy_tables(connection, work)
         if then != "follow":
-            connection.execute(query("end_rebuild"), work.scope)
+            connection.execute(query("end_rebuild", connection), work.scope)
         if then in ("swap", "replace"):
             names = {"old": work.source.name, "new": work.target.name, "swap": True}
-            connection.execute(query("rename_collection"), names)
+            connection.execute(query("rename_collection", connection), names)
         if then == "replace":
             delete_rows(connection, work.source)
     return verdicts

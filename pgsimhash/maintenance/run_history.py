@@ -22,7 +22,7 @@ def runs(store: Store) -> list[RunRecord]:
         connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
     ):
         scope = {"collection_id": collection.collection_id}
-        return cursor.execute(query("runs"), scope).fetchall()
+        return cursor.execute(query("runs", connection), scope).fetchall()
 
 
 def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> int:
@@ -46,7 +46,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> int
     deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
     with store.session.writing() as (connection, collection):
         connection.execute(
-            query("delete_run"), {**scope, "collection_id": collection.collection_id}
+            query("delete_run", connection), {**scope, "collection_id": collection.collection_id}
         )
     return deleted
 

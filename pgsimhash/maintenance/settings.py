@@ -39,7 +39,7 @@ def change_settings(
             "distance": distance,
             "keep_markdown": keep_markdown,
         }
-        connection.execute(query("set_collection"), values)
+        connection.execute(query("set_collection", connection), values)
         store.session.collection = follow(connection, collection)
 
 
@@ -58,7 +58,7 @@ def rename(store: Store, name: str, *, swap: bool = False) -> None:
     try:
         with store.session.writing() as (connection, collection):
             names = {"old": collection.name, "new": name, "swap": swap}
-            connection.execute(query("rename_collection"), names)
+            connection.execute(query("rename_collection", connection), names)
             store.session.collection = dataclasses.replace(collection, name=name)
     except (
         psycopg.errors.UniqueViolation,

@@ -44,7 +44,7 @@ def stored_records(
         "markdown": markdown,
     }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("stored_pages"), parameters).fetchall()
+        rows = cursor.execute(query("stored_pages", connection), parameters).fetchall()
     return [_stored(*row) for row in rows]
 
 
@@ -54,7 +54,9 @@ def count_pages_after(
     """Return how many versions came after the page ``after_page``."""
     parameters = {"collection_id": collection.collection_id, "after_page": after_page}
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return int(cursor.execute(query("count_pages_after"), parameters).fetchone() or 0)
+        return int(
+            cursor.execute(query("count_pages_after", connection), parameters).fetchone() or 0
+        )
 
 
 def _stored(

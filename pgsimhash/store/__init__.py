@@ -21,6 +21,7 @@ def connect(
     scheme: str | Scheme | None = None,
     layout: str | None = None,
     keep_markdown: bool | None = None,
+    schema: str | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
@@ -38,6 +39,7 @@ def connect(
         keep_markdown: whether the collection keeps the main content of each page as Markdown,
             compressed, for explanations and another scheme later; by default one that is created
             does not. ``maintenance.change_settings`` changes it.
+        schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
 
@@ -48,7 +50,8 @@ def connect(
         CollectionError: the collection is missing and ``create`` is false, or it has another
             scheme, layout or ``keep_markdown``.
         ArgumentError: no scheme is registered under that name in this process, or there is no such
-            layout.
+            layout; or ``schema`` is no name that the schema can have.
+        StoreError: a store over ``connection`` works with another schema.
     """
     if connection is not None:
         if dsn is not None:
@@ -60,8 +63,9 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            schema=schema,
         )
-    own = open_deployed(dsn)
+    own = open_deployed(dsn, schema)
     try:
         return Store(
             own,
@@ -70,6 +74,7 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            schema=schema,
             owns_connection=True,
         )
     except BaseException:

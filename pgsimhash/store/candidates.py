@@ -63,7 +63,7 @@ def ask(
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
             try:
-                cursor.execute(query("ask"), parameters)
+                cursor.execute(query("ask", connection), parameters)
             except psycopg.errors.InvalidParameterValue as error:
                 raise ArgumentError("invalid_distance", server_words(error)) from error
             for number, *row in cursor:
@@ -91,7 +91,7 @@ def known_pages(
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
     with connection.cursor(row_factory=tuple_row) as cursor:
-        for row in cursor.execute(query("known_pages"), parameters):
+        for row in cursor.execute(query("known_pages", connection), parameters):
             _note(versions, marks, *row)
     return Known(versions, marks)
 
@@ -173,6 +173,6 @@ def _oldest(
     asked = list(dict.fromkeys(hosts))
     with connection.cursor(row_factory=scalar_row) as cursor:
         parameters = {**scope, "hosts": asked, "newest": newest}
-        found = cursor.execute(query("window"), parameters).fetchall()
+        found = cursor.execute(query("window", connection), parameters).fetchall()
     oldest = dict(zip(asked, found, strict=True))
     return [oldest[host] for host in hosts]

@@ -130,7 +130,7 @@ def _insert_collection(
         "distance": wanted,
         "keep_markdown": keep_markdown,
     }
-    connection.execute(query("create_collection"), values)
+    connection.execute(query("create_collection", connection), values)
     made = find_collection(connection, name)
     if made is None:
         raise CollectionError(
@@ -142,13 +142,13 @@ def _insert_collection(
 def find_collection(connection: psycopg.Connection[Any], name: str) -> Collection | None:
     """Return the collection ``name``, None where there is none."""
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("collection"), {"name": name}).fetchone()
+        return cursor.execute(query("collection", connection), {"name": name}).fetchone()
 
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
     """Return the names of all collections, sorted."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("collection_names")).fetchall()
+        return cursor.execute(query("collection_names", connection)).fetchall()
 
 
 def sibling_collections(
@@ -161,7 +161,7 @@ def sibling_collections(
         "source_id": collection.source_id,
     }
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("siblings"), scope).fetchall()
+        return cursor.execute(query("siblings", connection), scope).fetchall()
 
 
 def follow(connection: psycopg.Connection[Any], opened: Collection) -> Collection:
@@ -219,7 +219,9 @@ def lock_collections(
             :func:`pgsimhash.connection.translated_errors`.
     """
     ids = [collection.collection_id for collection in collections]
-    connection.execute(query("lock_collections"), {"collection_ids": ids, "loaders": loaders})
+    connection.execute(
+        query("lock_collections", connection), {"collection_ids": ids, "loaders": loaders}
+    )
 
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
@@ -229,7 +231,7 @@ def check_there(connection: psycopg.Connection[Any], collection: Collection) -> 
         MovedCollectionError: it is not.
     """
     scope = {"collection_id": collection.collection_id}
-    if connection.execute(query("collection_there"), scope).fetchone() is None:
+    if connection.execute(query("collection_there", connection), scope).fetchone() is None:
         raise _moved(collection)
 
 

@@ -52,7 +52,7 @@ def _expire_batch(
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
             scope = {"collection": collection.name, **parameters}
-            return cursor.execute(query("expire_batch"), scope).fetchone() or (None, 0)
+            return cursor.execute(query("expire_batch", connection), scope).fetchone() or (None, 0)
     except psycopg.errors.InvalidParameterValue as error:
         raise ArgumentError("no_expiry", server_words(error)) from error
 
@@ -87,8 +87,10 @@ def _delete_batch(
         connection.cursor(row_factory=scalar_row) as cursor,
     ):
         scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
-        page_ids = cursor.execute(query(statement), scope).fetchall()
+        page_ids = cursor.execute(query(statement, connection), scope).fetchall()
         if not page_ids:
             return None, 0
         doomed = {"collection": collection.name, "page_ids": page_ids}
-        return page_ids[-1], cursor.execute(query("delete_pages"), doomed).fetchone() or 0
+        return page_ids[-1], cursor.execute(
+            query("delete_pages", connection), doomed
+        ).fetchone() or 0

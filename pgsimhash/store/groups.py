@@ -56,7 +56,7 @@ def clusters(
         roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
-    connection.execute(query("cluster_table"))
+    connection.execute(query("cluster_table", connection))
     shared = _with_company(simhashes, roots)
     with connection.cursor() as cursor:
         copy_binary(
@@ -67,7 +67,7 @@ def clusters(
         cursor.execute("ANALYZE pg_temp.pgsimhash_clusters")
     with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
-        rows.execute(query("clusters"), {"collection_id": collection.collection_id})
+        rows.execute(query("clusters", connection), {"collection_id": collection.collection_id})
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
                 ClusterPage(page_id, url, from_bigint(simhash), *others)

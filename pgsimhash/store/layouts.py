@@ -12,13 +12,16 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.statements import SCHEMA, LayoutPart, layout_statements, query
+from pgsimhash.schema_names import schema_of
+from pgsimhash.statements import LayoutPart, layout_statements, query
 
 
 def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
     """Return None without the layout's table, else whether all its indexes are built."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("layout_deployed"), {"layout": layout.name}).fetchone()
+        return cursor.execute(
+            query("layout_deployed", connection), {"layout": layout.name}
+        ).fetchone()
 
 
 def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
@@ -57,27 +60,30 @@ def build_indexes(
     """
     if is_deployed(connection, layout):
         return
+    schema = schema_of(connection)
     with connection.cursor(row_factory=tuple_row) as cursor:
-        table = {"table": f"{SCHEMA}.{layout.table}"}
-        valid: dict[str, bool] = dict(cursor.execute(query("indexes"), table).fetchall())
+        table = {"table": f"{schema}.{layout.table}"}
+        valid: dict[str, bool] = dict(
+            cursor.execute(query("indexes", connection), table).fetchall()
+        )
     for permutation, statement in zip(
         layout.permutations[1:],
-        layout_statements("indexes", layout, concurrently=concurrently),
+        layout_statements("indexes", layout, schema, concurrently=concurrently),
         strict=True,
     ):
         name = f"{layout.table}_{permutation.column}_idx"
         if valid.get(name) is False:
             drop = sql.SQL("DROP INDEX CONCURRENTLY {}" if concurrently else "DROP INDEX {}")
-            connection.execute(drop.format(sql.Identifier(SCHEMA, name)))
+            connection.execute(drop.format(sql.Identifier(schema, name)))
         if not valid.get(name):
             connection.execute(statement)
-    connection.execute(query("layout_indexed"), {"layout": layout.name})
+    connection.execute(query("layout_indexed", connection), {"layout": layout.name})
 
 
 def default_layout(connection: psycopg.Connection[Any]) -> Layout:
     """Return the layout that new collections get in this database."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        name = cursor.execute(query("default_layout")).fetchone()
+        name = cursor.execute(query("default_layout", connection)).fetchone()
     return DEFAULT_LAYOUT if name is None else get_layout(name)
 
 
@@ -89,15 +95,17 @@ def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> N
     """
     deploy_layout(connection, layout)
     statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
-    connection.execute(statement.format(sql.Identifier(SCHEMA, "collections"), layout.name))
+    connection.execute(
+        statement.format(sql.Identifier(schema_of(connection), "collections"), layout.name)
+    )
 
 
 def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """Let no collection be made in a layout until the transaction ends, if none is."""
     scope = {"layout": layout.name}
-    connection.execute(query("lock_layout"), scope)
+    connection.execute(query("lock_layout", connection), scope)
     with connection.cursor(row_factory=tuple_row) as cursor:
-        made = cursor.execute(query("collections_made"), scope).fetchone()
+        made = cursor.execute(query("collections_made", connection), scope).fetchone()
     if made is not None:
         name, source = made
         raise CollectionError(
@@ -120,13 +128,13 @@ def _pinned_names(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Let names mean PostgreSQL's own inside the block, which is in a transaction."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         pinned = {"search_path": "pg_catalog, pg_temp"}
-        before, _ = cursor.execute(query("set_search_path"), pinned).fetchall()[0]
+        before, _ = cursor.execute(query("set_search_path", connection), pinned).fetchall()[0]
         yield
-        cursor.execute(query("set_search_path"), {"search_path": before})
+        cursor.execute(query("set_search_path", connection), {"search_path": before})
 
 
 def _execute(
     connection: psycopg.Connection[Any], part: LayoutPart, layout: Layout, *, indexed: bool = True
 ) -> None:
-    for statement in layout_statements(part, layout, indexed=indexed):
+    for statement in layout_statements(part, layout, schema_of(connection), indexed=indexed):
         connection.execute(statement)

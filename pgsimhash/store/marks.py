@@ -16,4 +16,4 @@ def all_marks(connection: psycopg.Connection[Any], collection: Collection) -> li
     """Return the marks of a collection, in their order."""
     with connection.cursor(row_factory=class_row(Mark), binary=True) as cursor:
         scope = {"collection_id": collection.collection_id}
-        return cursor.execute(query("marks"), scope).fetchall()
+        return cursor.execute(query("marks", connection), scope).fetchall()

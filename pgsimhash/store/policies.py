@@ -35,7 +35,7 @@ def read_policies(connection: psycopg.Connection[Any], collection: Collection) -
     """Return the policies of a collection, by host and path."""
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=class_row(Policy), binary=True) as cursor:
-        return cursor.execute(query("policies"), scope).fetchall()
+        return cursor.execute(query("policies", connection), scope).fetchall()
 
 
 def said_about(
@@ -44,7 +44,7 @@ def said_about(
     """Return what policies say about URLs."""
     parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("settings_for"), parameters).fetchall()
+        rows = cursor.execute(query("settings_for", connection), parameters).fetchall()
     groups = [
         (
             PolicySettings(**dict(zip(SETTINGS, values, strict=True))),

@@ -50,7 +50,7 @@ def find(
         "sketch_distance": SAME_BITS_MAX,
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
-        rows = cursor.execute(query("find"), parameters).fetchall()
+        rows = cursor.execute(query("find", connection), parameters).fetchall()
     return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
 
 
@@ -81,7 +81,7 @@ def _find_batch(
         "simhashes": simhashes.view(np.int64).tolist(),
     }
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("find_many"), parameters).fetchall()
+        rows = cursor.execute(query("find_many", connection), parameters).fetchall()
     numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
     return Matches(
         np.array(numbers, dtype=np.int64) + start,
@@ -96,7 +96,7 @@ def exists(
     """Return whether a simhash has any match."""
     parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return bool(cursor.execute(query("exists"), parameters).fetchone())
+        return bool(cursor.execute(query("exists", connection), parameters).fetchone())
 
 
 def simhash_slices(
@@ -107,7 +107,7 @@ def simhash_slices(
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
         for number in range(_SLICES):
             parameters = {**scope, "number": number, "slices": _SLICES}
-            found = cursor.execute(query("simhash_slice"), parameters).fetchone()
+            found = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
             yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
 
 
@@ -115,7 +115,7 @@ def visits(connection: psycopg.Connection[Any], collection: Collection, url: str
     """Return when the versions of a page came, the oldest first; none where it is not known."""
     parameters = {"collection": collection.name, "url": url}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = cursor.execute(query("visits"), parameters).fetchall()
+        rows = cursor.execute(query("visits", connection), parameters).fetchall()
     if not rows:
         follow(connection, collection)
     return [Visit(from_bigint(row[0]), *row[1:]) for row in rows if row[0] is not None]
@@ -125,7 +125,7 @@ def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -
     """Return the present version of a page."""
     parameters = {"collection": collection.name, "url": url}
     with connection.cursor(row_factory=dict_row, binary=True) as cursor:
-        row = cursor.execute(query("page"), parameters).fetchone()
+        row = cursor.execute(query("page", connection), parameters).fetchone()
     if row is None:
         follow(connection, collection)
     if row is None or row["url"] is None:

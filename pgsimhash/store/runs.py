@@ -22,5 +22,5 @@ class Run:
 def draw_run(connection: psycopg.Connection[Any], what: str) -> Run:
     """Return a run with a number of its own; its row comes with the first batch."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        run_id = cursor.execute(query("draw_run")).fetchone()
+        run_id = cursor.execute(query("draw_run", connection)).fetchone()
     return Run(int(run_id or 0), what)

@@ -55,7 +55,7 @@ def search_scope(
 def newest_pages(connection: psycopg.Connection[Any], reach: SearchScope) -> list[int]:
     """Return the newest page of each collection compared with."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        return cursor.execute(query("newest_pages"), reach.scope()).fetchall()
+        return cursor.execute(query("newest_pages", connection), reach.scope()).fetchall()
 
 
 def arrived_since(
@@ -72,7 +72,7 @@ def arrived_since(
         }
         with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
             for page_id, url, simhash, high, low, *others in cursor.execute(
-                query("arrived_pages"), parameters
+                query("arrived_pages", connection), parameters
             ):
                 sketch = from_halves(high, low)
                 arrived.append(ArrivedPage(page_id, url, from_bigint(simhash), sketch, *others))

@@ -16,4 +16,4 @@ def read_status(
 ) -> list[CollectionStatus]:
     """Return the figures of every collection, by name, or of one."""
     with connection.cursor(row_factory=class_row(CollectionStatus)) as cursor:
-        return cursor.execute(query("status"), {"collection": collection}).fetchall()
+        return cursor.execute(query("status", connection), {"collection": collection}).fetchall()

@@ -21,6 +21,7 @@ from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs, unwatched
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
 from pgsimhash.recrawl import fetch_advice
+from pgsimhash.schema_names import bound_to_schema
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting, groups, reader
@@ -86,6 +87,7 @@ class Store:
         scheme: str | Scheme | None = None,
         layout: str | None = None,
         keep_markdown: bool | None = None,
+        schema: str | None = None,
         owns_connection: bool = False,
     ) -> None:
         """Open ``collection`` over ``connection``, creating it where ``create`` is true.
@@ -95,14 +97,15 @@ class Store:
             CollectionError: the collection is missing and ``create`` is false, or it has another
                 scheme, layout or ``keep_markdown``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
-                layout.
-            StoreError: another process opened ``connection``, or another thread is using it;
+                layout; or ``schema`` is no name that the schema can have.
+            StoreError: another store over ``connection`` works with another schema;
+                another process opened ``connection``, or another thread is using it;
                 ``connection`` is in a transaction that failed, or texts would not come back from it
                 as they are.
         """
         recipe = None if scheme is None else get_scheme(scheme)
         self.session = Session(connection, owned=owns_connection)
-        with self.session.transaction():
+        with self.session.transaction(), bound_to_schema(connection, schema):
             check_schema(connection)
             self.session.collection = open_collection(
                 connection,

@@ -69,7 +69,7 @@ def write_batch(
     lock_collections(connection, reach.compared)
     check_writable(connection, collection)
     with connection.cursor(row_factory=scalar_row) as cursor:
-        page_ids = cursor.execute(query("page_ids"), {"count": len(records)}).fetchall()
+        page_ids = cursor.execute(query("page_ids", connection), {"count": len(records)}).fetchall()
     arrived = arrived_since(connection, reach, newest)
     # Known before the lock already, but versions may have come or gone since.
     known = known_pages(connection, collection, urls_of(records, settings))
@@ -116,7 +116,7 @@ def add_simhashes(
         for start in range(0, len(simhashes), _BATCH):
             batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
             parameters = {"collection": collection.name, "simhashes": batch}
-            added += cursor.execute(query("add_simhashes"), parameters).fetchone() or 0
+            added += cursor.execute(query("add_simhashes", connection), parameters).fetchone() or 0
     return added
 
 
@@ -132,11 +132,11 @@ def insert_pages(
     rows = [_row(made, collection) for made in decisions]
     columns = {name: list(map(itemgetter(name), rows)) for name in rows[0]}
     connection.execute(
-        query("add_simhashes_of_pages"),
+        query("add_simhashes_of_pages", connection),
         {"collection_id": collection.collection_id, "simhashes": columns["simhash"]},
     )
     connection.execute(
-        query("add_pages"),
+        query("add_pages", connection),
         {
             "collection_id": collection.collection_id,
             "run_id": list(run_ids),
@@ -180,7 +180,7 @@ def see_pages(
     if seen:
         page_ids, times = zip(*seen, strict=True)
         connection.execute(
-            query("see_pages"),
+            query("see_pages", connection),
             {
                 "collection_id": collection.collection_id,
                 "page_ids": list(page_ids),
@@ -198,7 +198,7 @@ def _count(
 ) -> None:
     new, duplicates, unchanged = count_verdicts(decisions)
     connection.execute(
-        query("count_batch"),
+        query("count_batch", connection),
         {
             "run_id": run.run_id,
             "what": run.what,

@@ -281,7 +281,7 @@ class TestWindow:
                 "before_page": ALL_PAGES,
             }
             explained = connection.execute(
-                "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + query("window"), scope
+                "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + query("window", connection), scope
             ).fetchone()
         assert explained is not None
         assert explained[0][0]["Plan"]["Shared Hit Blocks"] < 20

@@ -25,6 +25,7 @@ from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.matching import MatchOptions
 from pgsimhash.policies import PolicySettings
+from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
 from tests.conftest import _create, _drop, _fresh_name
@@ -257,7 +258,7 @@ def test_what_is_planted_is_hit_by_whoever_does_not_look_out(hostile_dsn: str) -
 
 def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) -> None:
     """All there is, over a connection that the store opens and over the caller's."""
-    statements.query.cache_clear()
+    statements.query_in.cache_clear()
     migrate.upgrade(hostile_dsn)
     with (
         psycopg.connect(hostile_dsn, autocommit=True) as connection,
@@ -279,13 +280,13 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
 
 def used_queries() -> set[str]:
     """The queries that Python has read from their files."""
-    before = statements.query.cache_info().misses
+    before = statements.query_in.cache_info().misses
     used = set()
     for name in statements.queries():
-        statements.query(name)
-        if statements.query.cache_info().misses == before:
+        statements.query_in(name, SCHEMA)
+        if statements.query_in.cache_info().misses == before:
             used.add(name)
-        before = statements.query.cache_info().misses
+        before = statements.query_in.cache_info().misses
     return used
 
 

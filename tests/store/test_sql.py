@@ -305,7 +305,8 @@ def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None
             "sketch_distance": 30,
             "limit": None,
         }
-        plan = str(connection.execute("EXPLAIN " + statements.query("find"), parameters).fetchall())
+        explain = "EXPLAIN " + statements.query("find", connection)
+        plan = str(connection.execute(explain, parameters).fetchall())
         assert plan.count("using pages_simhash_idx") == 2
         assert "Seq Scan on pages" not in plan
         assert "pages_pkey" not in plan
