@@ -669,30 +669,6 @@ $$;
 COMMENT ON FUNCTION pgsimhash._id_of(text) IS
     'The number of a collection; an error where there is none of this name.';
 
--- The name, for who has simhashes of one scheme: those of another would be nonsense.
-CREATE FUNCTION pgsimhash._name_of(collection text, scheme text) RETURNS text
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    present constant text := (
-        SELECT c.scheme FROM pgsimhash.collections AS c WHERE c.name = collection
-    );
-BEGIN
-    IF present IS NULL THEN
-        PERFORM pgsimhash._id_of(collection);
-    ELSIF present <> scheme THEN
-        RAISE EXCEPTION 'collection "%" holds simhashes of scheme "%" now, not "%"',
-            collection, present, scheme
-            USING ERRCODE = 'undefined_object', HINT = 'Open it again.';
-    END IF;
-    RETURN collection;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._name_of(text, text) IS
-    'The name of a collection; an error where it has another scheme.';
-
 -- The functions of the default layout hand over to those of another by this.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE

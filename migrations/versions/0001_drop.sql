@@ -73,8 +73,6 @@ DROP FUNCTION pgsimhash._check_lookup(integer, text, boolean);
 
 DROP FUNCTION pgsimhash._name_for(text, text);
 
-DROP FUNCTION pgsimhash._name_of(text, text);
-
 DROP FUNCTION pgsimhash._id_of(text);
 
 DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);

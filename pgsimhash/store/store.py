@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, CollectionError, PageError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
@@ -188,7 +189,7 @@ class Store:
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
-        with self.session.read() as connection:
+        with self._looking_up() as connection:
             return reader.find(
                 connection,
                 self.opened,
@@ -216,7 +217,7 @@ class Store:
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
-        with self.session.read() as connection:
+        with self._looking_up() as connection:
             return reader.find_many(connection, self.opened, simhashes, distance)
 
     def exists(self, simhash: int, distance: int | None = None) -> bool:
@@ -228,7 +229,7 @@ class Store:
             StoreError: the database does not answer.
         """
         self._check_lookup(distance)
-        with self.session.read() as connection:
+        with self._looking_up() as connection:
             return reader.exists(connection, self.opened, simhash, distance)
 
     def get(self, url: str) -> StoredPage | None:
@@ -571,6 +572,17 @@ class Store:
             max_bytes=max_bytes,
         )
         return map(with_checked_time, records)
+
+    @contextmanager
+    def _looking_up(self) -> Iterator[psycopg.Connection[Any]]:
+        """Ask by the name, as long as it is that of a collection of the scheme."""
+        try:
+            with self.session.read() as connection:
+                yield connection
+        except CollectionError:
+            # Raises what has become of it.
+            with self.session.reading():
+                raise
 
     def _check_lookup(self, distance: int | None) -> None:
         try:

@@ -6,7 +6,7 @@
 SELECT m.simhash, m.distance, p.url, p.title
 FROM pgsimhash.near_duplicates(
     %(simhash)s::bigint, %(distance)s::integer,
-    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
+    (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
 ) AS m
 LEFT JOIN pgsimhash.collections AS c ON c.name = %(collection)s
 LEFT JOIN LATERAL (
@@ -43,12 +43,12 @@ LIMIT %(limit)s
 SELECT query_number - 1, simhash, distance
 FROM pgsimhash.near_duplicates(
     %(simhashes)s::bigint[], %(distance)s::integer,
-    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
+    (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
 )
 ORDER BY query_number, distance, simhash
 
 -- exists --
 SELECT pgsimhash.has_near_duplicate(
     %(simhash)s::bigint, %(distance)s::integer,
-    pgsimhash._name_of(%(collection)s::text, %(scheme)s::text)
+    (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
 )
