@@ -427,6 +427,7 @@ CREATE TABLE pgsimhash.rebuilds (
     asked jsonb NOT NULL,
     last_page bigint NOT NULL DEFAULT 0,
     last_slice integer NOT NULL DEFAULT 0,
+    slices integer NOT NULL,
     started_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT rebuilds_pkey PRIMARY KEY (collection_id)
@@ -449,6 +450,9 @@ COMMENT ON COLUMN pgsimhash.rebuilds.last_page IS
 
 COMMENT ON COLUMN pgsimhash.rebuilds.last_slice IS
     'How many slices of simhashes without a page were taken.';
+
+COMMENT ON COLUMN pgsimhash.rebuilds.slices IS
+    'How many slices there are.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.started_at IS
     'When it began.';

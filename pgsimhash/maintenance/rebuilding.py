@@ -25,7 +25,7 @@ from psycopg.types.json import Jsonb
 
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
 from pgsimhash.layout import get_layout
-from pgsimhash.maintenance.dropping import delete_rows
+from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.records import PageFailure, PageRecord, Verdict
@@ -60,8 +60,8 @@ Then = Literal["swap", "replace", "separate", "follow"]
 _COPIED: Final = 2_000
 """How many pages are copied as they are in a transaction: writers wait a tenth of a second."""
 
-_SLICES: Final = 256
-"""In how many transactions simhashes without a page are copied."""
+_SLICE: Final = 20_000
+"""How many simhashes without a page are copied in a transaction, about."""
 
 _TABLES: Final = ("policies", "marks", "runs")
 """What is copied whole: what people set and said, and the runs."""
@@ -160,6 +160,10 @@ def rebuild(
         made = open_collection(connection, name, create=False)
     if swapped:
         work.session.collection = made
+    if then == "replace":
+        # On its own: nobody who writes to the new one waits for it.
+        with work.session.read() as connection:
+            delete_collection(connection, work.target.name)
     return made
 
 
@@ -181,7 +185,7 @@ class _Asked:
         del asked["options"]
         if self.layout is not None:
             asked["layout"] = get_layout(self.layout).name
-        given = {name: value for name, value in asked.items() if value not in (None, False)}
+        given = {name: value for name, value in asked.items() if value is not None}
         values: dict[str, Any] = json.loads(json.dumps(given, default=str))
         return values
 
@@ -216,6 +220,7 @@ class _Row:
     asked: Mapping[str, Any]
     last_page: int
     last_slice: int
+    slices: int
 
 
 def _begin(store: Store, into: str, asked: _Asked) -> _Work:
@@ -223,6 +228,11 @@ def _begin(store: Store, into: str, asked: _Asked) -> _Work:
     with session.read() as connection:
         _check_connection(connection)
         source = follow(connection, store.opened)
+        if source.source_id is not None:
+            raise CollectionError(
+                "being_made",
+                f"collection {source.name!r} is being made from another one; finish that first",
+            )
         reread = _rereading(source, into, asked)
     judged = (
         asked.rejudge
@@ -300,6 +310,8 @@ def _create(
         "collection_id": target.collection_id,
         "source_id": source.collection_id,
         "asked": Jsonb(asked.as_json()),
+        "table": f"{schema_of(connection)}.{get_layout(source.layout).table}",
+        "slice": _SLICE,
     }
     connection.execute(query("begin_rebuild", connection), values)
     return dataclasses.replace(target, source_id=source.collection_id)
@@ -537,17 +549,16 @@ def _simhashes(work: _Work, progress: Progress) -> None:
     """Copy the simhashes that were added without a page, slice by slice."""
     if work.reread is not None:
         return
-    slices = {"slices": _SLICES}
     while True:
         with work.session.transaction() as connection:
             row = _under_lock(connection, work)
-            if row.last_slice < _SLICES:
-                scope = {**work.scope, **slices, "number": row.last_slice}
+            if row.last_slice < row.slices:
+                scope = {**work.scope, "slices": row.slices, "number": row.last_slice}
                 connection.execute(query("copy_bare_simhashes", connection), scope)
                 _move(connection, work, row.last_page, row.last_slice + 1)
-        if row.last_slice == _SLICES:
+        if row.last_slice == row.slices:
             return
-        progress("simhashes", row.last_slice + 1, _SLICES)
+        progress("simhashes", row.last_slice + 1, row.slices)
 
 
 def _vacuum(connection: psycopg.Connection[Any], collection: Collection) -> None:
@@ -575,8 +586,6 @@ def _finish(work: _Work, then: Then) -> list[Verdict]:
         if then in ("swap", "replace"):
             names = {"old": work.source.name, "new": work.target.name, "swap": True}
             connection.execute(query("rename_collection", connection), names)
-        if then == "replace":
-            delete_rows(connection, work.source)
     return verdicts
 
 

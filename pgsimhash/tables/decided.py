@@ -68,6 +68,7 @@ rebuilds = Table(
     Column("asked", JSONB, nullable=False),
     Column("last_page", BigInteger, nullable=False, server_default=text("0")),
     Column("last_slice", Integer, nullable=False, server_default=text("0")),
+    Column("slices", Integer, nullable=False),
     Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("collection_id", name="rebuilds_pkey"),

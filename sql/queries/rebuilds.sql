@@ -1,9 +1,17 @@
 -- begin_rebuild --
-INSERT INTO pgsimhash.rebuilds (collection_id, source_id, asked)
-VALUES (%(collection_id)s, %(source_id)s, %(asked)s)
+-- As many slices as the table is large, all collections in it; where nobody counted yet, a few.
+INSERT INTO pgsimhash.rebuilds (collection_id, source_id, asked, slices)
+SELECT
+    %(collection_id)s, %(source_id)s, %(asked)s,
+    CASE
+        WHEN reltuples < 0 THEN 16
+        ELSE least(greatest(pg_catalog.ceil(reltuples / %(slice)s), 1), 65536)
+    END::integer
+FROM pg_catalog.pg_class
+WHERE oid = pg_catalog.to_regclass(%(table)s::text)::oid
 
 -- rebuild --
-SELECT source_id, asked, last_page, last_slice
+SELECT source_id, asked, last_page, last_slice, slices
 FROM pgsimhash.rebuilds
 WHERE collection_id = %(collection_id)s
 

@@ -145,6 +145,8 @@ def test_what_follows_takes_what_came_when_asked_again(dsn: str, full: Store) ->
             lambda: other.delete(url(second)),
             lambda: other.add_simhashes(np.zeros(1, dtype=np.uint64)),
             lambda: maintenance.mark(other, url(second), url(known(3)[2]), same=True),
+            lambda: maintenance.set_policy(other, "*", PolicySettings(distance=2)),
+            lambda: maintenance.rebuild(other),
         ):
             with pytest.raises(pgsimhash.CollectionError, match="being made from"):
                 refused()

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgsimhash import Store, Verdict, analysis, connect, maintenance
+from pgsimhash import CollectionError, Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.matching import MatchSettings
@@ -334,3 +334,12 @@ def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("unknown_scope")):
         rejudged(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]
+
+
+def test_what_was_begun_goes_on_by_the_same_settings_only(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1)]))
+    maintenance.rebuild(store, "other", verify=False, distance=0, then="follow")
+    for asked in ({}, {"verify": False}, {"distance": 0, "verify": True}):
+        with pytest.raises(CollectionError, match="begun with another"):
+            maintenance.rebuild(store, "other", **asked)
+    assert maintenance.rebuild(store, "other", distance=0, verify=False).default_distance == 0
