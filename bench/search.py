@@ -135,11 +135,11 @@ def measure_real(store: Store, folder: str, table: Table) -> None:
 def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table: Table) -> None:
     """Other lookups before and after many pages share one simhash, or simhashes one prefix."""
     queries = near_copies(values, 500, 3, rng)
-    before, _ = percentiles(store.find, queries)
+    before, _ = percentiles(partial(store.find, distance=3), queries)
     hot = int(rng.integers(0, 2**64, dtype=np.uint64))
     list(store.add_many((f"https://hot.example/{n}", hot) for n in range(HOT)))
-    after, _ = percentiles(store.find, queries)
-    itself, _ = percentiles(store.find, np.full(100, hot, dtype=np.uint64))
+    after, _ = percentiles(partial(store.find, distance=3), queries)
+    itself, _ = percentiles(partial(store.find, distance=3), np.full(100, hot, dtype=np.uint64))
     table.add_row(
         f"find beside {HOT:,} pages with one simhash",
         f"{after:.2f} ms",
@@ -148,8 +148,8 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
     prefix = np.uint64(hot) & np.uint64(0xFFFF << 48)
     crowd = np.unique(rng.integers(0, 2**48, HOT, dtype=np.uint64)) | prefix
     store.add_simhashes(crowd)
-    after, _ = percentiles(store.find, queries)
-    itself, _ = percentiles(store.find, near_copies(crowd, 100, 3, rng))
+    after, _ = percentiles(partial(store.find, distance=3), queries)
+    itself, _ = percentiles(partial(store.find, distance=3), near_copies(crowd, 100, 3, rng))
     table.add_row(
         f"find beside {HOT:,} simhashes with 16 bits in common",
         f"{after:.2f} ms",
@@ -201,7 +201,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
                 f"{scanned / middle:,.0f} x the scan, {missed} missed",
             )
         queries = near_copies(values, 10 * BATCH, 3, rng)
-        one_by_one, _ = percentiles(store.find, queries[:500])
+        one_by_one, _ = percentiles(partial(store.find, distance=3), queries[:500])
         for distance in (3, 8):
             started = time.perf_counter()
             for start in range(0, len(queries), BATCH):
@@ -210,8 +210,8 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
             compared = f"{rate * one_by_one / 1e3:.1f} x one by one" if distance == 3 else ""
             table.add_row(f"find_many, distance {distance}", f"{rate:,.0f} lookups/s", compared)
         for what, some in (("known", queries[:500]), ("unknown", random_simhashes(500, rng))):
-            middle, _ = percentiles(store.exists, some)
-            table.add_row(f"exists, {what}", f"{1e3 / middle:,.0f} /s", "")
+            middle, _ = percentiles(partial(store.exists, distance=3), some)
+            table.add_row(f"exists, distance 3, {what}", f"{1e3 / middle:,.0f} /s", "")
         if pages is not None:
             measure_real(store, pages, table)
         measure_hot(store, values, rng, table)
