@@ -133,7 +133,7 @@ $$;
 
 -- Public.
 
--- PolicySettings that are NULL stay as they are.
+-- Settings that are NULL stay as they are.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
     scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,

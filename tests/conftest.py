@@ -30,7 +30,7 @@ IMAGE = os.environ.get("PGSIMHASH_TEST_IMAGE", "postgres:18")
 ROOT = Path(__file__).parent.parent
 
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes")
-"""PolicySettings that protect data from a crash, which tests do without."""
+"""Settings that protect data from a crash, which tests do without."""
 
 
 def _docker_answers() -> bool:

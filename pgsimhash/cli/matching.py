@@ -1,4 +1,4 @@
-"""MatchOptions by what settings a page counts as a duplicate."""
+"""Options that say by what settings a page counts as a duplicate."""
 
 from __future__ import annotations
 

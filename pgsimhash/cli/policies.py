@@ -1,4 +1,4 @@
-"""PolicySettings by host and path."""
+"""Settings by host and path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PolicySettings by host and path, in the database: set, found and obeyed."""
+"""Settings by host and path, in the database: set, found and obeyed."""
 
 from __future__ import annotations
 
