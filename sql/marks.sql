@@ -30,6 +30,7 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE sql
     BEGIN ATOMIC
+        SELECT pgsimhash._hold_collection(unmark.collection);
         WITH removed AS (
             DELETE FROM pgsimhash.marks AS m
             USING pgsimhash.collections AS c

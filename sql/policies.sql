@@ -147,7 +147,7 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._writable_collection(set_policy.collection);
+    PERFORM pgsimhash._hold_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
         keep_first, min_tokens, expire_after
@@ -183,6 +183,7 @@ COMMENT ON FUNCTION pgsimhash.set_policy(
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE sql
     BEGIN ATOMIC
+        SELECT pgsimhash._hold_collection(remove_policy.collection);
         WITH removed AS (
             DELETE FROM pgsimhash.policies AS p
             USING pgsimhash.collections AS c, pgsimhash._pattern_parts(remove_policy.pattern) AS parts

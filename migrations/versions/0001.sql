@@ -1442,6 +1442,7 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
     LANGUAGE sql
     BEGIN ATOMIC
+        SELECT pgsimhash._hold_collection(unmark.collection);
         WITH removed AS (
             DELETE FROM pgsimhash.marks AS m
             USING pgsimhash.collections AS c
@@ -1683,7 +1684,7 @@ CREATE FUNCTION pgsimhash.set_policy(
 DECLARE
     made pgsimhash.policies;
 BEGIN
-    PERFORM pgsimhash._writable_collection(set_policy.collection);
+    PERFORM pgsimhash._hold_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
         collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
         keep_first, min_tokens, expire_after
@@ -1719,6 +1720,7 @@ COMMENT ON FUNCTION pgsimhash.set_policy(
 CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
     LANGUAGE sql
     BEGIN ATOMIC
+        SELECT pgsimhash._hold_collection(remove_policy.collection);
         WITH removed AS (
             DELETE FROM pgsimhash.policies AS p
             USING pgsimhash.collections AS c, pgsimhash._pattern_parts(remove_policy.pattern) AS parts

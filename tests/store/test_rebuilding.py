@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 
@@ -21,6 +22,7 @@ from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance import rebuilding
 from pgsimhash.policies import PolicySettings
 from pgsimhash.store.layouts import set_default_layout
+from tests.conftest import wait_for_a_lock
 from tests.store.content import content, simhash_rows
 
 PAGES = 3_000
@@ -438,3 +440,44 @@ def test_two_can_be_made_of_one_at_a_time(dsn: str, full: Store) -> None:
         maintenance.rebuild(full, into, layout=layout, then="separate")
         assert content(dsn, into, numbered=True) == content(dsn, "default", numbered=True)
         assert simhash_rows(dsn, into) == simhash_rows(dsn, "default")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT pgsimhash.set_policy('default', 'late.example', distance => 1)",
+        "SELECT pgsimhash.remove_policy('default', 'a.example')",
+        "SELECT pgsimhash.unmark('default', %(a)s, %(b)s)",
+        "SELECT pgsimhash.mark('default', %(a)s, %(c)s, false)",
+        "SELECT pgsimhash.add_simhashes('default', ARRAY[12345])",
+    ],
+)
+def test_what_is_said_at_the_very_end_waits_and_holds(
+    dsn: str, store: Store, statement: str
+) -> None:
+    """Who comes while the names are exchanged says it of the collection that has the name then."""
+    urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
+    for number in (0, 1 << 40, 0xFF << 20):
+        store.add(url(number), number)
+    maintenance.mark(store, urls["a"], urls["b"], same=True)
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
+    maintenance.rebuild(store, "other", then="follow")
+    with (
+        psycopg.connect(dsn) as ending,
+        psycopg.connect(dsn, autocommit=True) as late,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        # What a rebuild does at its end, after it copied what people said.
+        ending.execute("SELECT pgsimhash._lock_collections(ARRAY[1, 2], true)")
+        ending.execute("DELETE FROM pgsimhash.rebuilds")
+        ending.execute("SELECT pgsimhash.rename_collection('default', 'other', true)")
+        told = pool.submit(late.execute, statement, urls)
+        wait_for_a_lock(dsn)
+        ending.commit()
+        told.result(timeout=60)
+    with connect(dsn) as new, connect(dsn, collection="other") as old:
+        held = [
+            (len(maintenance.marks(one)), len(maintenance.policies(one)), one.exists(12345, 0))
+            for one in (new, old)
+        ]
+    assert held[0] != held[1] == (1, 1, False)
