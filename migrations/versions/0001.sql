@@ -1537,7 +1537,94 @@ COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
 
 -- What holds for the pages of some hosts in place of what holds for the collection.
 
--- Internal: for the functions below and for the package, and may change with any release.
+-- Settings that are NULL stay as they are.
+CREATE FUNCTION pgsimhash.set_policy(
+    collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
+    scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
+    canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
+    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
+) RETURNS pgsimhash.policies
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+DECLARE
+    made pgsimhash.policies;
+BEGIN
+    PERFORM pgsimhash._hold_collection(set_policy.collection);
+    INSERT INTO pgsimhash.policies AS p (
+        collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
+        keep_first, min_tokens, expire_after
+    )
+    SELECT
+        c.collection_id, parts.host, parts.path,
+        pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
+        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
+        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
+    FROM pgsimhash.collections AS c
+    CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
+    WHERE c.name = set_policy.collection
+    ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
+        distance = coalesce(excluded.distance, p.distance),
+        verify = coalesce(excluded.verify, p.verify),
+        scope = coalesce(excluded.scope, p.scope),
+        newest = coalesce(excluded.newest, p.newest),
+        max_age = coalesce(excluded.max_age, p.max_age),
+        canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
+        keep_first = coalesce(excluded.keep_first, p.keep_first),
+        min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
+        expire_after = coalesce(excluded.expire_after, p.expire_after),
+        set_at = now()
+    RETURNING p.* INTO made;
+    RETURN made;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.set_policy(
+    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
+) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
+
+CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := pgsimhash._hold_collection(remove_policy.collection);
+BEGIN
+    DELETE FROM pgsimhash.policies AS p
+    USING pgsimhash._pattern_parts(remove_policy.pattern) AS parts
+    WHERE p.collection_id = wanted AND p.host = parts.host AND p.path = parts.path;
+    RETURN FOUND;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
+    'Takes back what was set for a pattern; whether anything was.';
+
+CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
+    distance smallint, verify boolean, scope text, newest integer, max_age interval,
+    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
+)
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
+        s.min_tokens, s.expire_after
+    FROM (VALUES (policy_for.collection)) AS asked (name)
+    LEFT JOIN pgsimhash.collections AS c USING (name)
+    LEFT JOIN LATERAL
+        pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
+    'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
 
 -- A policy fits a URL if its host is that of the URL, one that this is a subdomain of, or *, and its
 -- path, in which * stands for anything, is what follows the host from the first slash on. Of those
@@ -1667,92 +1754,6 @@ BEGIN
     RETURN distance;
 END
 $$;
-
--- Public.
-
--- Settings that are NULL stay as they are.
-CREATE FUNCTION pgsimhash.set_policy(
-    collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
-    scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
-    canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
-    min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
-) RETURNS pgsimhash.policies
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-#variable_conflict use_column
-DECLARE
-    made pgsimhash.policies;
-BEGIN
-    PERFORM pgsimhash._hold_collection(set_policy.collection);
-    INSERT INTO pgsimhash.policies AS p (
-        collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_tokens, expire_after
-    )
-    SELECT
-        c.collection_id, parts.host, parts.path,
-        pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
-        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
-        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
-    FROM pgsimhash.collections AS c
-    CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
-    WHERE c.name = set_policy.collection
-    ON CONFLICT ON CONSTRAINT policies_pattern_key DO UPDATE SET
-        distance = coalesce(excluded.distance, p.distance),
-        verify = coalesce(excluded.verify, p.verify),
-        scope = coalesce(excluded.scope, p.scope),
-        newest = coalesce(excluded.newest, p.newest),
-        max_age = coalesce(excluded.max_age, p.max_age),
-        canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
-        keep_first = coalesce(excluded.keep_first, p.keep_first),
-        min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
-        expire_after = coalesce(excluded.expire_after, p.expire_after),
-        set_at = now()
-    RETURNING p.* INTO made;
-    RETURN made;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.set_policy(
-    text, text, integer, boolean, text, integer, interval, boolean, integer, integer, interval
-) IS 'Sets what holds for the pages that a pattern fits; settings not given stay as they were.';
-
-CREATE FUNCTION pgsimhash.remove_policy(collection text, pattern text) RETURNS boolean
-    LANGUAGE sql
-    BEGIN ATOMIC
-        SELECT pgsimhash._hold_collection(remove_policy.collection);
-        WITH removed AS (
-            DELETE FROM pgsimhash.policies AS p
-            USING pgsimhash.collections AS c, pgsimhash._pattern_parts(remove_policy.pattern) AS parts
-            WHERE c.name = remove_policy.collection
-                AND p.collection_id = c.collection_id
-                AND p.host = parts.host
-                AND p.path = parts.path
-            RETURNING p.policy_id
-        )
-        SELECT EXISTS (SELECT FROM removed);
-    END;
-
-COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
-    'Takes back what was set for a pattern; whether anything was.';
-
-CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
-    distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
-)
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT
-            s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
-            s.min_tokens, s.expire_after
-        FROM (VALUES (policy_for.collection)) AS asked (name)
-        LEFT JOIN pgsimhash.collections AS c USING (name)
-        LEFT JOIN LATERAL
-            pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
-    END;
-
-COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
-    'The settings that hold for a URL by policy; NULL where the collection''s own hold.';
 
 -- What goes: pages by age or by number, and simhashes that no page has.
 

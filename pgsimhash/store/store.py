@@ -275,7 +275,9 @@ class Store:
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
             max_bytes: a larger page is a failure.
-            options: by what settings; by default the collection's.
+            options: by what settings, by default as policies and the collection have it:
+                ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
+                ``keep_first``, ``min_tokens``; see :class:`pgsimhash.matching.MatchSettings`.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process; the
@@ -308,7 +310,9 @@ class Store:
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: a larger page is a failure.
-            options: by what settings; by default the collection's.
+            options: by what settings, by default as policies and the collection have it:
+                ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
+                ``keep_first``, ``min_tokens``; see :class:`pgsimhash.matching.MatchSettings`.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process; the
