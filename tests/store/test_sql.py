@@ -310,3 +310,30 @@ def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None
         assert plan.count("using pages_simhash_idx") == 2
         assert "Seq Scan on pages" not in plan
         assert "pages_pkey" not in plan
+
+
+HOSTS = [
+    "https://A.Example/x",
+    "http://user:pass@b.example:8080/?q=http://c.example/",
+    "https://[2001:DB8::1]:443/x",
+    "https://d.example?x=1",
+    "https://e.example#top",
+    "https://münchen.example/",
+    "https://under_score.example/",
+    "ftp://f.example/file",
+    "file:///home/x.html",
+    "https://g.example.:80/",
+    "https://@h.example/",
+    "https://a@b@i.example/",
+    "not a url",
+    "//no-scheme.example/",
+    "https://",
+]
+
+
+def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        found = [
+            connection.execute("SELECT pgsimhash.host_of(%s)", [url]).fetchone() for url in HOSTS
+        ]
+    assert found == [(host_of(url),) for url in HOSTS]
