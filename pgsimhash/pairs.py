@@ -27,6 +27,7 @@ from pgsimhash.bits import (
 from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.permutation import Permutation
+from pgsimhash.progress import unheard
 from pgsimhash.spool import Spool
 
 _CHUNK: Final = 1 << 14
@@ -55,10 +56,6 @@ _Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 Compared = Callable[[int, int], None]
 """Told how many simhashes are compared of how many, each counted once for every pass."""
-
-
-def unwatched(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 class Pairs(NamedTuple):
@@ -110,7 +107,7 @@ def stream_pairs(
     distance: int = NEAR_MAX,
     *,
     memory: int = MEMORY_BYTES,
-    progress: Compared = unwatched,
+    progress: Compared = unheard,
 ) -> Iterator[Pairs]:
     """Yield the pairs of :func:`find_pairs`, each once, block by block, in no order.
 

@@ -271,16 +271,16 @@ CREATE FUNCTION pgsimhash._made_alike(own_id integer) RETURNS SETOF integer
 COMMENT ON FUNCTION pgsimhash._made_alike(integer) IS
     'The collections that are being made from one with simhashes of the same scheme.';
 
-CREATE FUNCTION pgsimhash._own_table(own_id integer) RETURNS text
+CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE sql STABLE
     BEGIN ATOMIC
-        SELECT 'simhashes' || l.suffix
+        SELECT l.suffix
         FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
         WHERE c.collection_id = own_id;
     END;
 
-COMMENT ON FUNCTION pgsimhash._own_table(integer) IS
-    'What the table with the simhashes of a collection is called.';
+COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
+    'What the names of the table and functions of a collection''s layout end in.';
 
 -- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)

@@ -44,7 +44,7 @@ RETURNS bigint
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own_table constant text := pgsimhash._own_table(own_id);
+    suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
     -- CASE: where few are not bare, the planner would rather walk the table to find those.
@@ -55,7 +55,7 @@ BEGIN
         'AND CASE WHEN s.bare THEN $3 ELSE true END '
         'AND NOT EXISTS ('
         'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
-        own_table, replace(own_table, 'simhashes', 'prefix')
+        'simhashes' || suffix, 'prefix' || suffix
     ) USING own_id, simhashes, bare;
     GET DIAGNOSTICS dropped = ROW_COUNT;
     RETURN dropped;

@@ -29,7 +29,7 @@ RETURNS bigint
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own_table constant text := pgsimhash._own_table(own_id);
+    own_table constant text := 'simhashes' || pgsimhash._suffix_of(own_id);
     added bigint;
 BEGIN
     EXECUTE format(
@@ -59,8 +59,8 @@ CREATE FUNCTION pgsimhash._copy_bare_simhashes(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    source_table constant text := pgsimhash._own_table(source_id);
-    target_table constant text := pgsimhash._own_table(target_id);
+    source_table constant text := 'simhashes' || pgsimhash._suffix_of(source_id);
+    target_table constant text := 'simhashes' || pgsimhash._suffix_of(target_id);
 BEGIN
     EXECUTE format(
         'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '

@@ -856,16 +856,16 @@ CREATE FUNCTION pgsimhash._made_alike(own_id integer) RETURNS SETOF integer
 COMMENT ON FUNCTION pgsimhash._made_alike(integer) IS
     'The collections that are being made from one with simhashes of the same scheme.';
 
-CREATE FUNCTION pgsimhash._own_table(own_id integer) RETURNS text
+CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE sql STABLE
     BEGIN ATOMIC
-        SELECT 'simhashes' || l.suffix
+        SELECT l.suffix
         FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
         WHERE c.collection_id = own_id;
     END;
 
-COMMENT ON FUNCTION pgsimhash._own_table(integer) IS
-    'What the table with the simhashes of a collection is called.';
+COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
+    'What the names of the table and functions of a collection''s layout end in.';
 
 -- One value of eight bytes a simhash: five times as fast as COPY, which sends a message a row.
 CREATE FUNCTION pgsimhash._simhash_slice(collection text, number integer, slices integer)
@@ -925,7 +925,7 @@ RETURNS bigint
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own_table constant text := pgsimhash._own_table(own_id);
+    own_table constant text := 'simhashes' || pgsimhash._suffix_of(own_id);
     added bigint;
 BEGIN
     EXECUTE format(
@@ -955,8 +955,8 @@ CREATE FUNCTION pgsimhash._copy_bare_simhashes(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    source_table constant text := pgsimhash._own_table(source_id);
-    target_table constant text := pgsimhash._own_table(target_id);
+    source_table constant text := 'simhashes' || pgsimhash._suffix_of(source_id);
+    target_table constant text := 'simhashes' || pgsimhash._suffix_of(target_id);
 BEGIN
     EXECUTE format(
         'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
@@ -1801,7 +1801,7 @@ RETURNS bigint
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own_table constant text := pgsimhash._own_table(own_id);
+    suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
     -- CASE: where few are not bare, the planner would rather walk the table to find those.
@@ -1812,7 +1812,7 @@ BEGIN
         'AND CASE WHEN s.bare THEN $3 ELSE true END '
         'AND NOT EXISTS ('
         'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
-        own_table, replace(own_table, 'simhashes', 'prefix')
+        'simhashes' || suffix, 'prefix' || suffix
     ) USING own_id, simhashes, bare;
     GET DIAGNOSTICS dropped = ROW_COUNT;
     RETURN dropped;

@@ -55,7 +55,7 @@ DROP FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
 
-DROP FUNCTION pgsimhash._own_table(integer);
+DROP FUNCTION pgsimhash._suffix_of(integer);
 
 DROP FUNCTION pgsimhash._made_alike(integer);
 

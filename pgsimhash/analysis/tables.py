@@ -14,14 +14,15 @@ from pgsimhash.clusters import Cluster, Linkage, Score, scorer
 from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import Compared, Pairs, stream_pairs, unwatched
+from pgsimhash.pairs import Compared, Pairs, stream_pairs
+from pgsimhash.progress import unheard
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import checked_distance
 
 
 def save_pairs(
-    store: Store, table: str, distance: int | None = None, *, progress: Compared = unwatched
+    store: Store, table: str, distance: int | None = None, *, progress: Compared = unheard
 ) -> int:
     """Create ``table`` with ``Store.pairs`` (low, high, distance) and return their number.
 
@@ -32,13 +33,11 @@ def save_pairs(
         ArgumentError: ``distance`` is not in 0..12.
         StoreError: the table is there already, or the database does not answer.
     """
-    wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
-    with (
-        store.session.reading(together=True) as (connection, collection),
-        groups.spool(connection, collection) as simhashes,
-    ):
-        found = stream_pairs(simhashes, wanted, progress=progress)
-        return _write_pairs(connection, table, found)
+    with store.session.reading(together=True) as (connection, collection):
+        wanted = checked_distance(collection, distance, DISTANCE_MAX)
+        with groups.spool(connection, collection) as simhashes:
+            found = stream_pairs(simhashes, wanted, progress=progress)
+            return _write_pairs(connection, table, found)
 
 
 def save_clusters(
@@ -48,7 +47,7 @@ def save_clusters(
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
-    progress: Compared = unwatched,
+    progress: Compared = unheard,
 ) -> int:
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
@@ -59,8 +58,8 @@ def save_clusters(
         ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
         StoreError: the table is there already, or the database does not answer.
     """
-    wanted = checked_distance(store.opened, distance, DISTANCE_MAX)
     with store.session.reading(together=True) as (connection, collection):
+        wanted = checked_distance(collection, distance, DISTANCE_MAX)
         score = scorer(canonical)
         found = groups.clusters(connection, collection, wanted, linkage, score, progress)
         return _write_clusters(connection, table, found)

@@ -11,7 +11,7 @@ from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, follow, lock_collections, open_collection
+from pgsimhash.store.collection import follow, lock_collections, open_collection
 
 _TABLES: Final = ("last_seen", "pages", "runs", "marks", "policies", "rebuilds", "collections")
 """What has rows of a collection beside its simhashes, in the order in which they can go."""
@@ -34,23 +34,20 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
             raise CollectionError(
                 "renamed", f"collection {name!r} was renamed at this moment; try again"
             )
-        return delete_rows(connection, doomed)
-
-
-def delete_rows(connection: psycopg.Connection[Any], doomed: Collection) -> int:
-    """Delete a collection that is locked; return how many versions of pages there were."""
-    scope = {"collection_id": doomed.collection_id}
-    connection.execute(query("free_collections", connection), scope)
-    borders = {
-        "first": doomed.collection_id << COLLECTION_SHIFT,
-        "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,
-    }
-    table = sql.Identifier(schema_of(connection), get_layout(doomed.layout).table)
-    connection.execute(sql.SQL(query("delete_simhashes", connection)).format(table=table), borders)
-    deleted = {}
-    for name in _TABLES:
-        statement = sql.SQL(query("delete_rows", connection)).format(
-            table=sql.Identifier(schema_of(connection), name)
+        scope = {"collection_id": doomed.collection_id}
+        connection.execute(query("free_collections", connection), scope)
+        borders = {
+            "first": doomed.collection_id << COLLECTION_SHIFT,
+            "beyond": doomed.collection_id + 1 << COLLECTION_SHIFT,
+        }
+        table = sql.Identifier(schema_of(connection), get_layout(doomed.layout).table)
+        connection.execute(
+            sql.SQL(query("delete_simhashes", connection)).format(table=table), borders
         )
-        deleted[name] = connection.execute(statement, scope).rowcount
-    return deleted["pages"]
+        deleted = {}
+        for name in _TABLES:
+            statement = sql.SQL(query("delete_rows", connection)).format(
+                table=sql.Identifier(schema_of(connection), name)
+            )
+            deleted[name] = connection.execute(statement, scope).rowcount
+        return deleted["pages"]

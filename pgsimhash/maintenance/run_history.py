@@ -5,10 +5,11 @@ from __future__ import annotations
 from psycopg.rows import class_row
 
 from pgsimhash.errors import NotFoundError
+from pgsimhash.progress import unheard
 from pgsimhash.records import RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import Store, deleting
-from pgsimhash.store.deleting import Deleted, unheard
+from pgsimhash.store.deleting import Deleted
 
 
 def runs(store: Store) -> list[RunRecord]:

@@ -18,8 +18,8 @@ def change_settings(
 ) -> None:
     """Change what a collection was created with; what is None stays.
 
-    It holds for this store from now on, and for others when they are opened. Verdicts that were
-    given stay as they are: :func:`~pgsimhash.maintenance.rebuild` gives them anew.
+    It holds for this store from now on, and for others from their next batch or lookup. Verdicts
+    that were given stay as they are: :func:`~pgsimhash.maintenance.rebuild` gives them anew.
 
     Args:
         store: whose collection it is.

@@ -21,10 +21,6 @@ Deleted = Callable[[int], None]
 """Told how many pages are gone so far."""
 
 
-def unheard(pages: int) -> None:
-    """Tell nobody."""
-
-
 def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> int:
     """Delete the versions not seen for so long, or as policies say; return how many there were.
 

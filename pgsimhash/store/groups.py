@@ -23,7 +23,8 @@ from pgsimhash.clusters import (
 )
 from pgsimhash.copying import copy_binary
 from pgsimhash.marks import Mark, join_marked, split_marked
-from pgsimhash.pairs import Compared, stream_pairs, unwatched
+from pgsimhash.pairs import Compared, stream_pairs
+from pgsimhash.progress import unheard
 from pgsimhash.spool import Spool
 from pgsimhash.statements import query
 from pgsimhash.store.candidates import known_pages
@@ -46,7 +47,7 @@ def clusters(
     distance: int,
     linkage: Linkage,
     score: Score,
-    progress: Compared = unwatched,
+    progress: Compared = unheard,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; ``connection`` is in a transaction."""
     with spool(connection, collection) as read:

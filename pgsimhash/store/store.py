@@ -19,7 +19,8 @@ from pgsimhash.errors import ArgumentError, CollectionError, PageError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
-from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs, unwatched
+from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs
+from pgsimhash.progress import unheard
 from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
 from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schema_names import bound_to_schema
@@ -36,7 +37,7 @@ from pgsimhash.store.batches import (
     with_checked_time,
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
-from pgsimhash.store.deleting import Deleted, unheard
+from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
@@ -507,7 +508,7 @@ class Store:
         distance: int | None = None,
         *,
         memory: int = MEMORY_BYTES,
-        progress: Compared = unwatched,
+        progress: Compared = unheard,
     ) -> Generator[Pairs]:
         """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
 
@@ -525,8 +526,8 @@ class Store:
             StoreError: the database does not answer.
         """
         self.session.check()
-        wanted = checked_distance(self.opened, distance, DISTANCE_MAX)
-        return self._pairs(wanted, memory, progress)
+        checked_distance(self.opened, distance, DISTANCE_MAX)
+        return self._pairs(distance, memory, progress)
 
     def clusters(
         self,
@@ -534,7 +535,7 @@ class Store:
         *,
         linkage: Linkage = "single",
         canonical: str | Score | Sequence[str] = "earliest",
-        progress: Compared = unwatched,
+        progress: Compared = unheard,
     ) -> Generator[Cluster]:
         """Yield the clusters of more than one page, by the present versions of all pages.
 
@@ -554,8 +555,8 @@ class Store:
         """
         self.session.check()
         check_linkage(linkage)
-        wanted = checked_distance(self.opened, distance, DISTANCE_MAX)
-        return self._clusters(wanted, linkage, scorer(canonical), progress)
+        checked_distance(self.opened, distance, DISTANCE_MAX)
+        return self._clusters(distance, linkage, scorer(canonical), progress)
 
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
@@ -596,19 +597,21 @@ class Store:
             with self.session.reading() as (_, collection):
                 checked_distance(collection, distance)
 
-    def _pairs(self, distance: int, memory: int, progress: Compared) -> Generator[Pairs]:
+    def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:
         with self.session.reading() as (connection, collection):
+            wanted = checked_distance(collection, distance, DISTANCE_MAX)
             read = groups.spool(connection, collection)
         with read as simhashes:
-            yield from stream_pairs(simhashes, distance, memory=memory, progress=progress)
+            yield from stream_pairs(simhashes, wanted, memory=memory, progress=progress)
 
     def _clusters(
-        self, distance: int, linkage: Linkage, score: Score, progress: Compared
+        self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
     ) -> Generator[Cluster]:
         with self.session.reading(together=True) as (connection, collection):
+            wanted = checked_distance(collection, distance, DISTANCE_MAX)
             # Nothing else may hold the rows, so that they end before the transaction does.
             for cluster in groups.clusters(
-                connection, collection, distance, linkage, score, progress
+                connection, collection, wanted, linkage, score, progress
             ):
                 yield cluster
                 self.session.check()

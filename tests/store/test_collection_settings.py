@@ -106,3 +106,14 @@ def test_what_is_asked_of_a_collection_that_is_there_is_never_ignored(dsn: str) 
             create_collection(connection, "plain", layout="32+32")
         with pytest.raises(CollectionError, match="holds simhashes of scheme"):
             create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
+
+
+def test_a_distance_that_somebody_else_set_counts_here_too(store: Store, dsn: str) -> None:
+    list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 0xFF)], distance=0))
+    with connect(dsn) as other:
+        maintenance.change_settings(other, distance=3)
+    assert len(store.find(0xFF)) == 1
+    assert sum(len(block.low) for block in store.pairs()) == 0
+    assert list(store.clusters()) == []
+    assert store.add("https://a.example/3", 0xF0F0).verdict == "new"
+    assert analysis.save_pairs(store, "near") == 0

@@ -19,7 +19,7 @@ import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.layout import LAYOUTS
-from pgsimhash.maintenance import rebuilding
+from pgsimhash.maintenance import rebuild_pages
 from pgsimhash.policies import PolicySettings
 from pgsimhash.store.layouts import set_default_layout
 from tests.conftest import wait_for_a_lock
@@ -49,7 +49,7 @@ class InterruptionError(Exception):
     """Stands for a lost connection or Ctrl-C."""
 
 
-def stop_at(step: str) -> rebuilding.Progress:
+def stop_at(step: str) -> rebuild_pages.Progress:
     def stop(now: str, done: int, total: int) -> None:
         if now == step and done >= total // 2:
             raise InterruptionError
@@ -163,7 +163,7 @@ def test_lookups_and_writers_go_on_all_the_while(
     full: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader never misses, nobody is refused, and what was written or deleted meanwhile is so."""
-    monkeypatch.setattr(rebuilding, "_COPIED", 200)
+    monkeypatch.setattr(rebuild_pages, "_COPIED", 200)
     stop = threading.Event()
     missed: list[int] = []
     written: set[int] = set(known())
@@ -303,7 +303,7 @@ def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, full: S
 def test_two_at_a_time_share_the_work(
     dsn: str, full: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "_COPIED", 500)
+    monkeypatch.setattr(rebuild_pages, "_COPIED", 500)
     with connect(dsn) as other:
 
         def meanwhile(step: str, done: int, total: int) -> None:

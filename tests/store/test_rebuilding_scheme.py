@@ -16,7 +16,7 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.hashes import murmur3_32_32
 from pgsimhash.html import SiteHints
 from pgsimhash.html.plain import plain_text
-from pgsimhash.maintenance import rebuilding
+from pgsimhash.maintenance import rebuild_pages
 from pgsimhash.policies import PolicySettings
 from pgsimhash.rereading import kept_article
 from pgsimhash.schemes import (
@@ -151,7 +151,7 @@ class InterruptionError(Exception):
 def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
     dsn: str, kept: Store, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 8)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 8)
     crawl(kept, 30)
     whole = refingerprint(kept, "whole", WORDS)
     before: list[Verdict] = []
@@ -173,7 +173,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
 def test_two_at_a_time_share_the_work(
     dsn: str, kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 8)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 8)
     crawl(kept, 30)
     whole = refingerprint(kept, "whole", WORDS)
     with connect(dsn, collection="kept") as other:

@@ -13,7 +13,7 @@ import pytest
 
 from pgsimhash import CollectionError, Store, Verdict, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError
-from pgsimhash.maintenance import rebuilding
+from pgsimhash.maintenance import rebuild_pages
 from pgsimhash.matching import MatchSettings
 from pgsimhash.policies import PolicySettings
 from pgsimhash.records import PageRecord
@@ -136,7 +136,7 @@ def options(settings: MatchSettings) -> dict[str, Any]:
 def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1 if settings.newest else 11)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1 if settings.newest else 11)
     put_marks(dsn, "default")
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "identical"}
@@ -152,7 +152,7 @@ def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
 def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 11)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 11)
     records = crawl(2)
     connect(dsn, collection="afresh").close()
     for collection in ("default", "afresh"):
@@ -251,7 +251,7 @@ class InterruptionError(Exception):
 def test_stopped_anywhere_it_goes_on_where_it_was(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 10)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 10)
     ingest(dsn, "default", crawl(6), MatchSettings(8), 20)
     whole = rejudged(store, distance=3)
     before: list[Verdict] = []
@@ -274,7 +274,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """A page deleted before it is taken is not; one deleted afterwards goes here too."""
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 1)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1)
     list(store.add_many([(A, 0), (B, 1), (C, 3)]))
 
     def delete(now: str, done: int, total: int) -> None:
@@ -295,7 +295,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
 def test_pages_that_come_meanwhile_are_judged_too(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "BATCH_PAGES", 2)
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 2)
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
 
     def write(step: str, done: int, total: int) -> None:

@@ -1,0 +1,255 @@
+"""What a rebuild is asked for, what it works on, and how far it has come."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import class_row, tuple_row
+from psycopg.types.json import Jsonb
+
+from pgsimhash.errors import ArgumentError, CollectionError, StoreError
+from pgsimhash.layout import get_layout
+from pgsimhash.matching import MatchOptions
+from pgsimhash.rereading import Rereading, rereading
+from pgsimhash.schema_names import schema_of
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.statements import query
+from pgsimhash.store import Store
+from pgsimhash.store.collection import (
+    Collection,
+    check_writable,
+    create_collection,
+    find_collection,
+    follow,
+    lock_collections,
+)
+from pgsimhash.store.policies import rules_of
+from pgsimhash.store.session import Session
+
+_TABLES: Final = ("policies", "marks", "runs")
+"""What is copied whole: what people set and said, and the runs."""
+
+_SLICE: Final = 20_000
+"""How many simhashes without a page are copied in a transaction, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks for."""
+
+    layout: str | None
+    scheme: str | Scheme | None
+    rejudge: bool
+    keep_markdown: bool | None
+    approximate: bool
+    options: MatchOptions
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values, the same for the same; None is not asked for."""
+        scheme = None if self.scheme is None else get_scheme(self.scheme).name
+        asked = {**dataclasses.asdict(self), **self.options, "scheme": scheme}
+        del asked["options"]
+        if self.layout is not None:
+            asked["layout"] = get_layout(self.layout).name
+        given = {name: value for name, value in asked.items() if value is not None}
+        values: dict[str, Any] = json.loads(json.dumps(given, default=str))
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One rebuild: ``reread`` is how the scheme votes, None where simhashes stay.
+
+    ``judged`` says whether verdicts are given anew.
+    """
+
+    session: Session
+    source: Collection
+    target: Collection
+    reread: Rereading | None
+    judged: bool
+    options: MatchOptions
+
+    @property
+    def scope(self) -> dict[str, int]:
+        """The numbers of the two collections, as statements take them."""
+        return {
+            "collection_id": self.target.collection_id,
+            "source_id": self.source.collection_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How far a rebuild has come."""
+
+    source_id: int
+    asked: Mapping[str, Any]
+    last_page: int
+    last_slice: int
+    slices: int
+
+
+def begin(store: Store, into: str, asked: Asked) -> Work:
+    """Return the rebuild to go on with, begun where there is none; see ``rebuild``."""
+    session = store.session
+    with session.read() as connection:
+        _check_connection(connection)
+        source = follow(connection, store.opened)
+        check_writable(connection, source)
+        reread = _rereading(source, into, asked)
+    judged = (
+        asked.rejudge
+        or reread is not None
+        or any(value is not None for value in asked.options.values())
+    )
+    with session.transaction() as connection:
+        target = find_collection(connection, into)
+        if target is None:
+            # Who adds simhashes at this moment does not know of it.
+            lock_collections(connection, [source], loaders=True)
+            target = _create(connection, source, into, asked, reread, indexed=judged)
+        rules_of(target, asked.options)
+        work = Work(session, source, target, reread, judged, asked.options)
+        lock_collections(connection, [target])
+        _check_asked(read_row(connection, work), work, asked)
+        copy_tables(connection, work)
+    return work
+
+
+def _check_connection(connection: psycopg.Connection[Any]) -> None:
+    if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
+        raise StoreError(
+            "needs_autocommit",
+            "a rebuild takes many transactions; use a connection with autocommit=True that is in "
+            "none",
+        )
+
+
+def _rereading(source: Collection, into: str, asked: Asked) -> Rereading | None:
+    """Return how another scheme is to vote, None where simhashes stay."""
+    scheme = get_scheme(source.scheme if asked.scheme is None else asked.scheme)
+    if scheme.name == source.scheme:
+        return None
+    reread = rereading(source.scheme, scheme, approximate=asked.approximate)
+    if not source.keep_markdown:
+        raise CollectionError(
+            "no_markdown",
+            f"collection {source.name!r} keeps no Markdown, and without that another scheme needs "
+            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme.name} PATH",
+        )
+    return reread
+
+
+def _create(
+    connection: psycopg.Connection[Any],
+    source: Collection,
+    into: str,
+    asked: Asked,
+    reread: Rereading | None,
+    *,
+    indexed: bool,
+) -> Collection:
+    layout = get_layout(asked.layout or source.layout)
+    distance = asked.options.get("distance")
+    if distance is None and reread is None:
+        distance = source.default_distance
+        if distance not in layout.distances:
+            raise CollectionError(
+                "layout_distance",
+                f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
+                f"collection's is {distance}; give a smaller one with --distance",
+            )
+    keep_markdown = source.keep_markdown if asked.keep_markdown is None else asked.keep_markdown
+    target = create_collection(
+        connection,
+        into,
+        scheme=get_scheme(source.scheme) if reread is None else reread.scheme,
+        layout=layout.name,
+        distance=distance,
+        keep_markdown=keep_markdown,
+        indexed=indexed,
+    )
+    values = {
+        "collection_id": target.collection_id,
+        "source_id": source.collection_id,
+        "asked": Jsonb(asked.as_json()),
+        "table": f"{schema_of(connection)}.{get_layout(source.layout).table}",
+        "slice": _SLICE,
+    }
+    connection.execute(query("begin_rebuild", connection), values)
+    return dataclasses.replace(target, source_id=source.collection_id)
+
+
+def _check_asked(row: Row | None, work: Work, asked: Asked) -> None:
+    into = work.target.name
+    if row is None or row.source_id != work.source.collection_id:
+        raise CollectionError(
+            "taken",
+            f"collection {into!r} is there already, and not being made from "
+            f"{work.source.name!r}; name another with into= (--into)",
+        )
+    wanted = asked.as_json()
+    differing = sorted(
+        key for key in {*wanted, *row.asked} if wanted.get(key) != row.asked.get(key)
+    )
+    if differing:
+        raise CollectionError(
+            "other_settings",
+            f"collection {into!r} was begun with another {' and '.join(differing)}; ask for the "
+            f"same, or give it up: pgsimhash collection delete {into}",
+        )
+
+
+def read_row(connection: psycopg.Connection[Any], work: Work) -> Row | None:
+    """Return how far a rebuild has come, None where it is none any more."""
+    with connection.cursor(row_factory=class_row(Row)) as cursor:
+        return cursor.execute(query("rebuild", connection), work.scope).fetchone()
+
+
+def under_lock(connection: psycopg.Connection[Any], work: Work) -> Row:
+    """Let nobody write to the two collections until the commit; return how far it has come."""
+    lock_collections(connection, [work.target])
+    row = read_row(connection, work)
+    if row is None:
+        raise CollectionError(
+            "not_being_made",
+            f"collection {work.target.name!r} is not being made any more: someone else finished it "
+            "or deleted it",
+        )
+    return row
+
+
+def move_on(
+    connection: psycopg.Connection[Any], work: Work, last_page: int, last_slice: int
+) -> None:
+    """Say that all is done up to a page and a slice."""
+    done = {"last_page": last_page, "last_slice": last_slice}
+    connection.execute(query("move_rebuild", connection), {**work.scope, **done})
+
+
+def copy_tables(connection: psycopg.Connection[Any], work: Work) -> None:
+    """Let policies, marks and runs of the new collection be those of the old one."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        beyond = cursor.execute(query("policies_beyond", connection), work.scope).fetchone()
+    if beyond is not None:
+        pattern, distance, layout, largest = beyond
+        raise ArgumentError(
+            "invalid_policy",
+            f"layout {layout!r} answers distances up to {largest}, and the policy for {pattern} "
+            f"asks for {distance}; set another: pgsimhash policy set '{pattern}' "
+            f"--distance {largest}",
+        )
+    for table in _TABLES:
+        statement = sql.SQL(query("delete_rows", connection)).format(
+            table=sql.Identifier(schema_of(connection), table)
+        )
+        connection.execute(statement, work.scope)
+        connection.execute(query(f"copy_{table}", connection), work.scope)
