@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pgsimhash.bits import format_simhash, similarity_percent
 
-VerdictName = Literal["new", "identical", "near", "too_short", "failed"]
+VerdictName = Literal["new", "updated", "unchanged", "identical", "near", "too_short", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class PageRecord:
     markdown: str | None = None
     tokens: int | None = None
     html_digest: bytes | None = None
+    text_digest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +51,27 @@ class PageFailure:
 class Verdict:
     """What the store decided about one page.
 
-    ``new``: nothing within the distance was known. ``identical`` (0-3 bits) and ``near`` (4 bits
-    and more): ``duplicate_of`` is the URL of the nearest known page, ``distance`` bits away (None
-    where its simhash came in without a page). ``too_short`` and ``failed``: nothing was stored,
-    ``detail`` says why.
+    ``new``: nothing within the distance was known. ``updated``: another version of a page that was
+    known under this URL, and of no other page; ``distance`` is how many bits it moved.
+    ``unchanged``: this URL is known with this very simhash and text, so nothing was added.
+    ``identical`` (0-3 bits) and ``near`` (4 bits and more): ``duplicate_of`` is the URL of the
+    nearest known page, ``distance`` bits away (None where its simhash came in without a page).
+    ``too_short`` and ``failed``: nothing was stored, ``detail`` says why.
 
     ``reason`` is a short stable code. ``first_seen``: nothing near is known, in the scope asked
-    for. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
+    for. ``changed``: its text is not the one that was known. ``same_text``: only what surrounds its
+    text is. ``same_bytes``: the original is this page byte for byte. ``same_simhash``: it has the
     same simhash. ``within_distance``: it is some bits away. ``marked_same``: a person said so, or
     ``canonical_link``: the page names it as its original; it may be any number of bits away.
-    ``unchanged``: this URL is known with this very simhash; it is ``identical`` to itself and adds
-    nothing. ``policy``: it has fewer words than asked for. Any other page that was not stored has
+    ``policy``: it has fewer words than asked for. Any other page that was not stored has
     one of ``PageError.reasons``.
 
-    ``keep`` says whether the page is worth keeping: it is ``new``, or one of the first of its kind
-    where more than one is to be kept (see :class:`pgsimhash.matching.MatchSettings`).
+    ``keep`` says whether the page is worth keeping: it is ``new``, or ``updated`` with another
+    text, or one of the first of its kind where more than one is to be kept (see
+    :class:`pgsimhash.matching.MatchSettings`).
+
+    ``page_id`` is the number of the version in the table ``pages``, within the collection; None
+    where it has no row. Verdicts are equal whatever it is.
     """
 
     url: str
@@ -76,10 +83,11 @@ class Verdict:
     detail: str | None = None
     html_bytes: int | None = None
     keep: bool = False
+    page_id: int | None = field(default=None, compare=False)
 
     @property
     def similarity_percent(self) -> float | None:
-        """The share of bits equal to the original's, in per cent; None without a distance."""
+        """The share of equal bits, in per cent; None without a distance."""
         return None if self.distance is None else similarity_percent(self.distance)
 
     def as_json(self) -> dict[str, Any]:
@@ -94,6 +102,7 @@ class Verdict:
             "reason": self.reason,
             "detail": self.detail,
             "keep": self.keep,
+            "page_id": self.page_id,
         }
 
 
@@ -183,7 +192,8 @@ class CollectionStatus:
 class RunRecord:
     """What one run did: how many pages it brought, and what became of them.
 
-    ``finished_at`` is its last batch so far; ``pages`` are new, duplicates or unchanged.
+    ``finished_at`` is its last batch so far; ``pages`` are new, duplicates, updated or
+    unchanged.
     """
 
     run_id: int
@@ -193,6 +203,7 @@ class RunRecord:
     pages: int
     new: int
     duplicates: int
+    updated: int
     unchanged: int
 
     def as_json(self) -> dict[str, Any]:
@@ -205,5 +216,6 @@ class RunRecord:
             "pages": self.pages,
             "new": self.new,
             "duplicates": self.duplicates,
+            "updated": self.updated,
             "unchanged": self.unchanged,
         }

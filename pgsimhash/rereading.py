@@ -71,6 +71,8 @@ class Rereading:
             sketch=voted.sketch,
             features=voted.features,
             tokens=voted.tokens,
+            # Of what the other scheme reads from the page itself nothing is known.
+            text_digest=None,
         )
 
     def _article(self, record: PageRecord, markdown: str) -> Article:

@@ -77,6 +77,7 @@ def extract(
         html_bytes=made.html_bytes,
         html_digest=html_digest(page.html),
         structure=made.structure,
+        text_digest=made.text_digest,
         sketch=made.sketch,
         markdown=made.markdown if markdown else None,
     )

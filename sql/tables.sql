@@ -141,6 +141,7 @@ CREATE TABLE pgsimhash.pages (
     tokens integer,
     html_bytes integer,
     html_digest bytea,
+    text_digest bigint,
     structure bigint,
     sketch_high bigint,
     sketch_low bigint,
@@ -214,6 +215,9 @@ COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
 COMMENT ON COLUMN pgsimhash.pages.html_digest IS
     'The first 16 bytes of the SHA-256 of the page as it came.';
 
+COMMENT ON COLUMN pgsimhash.pages.text_digest IS
+    'A hash of the words of its main content: it tells versions that say the same.';
+
 COMMENT ON COLUMN pgsimhash.pages.structure IS
     'The simhash of the shape of its tree: alike for pages of one template.';
 
@@ -264,6 +268,7 @@ CREATE TABLE pgsimhash.runs (
     pages bigint NOT NULL DEFAULT 0,
     new bigint NOT NULL DEFAULT 0,
     duplicates bigint NOT NULL DEFAULT 0,
+    updated bigint NOT NULL DEFAULT 0,
     unchanged bigint NOT NULL DEFAULT 0,
     first_page bigint,
     last_page bigint,
@@ -296,6 +301,9 @@ COMMENT ON COLUMN pgsimhash.runs.new IS
 
 COMMENT ON COLUMN pgsimhash.runs.duplicates IS
     'How many were duplicates.';
+
+COMMENT ON COLUMN pgsimhash.runs.updated IS
+    'How many were other versions of pages that were there already.';
 
 COMMENT ON COLUMN pgsimhash.runs.unchanged IS
     'How many were there already.';

@@ -141,6 +141,7 @@ CREATE TABLE pgsimhash.pages (
     tokens integer,
     html_bytes integer,
     html_digest bytea,
+    text_digest bigint,
     structure bigint,
     sketch_high bigint,
     sketch_low bigint,
@@ -214,6 +215,9 @@ COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
 COMMENT ON COLUMN pgsimhash.pages.html_digest IS
     'The first 16 bytes of the SHA-256 of the page as it came.';
 
+COMMENT ON COLUMN pgsimhash.pages.text_digest IS
+    'A hash of the words of its main content: it tells versions that say the same.';
+
 COMMENT ON COLUMN pgsimhash.pages.structure IS
     'The simhash of the shape of its tree: alike for pages of one template.';
 
@@ -264,6 +268,7 @@ CREATE TABLE pgsimhash.runs (
     pages bigint NOT NULL DEFAULT 0,
     new bigint NOT NULL DEFAULT 0,
     duplicates bigint NOT NULL DEFAULT 0,
+    updated bigint NOT NULL DEFAULT 0,
     unchanged bigint NOT NULL DEFAULT 0,
     first_page bigint,
     last_page bigint,
@@ -296,6 +301,9 @@ COMMENT ON COLUMN pgsimhash.runs.new IS
 
 COMMENT ON COLUMN pgsimhash.runs.duplicates IS
     'How many were duplicates.';
+
+COMMENT ON COLUMN pgsimhash.runs.updated IS
+    'How many were other versions of pages that were there already.';
 
 COMMENT ON COLUMN pgsimhash.runs.unchanged IS
     'How many were there already.';
@@ -1983,9 +1991,12 @@ COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
 --   2. on the page's host, where the scope is the host,
 --   3. fetched not longer before it than is asked for,
 --   4. among the newest, where only these count,
---   5. at the page's own URL, or neither marked as different from it nor found to duplicate one of
---      its collection that is,
---   6. with a sketch like the page's beyond the trusted distance, where both have one.
+--   5. neither marked as different from it, nor found to duplicate one of its collection that is;
+--      what is at the page's own URL counts all the same, where that is known elsewhere only,
+--   6. not the page itself: where its URL is known in its own collection, neither what is at the URL,
+--      nor a copy of it, that is what came after its first version and is as near to the version
+--      before,
+--   7. with a sketch like the page's beyond the trusted distance, where both have one.
 -- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
 -- without a page counts after them, if nothing is asked of its page by 2 to 5.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
@@ -1993,8 +2004,9 @@ COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
 CREATE FUNCTION pgsimhash._nearest(
     own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
-    oldest_pages bigint[], keep_firsts integer[], urls text[], max_distance integer,
-    trusted_distance integer, largest_sketch_distance integer
+    oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
+    first_pages bigint[], max_distance integer, trusted_distance integer,
+    largest_sketch_distance integer
 ) RETURNS TABLE (
     query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     copies integer
@@ -2034,9 +2046,11 @@ BEGIN
         (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
     ) AS m
     JOIN unnest(
-        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls
+        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls,
+        versions_before, first_pages
     ) WITH ORDINALITY AS q (
-        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url, query_number
+        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url,
+        version_before, first_page, query_number
     )
         ON q.query = distinct_queries[m.query_number]
     LEFT JOIN LATERAL (
@@ -2056,6 +2070,14 @@ BEGIN
                     WHERE o.collection_id = k.collection_id
                         AND o.page_id = k.duplicate_of
                         AND q.apart ? o.url
+                )
+            )
+            AND (
+                q.version_before IS NULL
+                OR k.url <> q.url AND (
+                    q.first_page IS NULL
+                    OR k.page_id < q.first_page
+                    OR pgsimhash.hamming_distance(m.simhash, q.version_before) > max_distance
                 )
             )
             AND (
@@ -2085,7 +2107,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], integer, integer, integer
+    integer[], text[], bigint[], bigint[], integer, integer, integer
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
 
 -- Of each URL, and of those marked the same: its newest version before a page, the first one, and
@@ -2093,7 +2115,8 @@ COMMENT ON FUNCTION pgsimhash._nearest(
 -- out.
 CREATE FUNCTION pgsimhash._known_pages(own_id integer, before_page bigint, urls text[])
 RETURNS TABLE (
-    url text, page_id bigint, simhash bigint, first_page bigint, same text[], different text[]
+    url text, page_id bigint, simhash bigint, text_digest bigint, first_page bigint, same text[],
+    different text[]
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
     SET search_path = pg_catalog, pg_temp
@@ -2109,7 +2132,7 @@ DECLARE
     );
 BEGIN
     RETURN QUERY
-    SELECT w.url, p.page_id, p.simhash, p.first_page, o.same, o.different
+    SELECT w.url, p.page_id, p.simhash, p.text_digest, p.first_page, o.same, o.different
     FROM (
         SELECT u.url FROM unnest(urls) AS u (url)
         UNION
@@ -2120,7 +2143,7 @@ BEGIN
     ) AS w
     LEFT JOIN LATERAL (
         SELECT
-            n.page_id, n.simhash,
+            n.page_id, n.simhash, n.text_digest,
             (
                 SELECT f.page_id
                 FROM pgsimhash.pages AS f

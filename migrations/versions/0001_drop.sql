@@ -2,7 +2,7 @@ DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);
 
 DROP FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], integer, integer, integer
+    integer[], text[], bigint[], bigint[], integer, integer, integer
 );
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
+from typing import get_args
 from urllib.parse import unquote
 
 from rich.console import Console
@@ -13,9 +14,12 @@ from rich.table import Table
 
 from pgsimhash.cli import INTERRUPTED
 from pgsimhash.cli.printing import print_json, tell
-from pgsimhash.records import Verdict
+from pgsimhash.records import Verdict, VerdictName
 
 _SHOWN = 20
+
+_DUPLICATES = ("identical", "near")
+_NOT_ADDED = ("unchanged", "too_short", "failed")
 
 
 class Summary:
@@ -23,7 +27,6 @@ class Summary:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.unchanged = 0
         self.bytes_saved = 0
         self.seconds = 0.0
         self._duplicates: list[Verdict] = []
@@ -32,13 +35,11 @@ class Summary:
     def add(self, verdict: Verdict) -> None:
         """Count one verdict."""
         self.counts[verdict.verdict] += 1
-        if verdict.reason == "unchanged":
-            self.unchanged += 1
-        elif verdict.distance is not None and len(self._duplicates) < _SHOWN:
+        if verdict.verdict in _DUPLICATES and len(self._duplicates) < _SHOWN:
             self._duplicates.append(verdict)
         elif verdict.verdict == "failed" and len(self._failures) < _SHOWN:
             self._failures.append(verdict)
-        if verdict.distance is not None:
+        if verdict.verdict in (*_DUPLICATES, "unchanged"):
             self.bytes_saved += verdict.html_bytes or 0
 
     def print(self, console: Console) -> None:
@@ -49,11 +50,11 @@ class Summary:
             console.print(f"failed: {failure.url}: {failure.detail}", soft_wrap=True)
         self._print_figures(console)
         pages = self.counts.total()
-        if pages and self.unchanged + self.counts["too_short"] + self.counts["failed"] == pages:
+        if pages and sum(self.counts[name] for name in _NOT_ADDED) == pages:
             console.print("Nothing was added: every page was already known.")
 
     def _print_duplicates(self, console: Console) -> None:
-        found = self.counts["identical"] + self.counts["near"] - self.unchanged
+        found = sum(self.counts[name] for name in _DUPLICATES)
         shown = len(self._duplicates)
         title = "Duplicates" if found == shown else f"Duplicates (the first {shown} of {found:,})"
         table = Table(title=title, title_justify="left")
@@ -78,9 +79,8 @@ class Summary:
         table = Table("figure", "value", show_header=False)
         table.columns[1].justify = "right"
         table.add_row("pages", f"{pages:,}")
-        for name in ("new", "identical", "near", "too_short", "failed"):
+        for name in get_args(VerdictName):
             table.add_row(name.replace("_", " "), f"{self.counts[name]:,}")
-        table.add_row("unchanged since last time", f"{self.unchanged:,}")
         table.add_row("bytes saved", decimal(self.bytes_saved))
         table.add_row("pages a second", f"{pages / self.seconds:,.1f}" if self.seconds else "-")
         console.print(table)

@@ -31,6 +31,11 @@ class WeightedWords(NamedTuple):
         """How many words the main content has that people read."""
         return int(np.count_nonzero(self.shown[self.blocks]))
 
+    def shown_words(self) -> list[str]:
+        """Return the words of the main content that people read, in order."""
+        shown = self.words[self.shown[self.blocks]].tolist()
+        return [self.vocabulary[word] for word in shown]
+
 
 class Article:
     """The main content of a page: ``markdown`` for people, ``text`` for simhashes.

@@ -194,11 +194,15 @@ def _decide(
     decisions = decide(batch.records, page_ids, batch.settings, nearest, known, [], now)
     return [
         # A version that is as the one before it, which only others between them told apart.
-        dataclasses.replace(made, page_id=page_id, duplicate_of=made.seen)
+        dataclasses.replace(made, page_id=page_id, verdict=_as_version(made.verdict, page_id))
         if made.page_id is None
         else made
         for page_id, made in zip(page_ids, decisions, strict=True)
     ]
+
+
+def _as_version(verdict: Verdict, page_id: int) -> Verdict:
+    return dataclasses.replace(verdict, verdict="updated", reason="same_text", page_id=page_id)
 
 
 def copy_simhashes(work: Work, progress: Progress) -> None:

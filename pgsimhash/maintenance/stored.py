@@ -75,6 +75,7 @@ def _stored(
     markdown: str | None,
     tokens: int | None,
     html_digest: bytes | None,
+    text_digest: int | None,
     run_id: int | None,
 ) -> StoredRecord:
     record = PageRecord(
@@ -91,5 +92,6 @@ def _stored(
         markdown=markdown,
         tokens=tokens,
         html_digest=html_digest,
+        text_digest=None if text_digest is None else from_bigint(text_digest),
     )
     return StoredRecord(page_id, record, run_id)

@@ -30,6 +30,7 @@ class Fingerprint:
             :mod:`pgsimhash.sketch`.
         structure: the simhash of the page's shape: pages of one template are near each other,
             12 bits or less as a rule.
+        text_digest: 64 bits, the same for pages whose main content is the same word for word.
     """
 
     simhash: int
@@ -44,6 +45,7 @@ class Fingerprint:
     url: str | None
     sketch: int
     structure: int | None
+    text_digest: int
 
 
 def fingerprint(
@@ -90,4 +92,5 @@ def fingerprint(
         html_bytes=size,
         url=url,
         structure=article.structure,
+        text_digest=voted.text_digest,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import mmh3
 import numpy as np
 
 from pgsimhash.bits import NEAR_MAX, check_distance
@@ -30,12 +31,17 @@ Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 
 
 class Vote(NamedTuple):
-    """What a scheme makes of an article: simhash, sketch, distinct features and tokens."""
+    """What a scheme makes of an article: simhash, sketch, distinct features and tokens.
+
+    ``text_digest`` is a hash of the tokens of the main content in their order, 64 bits: it tells
+    whether a page still says the same, word for word.
+    """
 
     simhash: int
     sketch: int
     features: int
     tokens: int
+    text_digest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +93,17 @@ class Scheme:
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
-        return Vote(vote(hashes, weights), sketch_hashes(hashes), len(weighted), len(tokens))
+        sketch = sketch_hashes(hashes)
+        digest = _digest(tokens)
+        return Vote(vote(hashes, weights), sketch, len(weighted), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
         length = said.length
         self.check_length(length)
         hashes, weights = weigh.hashed(said)
-        return Vote(vote(hashes, weights), sketch_hashes(hashes, weights), len(hashes), length)
+        sketch = sketch_hashes(hashes, weights)
+        digest = _digest(said.shown_words())
+        return Vote(vote(hashes, weights), sketch, len(hashes), length, digest)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.
@@ -132,3 +142,7 @@ class Scheme:
                 "parts functions of a module or frozen dataclasses, or use one process",
             ) from error
         return self
+
+
+def _digest(tokens: Iterable[str]) -> int:
+    return mmh3.hash64(" ".join(tokens).encode(errors="replace"), signed=False)[0]

@@ -18,7 +18,7 @@ from pgsimhash.records import PageRecord
 from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.decisions import Known, KnownVersion, look_for
+from pgsimhash.store.decisions import Known, KnownVersion, look_for, versions_before
 from pgsimhash.store.search_scope import SearchScope
 from pgsimhash.store.verdicts import KnownMatch
 
@@ -54,12 +54,13 @@ def ask(
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
     policies = False
+    before = versions_before(records)
     questions: dict[Question, list[int]] = {}
     for at, wanted in enumerate(settings):
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
         questions.setdefault(question, []).append(at)
     for question, places in questions.items():
-        asked = [(records[at], settings[at]) for at in places]
+        asked = [(records[at], settings[at], before[at]) for at in places]
         parameters = _parameters(connection, reach, asked, question, now, before_page)
         with connection.cursor(row_factory=tuple_row) as cursor:
             try:
@@ -112,13 +113,15 @@ def _note(
     url: str,
     page_id: int | None,
     simhash: int | None,
+    text_digest: int | None,
     first_id: int,
     same: list[str] | None,
     different: list[str] | None,
 ) -> None:
     """Take down what one row says about a URL."""
     if page_id is not None and simhash is not None:
-        versions[url] = KnownVersion(page_id, from_bigint(simhash), first_id)
+        digest = None if text_digest is None else from_bigint(text_digest)
+        versions[url] = KnownVersion(page_id, from_bigint(simhash), first_id, digest)
     if same or different:
         marks[url] = MarksOf(tuple(same or ()), tuple(different or ()))
 
@@ -126,14 +129,15 @@ def _note(
 def _parameters(
     connection: psycopg.Connection[Any],
     reach: SearchScope,
-    asked: Sequence[tuple[PageRecord, MatchSettings]],
+    asked: Sequence[tuple[PageRecord, MatchSettings, int | None]],
     question: Question,
     now: datetime,
     before_page: int,
 ) -> dict[str, Any]:
-    looks = [look_for(record, wanted, now) for record, wanted in asked]
-    records, settings = zip(*asked, strict=True)
-    simhashes, sketches, hosts, since, own_urls, _ = map(list, zip(*looks, strict=True))
+    looks = [look_for(record, wanted, now, before) for record, wanted, before in asked]
+    records, settings, _ = zip(*asked, strict=True)
+    columns = map(list, zip(*looks, strict=True))
+    simhashes, sketches, hosts, since, own_urls, before, *_ = columns
     high, low = map(list, zip(*map(to_halves, sketches), strict=True))
     scope = {**reach.scope(everywhere=question.everywhere), "before_page": before_page}
     return {
@@ -146,6 +150,9 @@ def _parameters(
         "oldest": _oldest(connection, scope, hosts, question.newest),
         "keep_first": [wanted.keep_first for wanted in settings],
         "own_urls": own_urls,
+        "versions_before": _unless_empty(
+            [None if simhash is None else to_bigint(simhash) for simhash in before]
+        ),
         "urls": urls_of(records, settings),
         "distance": question.distance,
         "trusted_distance": TRUSTED_DISTANCE,

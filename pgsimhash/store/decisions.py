@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from pgsimhash.marks import UNMARKED, MarksOf
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import verified
-from pgsimhash.store.verdicts import Decision, KnownMatch, stored, unchanged
+from pgsimhash.store.verdicts import Decision, KnownMatch, says_the_same, stored, unchanged, updated
 from pgsimhash.times import back
 from pgsimhash.urls import host_of, same_site
 
@@ -23,7 +23,9 @@ from pgsimhash.urls import host_of, same_site
 class Look(NamedTuple):
     """What is asked about a page: a simhash, and what else the original must meet.
 
-    ``apart`` are the URLs that ``url`` was marked different from.
+    ``before`` is the simhash of the version of ``url`` before, where its collection has one, and
+    ``first_id`` the id of the first one; ``apart`` are the URLs that ``url`` was marked different
+    from.
     """
 
     simhash: int
@@ -31,6 +33,8 @@ class Look(NamedTuple):
     host: str | None = None
     since: datetime | None = None
     url: str | None = None
+    before: int | None = None
+    first_id: int = 0
     apart: tuple[str, ...] = ()
 
 
@@ -41,6 +45,7 @@ class KnownVersion:
     page_id: int
     simhash: int
     first_id: int
+    text_digest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,23 @@ class ArrivedPage:
     original: str | None = None
 
 
-def look_for(record: PageRecord, settings: MatchSettings, now: datetime) -> Look:
-    """Return what to ask the store about a record; ``now`` is when it came, if it says nothing."""
+def versions_before(records: Iterable[PageRecord]) -> list[int | None]:
+    """Return for each record the simhash of the last one before it that has its URL, if any."""
+    present: dict[str, int] = {}
+    before = []
+    for record in records:
+        before.append(present.get(record.url))
+        present[record.url] = record.simhash
+    return before
+
+
+def look_for(
+    record: PageRecord, settings: MatchSettings, now: datetime, before: int | None = None
+) -> Look:
+    """Return what to ask the store about a record; ``now`` is when it came, if it says nothing.
+
+    ``before`` is the simhash of the version of its URL before, if the store does not know that.
+    """
     age = settings.max_age
     return Look(
         record.simhash,
@@ -84,6 +104,7 @@ def look_for(record: PageRecord, settings: MatchSettings, now: datetime) -> Look
         host_of(record.url) if settings.scope == "host" else None,
         None if age is None else back(record.fetched_at or now, age),
         record.url,
+        before,
     )
 
 
@@ -105,9 +126,12 @@ def decide(
     2. on the page's host, where the scope is the host,
     3. fetched not longer before it than is asked for,
     4. among the newest, where only these count; those of the batch are beside them,
-    5. at the page's own URL, or neither marked as different from it nor found to duplicate one of
-       its collection that is,
-    6. with a sketch like the page's beyond the trusted distance, where both have one.
+    5. neither marked as different from it, nor found to duplicate one of its collection that is;
+       what is at the page's own URL counts all the same, where that is known elsewhere only,
+    6. not the page itself: where its URL is known in its own collection, neither what is at the
+       URL, nor a copy of it, that is what came after its first version and is as near to the
+       version before,
+    7. with a sketch like the page's beyond the trusted distance, where both have one.
 
     Of these the nearest is the original, and of equally near ones the one that came first. A
     simhash without a page counts after them, if nothing is asked of its page by 2 to 5.
@@ -126,12 +150,14 @@ def decide(
     decisions = []
     for record, page_id, wanted, found in zip(records, page_ids, settings, nearest, strict=True):
         version = versions.get(record.url)
-        if version is not None and version.simhash == record.simhash:
+        if version is not None and says_the_same(record, version.simhash, version.text_digest):
             decisions.append(unchanged(record, version.page_id))
             continue
         look = look_for(record, wanted, now)._replace(
             apart=known.marks.get(record.url, UNMARKED).different
         )
+        if version is not None:
+            look = look._replace(before=version.simhash, first_id=version.first_id)
         match = kept.nearer(look, wanted, found)
         said = _marked_same(record, versions, known.marks) or _canonical(
             record, versions, known.marks, wanted
@@ -139,7 +165,7 @@ def decide(
         if said is not None:
             match = replace(said, copies=1 if match is None else match.copies)
         first = page_id if version is None else version.first_id
-        versions[record.url] = KnownVersion(page_id, record.simhash, first)
+        versions[record.url] = KnownVersion(page_id, record.simhash, first, record.text_digest)
         kept.add(
             ArrivedPage(
                 page_id,
@@ -152,7 +178,10 @@ def decide(
                 original=None if match is None or match.page_id is None else match.url,
             )
         )
-        decisions.append(stored(record, page_id, match, wanted.keep_first))
+        if match is None and version is not None:
+            decisions.append(updated(record, page_id, version.simhash, version.text_digest))
+        else:
+            decisions.append(stored(record, page_id, match, wanted.keep_first))
     return decisions
 
 
@@ -242,5 +271,16 @@ def _counts(page: ArrivedPage, bits: int, look: Look, settings: MatchSettings) -
         and (look.host is None or host_of(page.url) == look.host)
         and (look.since is None or page.fetched_at is None or page.fetched_at >= look.since)
         and (page.url == look.url or not {page.url, page.original} & set(look.apart))
+        and not _is_itself(page, look, settings)
         and (not settings.verify or verified(bits, look.sketch, page.sketch))
+    )
+
+
+def _is_itself(page: ArrivedPage, look: Look, settings: MatchSettings) -> bool:
+    """Return whether a page is another version of the one in question, or a copy of one."""
+    if look.before is None:
+        return False
+    is_later = page.page_id > look.first_id
+    return page.url == look.url or (
+        is_later and hamming_distance(page.simhash, look.before) <= settings.distance
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pgsimhash.bits import band
+from pgsimhash.bits import band, hamming_distance
 from pgsimhash.records import PageRecord, Verdict
 
 
@@ -41,31 +42,51 @@ class Decision:
     seen: int | None = None
 
 
-def count_verdicts(decisions: Iterable[Decision]) -> tuple[int, int, int]:
-    """Return how many pages are new, duplicates, and unchanged."""
-    new = duplicates = unchanged = 0
-    for made in decisions:
-        if made.seen is not None:
-            unchanged += 1
-        elif made.verdict.verdict == "new":
-            new += 1
-        else:
-            duplicates += 1
-    return new, duplicates, unchanged
+def count_verdicts(decisions: Iterable[Decision]) -> dict[str, int]:
+    """Return how many pages are new, duplicates, updated and unchanged, by these names."""
+    counts = Counter(made.verdict.verdict for made in decisions)
+    return {
+        "new": counts["new"],
+        "duplicates": counts["identical"] + counts["near"],
+        "updated": counts["updated"],
+        "unchanged": counts["unchanged"],
+    }
+
+
+def says_the_same(record: PageRecord, simhash: int, text_digest: int | None) -> bool:
+    """Return whether a version with this simhash and digest is the same as ``record``."""
+    unknown = text_digest is None or record.text_digest is None
+    return record.simhash == simhash and (unknown or record.text_digest == text_digest)
 
 
 def unchanged(record: PageRecord, seen: int) -> Decision:
     """Return the decision about a page whose present version is the row ``seen``."""
     verdict = Verdict(
         record.url,
-        "identical",
+        "unchanged",
         "unchanged",
         simhash=record.simhash,
         distance=0,
-        duplicate_of=record.url,
         html_bytes=record.html_bytes,
+        page_id=seen,
     )
     return Decision(record, verdict, page_id=None, duplicate_of=None, seen=seen)
+
+
+def updated(record: PageRecord, page_id: int, simhash: int, text_digest: int | None) -> Decision:
+    """Return the decision about another version of a page that was known with this simhash."""
+    same = text_digest is not None and record.text_digest == text_digest
+    verdict = Verdict(
+        record.url,
+        "updated",
+        "same_text" if same else "changed",
+        simhash=record.simhash,
+        distance=hamming_distance(record.simhash, simhash),
+        html_bytes=record.html_bytes,
+        keep=not same,
+        page_id=page_id,
+    )
+    return Decision(record, verdict, page_id, duplicate_of=None)
 
 
 def stored(
@@ -80,6 +101,7 @@ def stored(
             simhash=record.simhash,
             html_bytes=record.html_bytes,
             keep=True,
+            page_id=page_id,
         )
         return Decision(record, verdict, page_id, duplicate_of=None)
     verdict = Verdict(
@@ -91,8 +113,14 @@ def stored(
         duplicate_of=match.url,
         html_bytes=record.html_bytes,
         keep=match.copies < keep_first,
+        page_id=page_id,
     )
     return Decision(record, verdict, page_id, match.page_id)
+
+
+def without_row(made: Decision) -> Decision:
+    """Return a decision that nothing was stored of."""
+    return replace(made, verdict=replace(made.verdict, page_id=None))
 
 
 def _reason(record: PageRecord, match: KnownMatch) -> str:

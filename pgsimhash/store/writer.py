@@ -23,7 +23,7 @@ from pgsimhash.store.decisions import decide
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 from pgsimhash.store.search_scope import arrived_since, newest_pages, search_scope
-from pgsimhash.store.verdicts import Decision, count_verdicts
+from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _BATCH: Final = 10_000
 
@@ -70,9 +70,13 @@ def write_batch(
     check_writable(connection, collection)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids", connection), {"count": len(records)}).fetchall()
-    arrived = arrived_since(connection, reach, newest)
     # Known before the lock already, but versions may have come or gone since.
     known = known_pages(connection, collection, urls_of(records, settings))
+    if any(known.versions.get(one.url) != asked.versions.get(one.url) for one in records):
+        # Which originals count goes by the version before; nothing comes in between now.
+        newest = newest_pages(connection, reach)
+        nearest, known = ask(connection, reach, records, settings, now)
+    arrived = arrived_since(connection, reach, newest)
     decisions = decide(records, page_ids, settings, nearest, known, arrived, now)
     stored = [made for made in decisions if made.page_id is not None]
     insert_pages(connection, collection, stored, [run.run_id] * len(stored))
@@ -104,7 +108,8 @@ def judge_batch(
     if known.policies and not by_policies:
         raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
-    return decide(records, page_ids, settings, nearest, known, [], now)
+    decisions = decide(records, page_ids, settings, nearest, known, [], now)
+    return [made if made.seen is not None else without_row(made) for made in decisions]
 
 
 def add_simhashes(
@@ -162,12 +167,14 @@ def _row(made: Decision, collection: Collection) -> dict[str, Any]:
         "tokens": record.tokens,
         "html_bytes": record.html_bytes,
         "html_digest": record.html_digest,
+        "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
         "structure": None if record.structure is None else to_bigint(record.structure),
         "sketch_high": sketch_high,
         "sketch_low": sketch_low,
         "markdown": record.markdown if collection.keep_markdown else None,
         "duplicate_of": made.duplicate_of,
-        "distance": made.verdict.distance,
+        # Of another version it is how far it moved, which is between two rows.
+        "distance": None if made.verdict.verdict == "updated" else made.verdict.distance,
     }
 
 
@@ -196,7 +203,6 @@ def _count(
     stored: Sequence[Decision],
     run: Run,
 ) -> None:
-    new, duplicates, unchanged = count_verdicts(decisions)
     connection.execute(
         query("count_batch", connection),
         {
@@ -204,9 +210,7 @@ def _count(
             "what": run.what,
             "collection_id": collection.collection_id,
             "pages": len(decisions),
-            "new": new,
-            "duplicates": duplicates,
-            "unchanged": unchanged,
+            **count_verdicts(decisions),
             "first_page": stored[0].page_id if stored else None,
             "last_page": stored[-1].page_id if stored else None,
         },

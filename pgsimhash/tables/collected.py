@@ -111,6 +111,7 @@ pages = Table(
     Column("tokens", Integer),
     Column("html_bytes", Integer),
     Column("html_digest", LargeBinary),
+    Column("text_digest", BigInteger),
     Column("structure", BigInteger),
     Column("sketch_high", BigInteger),
     Column("sketch_low", BigInteger),
@@ -154,7 +155,7 @@ runs = Table(
     Column("finished_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     *(
         Column(figure, BigInteger, nullable=False, server_default=text("0"))
-        for figure in ("pages", "new", "duplicates", "unchanged")
+        for figure in ("pages", "new", "duplicates", "updated", "unchanged")
     ),
     Column("first_page", BigInteger),
     Column("last_page", BigInteger),

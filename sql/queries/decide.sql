@@ -1,29 +1,44 @@
 -- ask --
 -- All that is known about the pages of a batch, in one round trip: the nearest match of each, the
--- versions and marks of their URLs, and whether there are policies.
+-- versions and marks of their URLs, and whether there are policies. What counts as the original of
+-- another version of a page depends on the version before, which may be in the batch itself.
+WITH known AS MATERIALIZED (
+    SELECT k.*
+    FROM pgsimhash._known_pages(
+        %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
+    ) AS k
+)
 SELECT
     n.query_number, n.page_id, n.url, n.distance, n.html_digest, n.copies,
-    NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::boolean
-FROM pgsimhash._nearest(
+    NULL::bigint, NULL::bigint, NULL::bigint, NULL::text[], NULL::text[], NULL::boolean
+FROM (
+    SELECT
+        pg_catalog.array_agg(coalesce(u.version_before, k.simhash) ORDER BY u.query_number)
+            AS versions_before,
+        pg_catalog.array_agg(k.first_page ORDER BY u.query_number) AS first_pages
+    FROM unnest(%(own_urls)s::text[], %(versions_before)s::bigint[])
+        WITH ORDINALITY AS u (url, version_before, query_number)
+    LEFT JOIN known AS k ON k.url = u.url
+) AS own
+CROSS JOIN LATERAL pgsimhash._nearest(
     %(collection_id)s::integer, %(collection_ids)s::integer[], %(before_page)s::bigint,
     %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
     %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
-    %(keep_first)s::integer[], %(own_urls)s::text[], %(distance)s::integer,
-    %(trusted_distance)s::integer, %(sketch_distance)s::integer
+    %(keep_first)s::integer[], %(own_urls)s::text[], own.versions_before, own.first_pages,
+    %(distance)s::integer, %(trusted_distance)s::integer, %(sketch_distance)s::integer
 ) AS n
 UNION ALL
 SELECT
-    NULL, k.page_id, k.url, NULL, NULL, NULL, k.simhash, k.first_page, k.same, k.different, NULL
-FROM pgsimhash._known_pages(
-    %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
-) AS k
+    NULL, k.page_id, k.url, NULL, NULL, NULL, k.simhash, k.text_digest, k.first_page, k.same,
+    k.different, NULL
+FROM known AS k
 UNION ALL
 SELECT
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = %(collection_id)s)
 
 -- known_pages --
-SELECT url, page_id, simhash, first_page, same, different
+SELECT url, page_id, simhash, text_digest, first_page, same, different
 FROM pgsimhash._known_pages(
     %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
 )

@@ -72,7 +72,7 @@ SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
     p.html_bytes, p.structure, p.sketch_high, p.sketch_low,
     CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
-    p.tokens, p.html_digest, p.run_id
+    p.tokens, p.html_digest, p.text_digest, p.run_id
 FROM pgsimhash.pages AS p
 WHERE p.collection_id = %(collection_id)s AND p.page_id > %(after_page)s
 ORDER BY p.collection_id, p.page_id

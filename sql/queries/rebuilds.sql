@@ -44,12 +44,12 @@ FROM (
 -- Pages as they are, under the same ids.
 INSERT INTO pgsimhash.pages (
     collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low, markdown,
-    duplicate_of, distance
+    features, tokens, html_bytes, html_digest, text_digest, structure, sketch_high, sketch_low,
+    markdown, duplicate_of, distance
 )
 SELECT
     %(collection_id)s, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low,
+    features, tokens, html_bytes, html_digest, text_digest, structure, sketch_high, sketch_low,
     CASE WHEN %(keep_markdown)s THEN markdown END, duplicate_of, distance
 FROM pgsimhash.pages
 WHERE collection_id = %(source_id)s AND page_id > %(after_page)s AND page_id <= %(last_page)s
@@ -121,11 +121,11 @@ WHERE collection_id = %(source_id)s
 
 -- copy_runs --
 INSERT INTO pgsimhash.runs (
-    run_id, collection_id, what, started_at, finished_at, pages, new, duplicates, unchanged,
-    first_page, last_page
+    run_id, collection_id, what, started_at, finished_at, pages, new, duplicates, updated,
+    unchanged, first_page, last_page
 )
 SELECT
-    run_id, %(collection_id)s, what, started_at, finished_at, pages, new, duplicates, unchanged,
-    first_page, last_page
+    run_id, %(collection_id)s, what, started_at, finished_at, pages, new, duplicates, updated,
+    unchanged, first_page, last_page
 FROM pgsimhash.runs
 WHERE collection_id = %(source_id)s

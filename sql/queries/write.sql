@@ -15,25 +15,28 @@ SELECT pgsimhash._put_simhashes(%(collection_id)s::integer, %(simhashes)s::bigin
 -- An original that someone deleted since it was looked up is none.
 INSERT INTO pgsimhash.pages (
     collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url,
-    language, features, tokens, html_bytes, html_digest, structure, sketch_high, sketch_low,
-    markdown, duplicate_of, distance
+    language, features, tokens, html_bytes, html_digest, text_digest, structure,
+    sketch_high, sketch_low, markdown, duplicate_of, distance
 )
 SELECT
     %(collection_id)s, p.page_id, p.url, p.simhash, coalesce(p.fetched_at, pg_catalog.now()),
     p.run_id, p.title, p.canonical_url, p.language, p.features,
-    p.tokens, p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
+    p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure, p.sketch_high, p.sketch_low,
+    p.markdown,
     CASE WHEN NOT o.gone THEN p.duplicate_of END,
     CASE WHEN NOT o.gone THEN p.distance END
 FROM unnest(
     %(page_id)s::bigint[], %(url)s::text[], %(simhash)s::bigint[],
     %(fetched_at)s::timestamptz[], %(title)s::text[], %(canonical_url)s::text[],
     %(language)s::text[], %(features)s::integer[], %(tokens)s::integer[],
-    %(html_bytes)s::integer[], %(html_digest)s::bytea[], %(structure)s::bigint[],
+    %(html_bytes)s::integer[], %(html_digest)s::bytea[], %(text_digest)s::bigint[],
+    %(structure)s::bigint[],
     %(sketch_high)s::bigint[], %(sketch_low)s::bigint[], %(markdown)s::text[],
     %(duplicate_of)s::bigint[], %(distance)s::smallint[], %(run_id)s::bigint[]
 ) AS p (
     page_id, url, simhash, fetched_at, title, canonical_url, language, features, tokens, html_bytes,
-    html_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance, run_id
+    html_digest, text_digest, structure, sketch_high, sketch_low, markdown, duplicate_of, distance,
+    run_id
 )
 CROSS JOIN LATERAL (
     SELECT p.duplicate_of IS NOT NULL AND p.duplicate_of < %(first_page)s AND NOT EXISTS (
@@ -52,17 +55,19 @@ SELECT pgsimhash._see_pages(
 -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
 -- next batch, and one that was interrupted ends with its last one.
 INSERT INTO pgsimhash.runs AS r (
-    run_id, collection_id, what, pages, new, duplicates, unchanged, first_page, last_page
+    run_id, collection_id, what, pages, new, duplicates, updated, unchanged,
+    first_page, last_page
 )
 VALUES (
-    %(run_id)s, %(collection_id)s, %(what)s, %(pages)s, %(new)s, %(duplicates)s, %(unchanged)s,
-    %(first_page)s, %(last_page)s
+    %(run_id)s, %(collection_id)s, %(what)s, %(pages)s, %(new)s, %(duplicates)s, %(updated)s,
+    %(unchanged)s, %(first_page)s, %(last_page)s
 )
 ON CONFLICT (collection_id, run_id) DO UPDATE SET
     finished_at = pg_catalog.now(),
     pages = r.pages + excluded.pages,
     new = r.new + excluded.new,
     duplicates = r.duplicates + excluded.duplicates,
+    updated = r.updated + excluded.updated,
     unchanged = r.unchanged + excluded.unchanged,
     first_page = least(r.first_page, excluded.first_page),
     last_page = greatest(r.last_page, excluded.last_page)

@@ -127,7 +127,7 @@ def test_a_page_that_comes_again_unchanged_can_wait_longer_for_the_next_visit(
     for address, time in ((once, begin), (again, begin), (again, begin + 60 * day)):
         html = page("tide-pools" if address == once else "night-train")
         (verdict,) = keeping.ingest_many([SourcePage(address, html, fetched_at=time)])
-        assert verdict.verdict == "identical"
+    assert verdict.verdict == "unchanged"
     (never_again,), (met,) = analysis.versions(keeping, once), analysis.versions(keeping, again)
     assert (never_again.seen_at, met.seen_at) == (begin, begin + 60 * day)
     assert recrawl_hint([never_again]).interval == 30 * day

@@ -35,6 +35,7 @@ RECORDS = st.builds(
     st.integers(0, 9).map(lambda days: NOON - days * DAY),
     canonical_url=st.none() | st.sampled_from(URLS),
     sketch=st.sampled_from([None, 0, 2**128 - 1]),
+    text_digest=st.sampled_from([None, 1, 2]),
 )
 
 # A window of the newest pages moves with each batch, so that newest is left out.

@@ -77,7 +77,7 @@ def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
     assert [(verdict.verdict, verdict.duplicate_of) for verdict in verdicts] == [
         ("new", None),
         ("near", first),
-        ("new", None),
+        ("updated", None),
     ]
 
 
@@ -86,4 +86,4 @@ def test_a_mark_says_otherwise(store: Store) -> None:
     store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
     maintenance.mark(store, FRONT, "https://a.example/2", same=False)
     later = linked(FRONT, paragraph(5), paragraph(6))
-    assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "new"
+    assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "updated"

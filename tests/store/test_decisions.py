@@ -123,7 +123,7 @@ def test_an_unchanged_page_is_not_stored_again() -> None:
         [],
         3,
     )
-    assert verdicts(made) == [("identical", "unchanged", 0, "a")]
+    assert verdicts(made) == [("unchanged", "unchanged", 0, None)]
     assert made[0].page_id is None
     assert made[0].seen == 3
 
@@ -133,13 +133,13 @@ def test_a_changed_page_is_a_new_version_and_the_same_url_twice_is_unchanged() -
         batch(("a", 8), ("a", 8)),
         [50, 51],
         {"a": KnownVersion(3, 7, 3)},
-        {8: KnownMatch(4, 3, "a")},
+        {},
         [],
         8,
     )
     assert verdicts(made) == [
-        ("near", "within_distance", 4, "a"),
-        ("identical", "unchanged", 0, "a"),
+        ("updated", "changed", 4, None),
+        ("unchanged", "unchanged", 0, None),
     ]
 
 
@@ -147,7 +147,7 @@ def test_a_page_that_changes_and_changes_back_has_three_versions() -> None:
     far = 2**64 - 1
     made = decide(batch(("a", 0), ("a", far), ("a", 0)), [1, 2, 3], {}, {}, [], 3)
     assert [decision.page_id for decision in made] == [1, 2, 3]
-    assert verdicts(made)[2] == ("identical", "same_simhash", 0, "a")
+    assert verdicts(made)[2] == ("updated", "changed", 64, None)
 
 
 def test_a_distant_match_needs_sketches_that_agree() -> None:

@@ -49,7 +49,7 @@ OPERATORS = (
 # Grammar that looks like a call; and unnest of several arrays, which the grammar turns into
 # PostgreSQL's own and which cannot be qualified.
 NO_CALLS = {"coalesce", "greatest", "least"}
-SEVERAL = {"add_pages", "save_verdicts", "see_pages"}
+SEVERAL = {"add_pages", "ask"}
 
 
 def without_texts(script: str) -> str:
