@@ -98,7 +98,7 @@ def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
         for process in working:
             process.start()
         started = time.perf_counter()
-        deleted = store.expire(None if policies else timedelta(days=90))
+        deleted = store.expire(None if policies else timedelta(days=90)).versions
         seconds = time.perf_counter() - started
         stop.set()
         taken = np.array([value for _ in working for value in batches.get(timeout=60)]) * 1e3

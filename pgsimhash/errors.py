@@ -123,6 +123,7 @@ class StoreError(PgsimhashError):
         "unfinished_call": "another call of the store is not done yet",
         "other_schema": "the connection works with another schema",
         "needs_autocommit": "the connection is in a transaction, and many are needed",
+        "ended_within_batch": "the caller's transaction ended within a batch",
         "moved": "the collection was replaced or deleted at this moment",
         "invalid_table": "the name is none of a table",
         "table_exists": "the table is there already",

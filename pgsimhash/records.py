@@ -106,6 +106,23 @@ class Verdict:
         }
 
 
+class Deletion(NamedTuple):
+    """What was deleted: how many versions of pages, and what became of their URLs.
+
+    ``gone`` are the URLs that no version is left of; ``reverted`` those of which an earlier version
+    is the present one now.
+    """
+
+    versions: int
+    gone: list[str]
+    reverted: list[str]
+
+    def as_json(self, *, urls: bool = False) -> dict[str, Any]:
+        """Return the number as ``deleted``, and with ``urls`` the lists too, as JSON values."""
+        lists = {"gone": self.gone, "reverted": self.reverted} if urls else {}
+        return {"deleted": self.versions, **lists}
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A known simhash within the distance asked for, with the page that brought it first."""

@@ -70,8 +70,9 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
 -- before or after, not in between. With seen_befores, one for each page, those that were seen since
 -- stay. What is being made from the collection has its pages under the same ids.
 CREATE FUNCTION pgsimhash._delete_pages(
-    collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL
-) RETURNS bigint
+    collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
+    OUT pages bigint, OUT gone text[], OUT reverted text[]
+)
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -89,16 +90,38 @@ DECLARE
                     AND s.seen_at >= d.seen_before
             )
     );
+    urls text[];
+    newest bigint[];
 BEGIN
+    SELECT array_agg(t.url), array_agg(t.newest) INTO urls, newest
+    FROM (
+        SELECT p.url, max(p.page_id) AS newest
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = wanted AND p.page_id = ANY (deleted)
+        GROUP BY p.url
+    ) AS t;
     PERFORM pgsimhash._drop_pages(wanted, deleted);
     PERFORM pgsimhash._drop_pages(r.collection_id, deleted)
     FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
-    RETURN cardinality(deleted);
+    pages := cardinality(deleted);
+    SELECT
+        coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
+        coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id < t.newest), '{}')
+    INTO gone, reverted
+    FROM unnest(urls, newest) AS t (url, newest)
+    LEFT JOIN LATERAL (
+        SELECT p.page_id
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = wanted AND p.url = t.url
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1
+    ) AS r ON true;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages of a collection, and simhashes that came with them; returns how many pages.';
+    'Deletes pages of a collection, and simhashes that came with them; returns how many pages, the '
+    'URLs that are gone, and those of which an earlier version is the present one now.';
 
 -- Pages that duplicate one of them stay, as originals.
 CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
@@ -132,7 +155,7 @@ COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
 -- an age, each of the next pages has the one that policies give it, if any does.
 CREATE FUNCTION pgsimhash._expire_batch(
     collection text, older_than interval, after_page bigint, batch integer,
-    OUT last_page bigint, OUT pages bigint
+    OUT last_page bigint, OUT pages bigint, OUT gone text[], OUT reverted text[]
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -208,7 +231,8 @@ BEGIN
             LIMIT batch
         ) AS o;
     END IF;
-    pages := pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores);
+    SELECT d.pages, d.gone, d.reverted INTO pages, gone, reverted
+    FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
 END
 $$;
 

@@ -16,6 +16,10 @@ from pgsimhash.store import connect
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.urls import host_of
 
+_urls_option = click.option(
+    "--urls", is_flag=True, help="Print the URLs too that are gone or back at an earlier version."
+)
+
 
 @click.command("list")
 @collection_option
@@ -28,9 +32,10 @@ def list_runs(collection: str, dsn: str | None) -> None:
 
 
 @click.command()
+@_urls_option
 @collection_option
 @dsn_option
-def undo(collection: str, dsn: str | None) -> None:
+def undo(urls: bool, collection: str, dsn: str | None) -> None:
     """Delete what the last run added, and the run; again for the one before.
 
     Pages go back to the versions before. Prints a JSON line with the run and how many versions
@@ -39,14 +44,15 @@ def undo(collection: str, dsn: str | None) -> None:
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
         run, deleted = maintenance.undo(store, progress=_told(status))
-    print_json({**run.as_json(), "deleted": deleted})
+    print_json({**run.as_json(), **deleted.as_json(urls=urls)})
 
 
 @click.command("delete")
 @click.argument("run", type=int, metavar="NUMBER")
+@_urls_option
 @collection_option
 @dsn_option
-def delete_run(run: int, collection: str, dsn: str | None) -> None:
+def delete_run(run: int, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete what a run added, and the run.
 
     Pages go back to the versions before. Prints a JSON line with how many versions are gone.
@@ -54,7 +60,7 @@ def delete_run(run: int, collection: str, dsn: str | None) -> None:
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
         deleted = maintenance.delete_run(store, run, progress=_told(status))
-    print_json({"run": run, "deleted": deleted})
+    print_json({"run": run, **deleted.as_json(urls=urls)})
 
 
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -66,6 +72,7 @@ def _as_host(context: click.Context, parameter: click.Parameter, value: str | No
 @click.command()
 @click.option("--url", help="Delete all versions of one page.")
 @click.option("--host", callback=_as_host, help="Delete all pages of a host.")
+@_urls_option
 @collection_option
 @dsn_option
 @click.pass_context
@@ -73,6 +80,7 @@ def delete(
     context: click.Context,
     url: str | None,
     host: str | None,
+    urls: bool,
     collection: str,
     dsn: str | None,
 ) -> None:
@@ -90,8 +98,8 @@ def delete(
             deleted = store.delete(url)
         else:
             deleted = store.delete_host(host or "", progress=_told(status))
-    print_json({"deleted": deleted})
-    context.exit(0 if deleted else 1)
+    print_json(deleted.as_json(urls=urls))
+    context.exit(0 if deleted.versions else 1)
 
 
 @click.command()
@@ -101,9 +109,10 @@ def delete(
     callback=as_age,
     help="Such as 90d or 12h; by default as policies say, for pages that have one.",
 )
+@_urls_option
 @collection_option
 @dsn_option
-def expire(older_than: timedelta | None, collection: str, dsn: str | None) -> None:
+def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete the versions not seen for so long.
 
     A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in
@@ -113,7 +122,7 @@ def expire(older_than: timedelta | None, collection: str, dsn: str | None) -> No
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
         deleted = store.expire(older_than, progress=_told(status))
-    print_json({"deleted": deleted})
+    print_json(deleted.as_json(urls=urls))
 
 
 def _working(console: Console) -> Status:

@@ -6,7 +6,7 @@ from psycopg.rows import class_row
 
 from pgsimhash.errors import NotFoundError
 from pgsimhash.progress import unheard
-from pgsimhash.records import RunRecord
+from pgsimhash.records import Deletion, RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.deleting import Deleted
@@ -26,8 +26,8 @@ def runs(store: Store) -> list[RunRecord]:
         return cursor.execute(query("runs", connection), scope).fetchall()
 
 
-def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> int:
-    """Delete what a run added and return how many versions that were.
+def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> Deletion:
+    """Delete what a run added and return what went.
 
     URLs go back to the versions before. What the run only saw again stays.
 
@@ -52,8 +52,8 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> int
     return deleted
 
 
-def undo(store: Store, *, progress: Deleted = unheard) -> tuple[RunRecord, int]:
-    """Delete what the last run added; return the run, and how many versions that were.
+def undo(store: Store, *, progress: Deleted = unheard) -> tuple[RunRecord, Deletion]:
+    """Delete what the last run added; return the run, and what went.
 
     Raises:
         NotFoundError: there is none.

@@ -58,8 +58,8 @@ def as_record(page: tuple[str, int]) -> Item:
         return PageFailure(url, error.reason, str(error))
 
 
-def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Yield items in batches, in order.
+def next_batch(items: Iterator[Item], size: int) -> list[Item]:
+    """Return the next items in order, none at the end.
 
     A batch is full at ``size`` items, or when its first item has waited for two seconds and the
     next one comes.
@@ -69,10 +69,8 @@ def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     for item in items:
         batch.append(item)
         if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
-            yield batch
-            batch, started = [], time.monotonic()
-    if batch:
-        yield batch
+            break
+    return batch
 
 
 @dataclass(frozen=True, slots=True)

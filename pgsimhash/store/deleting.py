@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.connection import server_words
 from pgsimhash.errors import ArgumentError
+from pgsimhash.records import Deletion
 from pgsimhash.statements import query
 from pgsimhash.store.session import Session
 
@@ -21,72 +22,70 @@ Deleted = Callable[[int], None]
 """Told how many pages are gone so far."""
 
 
-def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> int:
-    """Delete the versions not seen for so long, or as policies say; return how many there were.
+def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> Deletion:
+    """Delete the versions not seen for so long, or as policies say; return what went.
 
     Raises:
         ArgumentError: no age is given, and no policy gives one.
         CollectionError: no collection of the scheme has the name any more.
     """
-    deleted = 0
-    after_page: int | None = 0
-    while after_page is not None:
-        after_page, pages = _expire_batch(session, older_than, after_page)
-        deleted += pages
-        progress(deleted)
-    return deleted
-
-
-def _expire_batch(
-    session: Session, older_than: timedelta | None, after_page: int
-) -> tuple[int | None, int]:
-    """Return the page to go on after, None at the end, and how many went."""
-    parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
-    try:
-        with (
-            session.writing() as (connection, collection),
-            connection.cursor(row_factory=tuple_row) as cursor,
-        ):
-            scope = {"collection": collection.name, **parameters}
-            return cursor.execute(query("expire_batch", connection), scope).fetchone() or (None, 0)
-    except psycopg.errors.InvalidParameterValue as error:
-        raise ArgumentError("no_expiry", server_words(error)) from error
+    return _in_all(_expire_batches(session, older_than), progress)
 
 
 def delete(
-    session: Session,
-    statement: str,
-    parameters: dict[str, Any],
-    progress: Deleted,
-) -> int:
-    """Delete the pages that ``sql/queries/<statement>.sql`` finds; return how many there were.
+    session: Session, statement: str, parameters: dict[str, Any], progress: Deleted
+) -> Deletion:
+    """Delete the pages that ``sql/queries/<statement>.sql`` finds; return what went.
 
     Raises:
         CollectionError: no collection of the scheme has the name any more.
     """
-    deleted = 0
+    return _in_all(_delete_batches(session, statement, parameters), progress)
+
+
+def _in_all(batches: Iterable[Deletion], progress: Deleted) -> Deletion:
+    versions = 0
+    gone: dict[str, None] = {}
+    reverted: dict[str, None] = {}
+    for batch in batches:
+        versions += batch.versions
+        gone.update(dict.fromkeys(batch.gone))
+        reverted.update(dict.fromkeys(batch.reverted))
+        progress(versions)
+    # What went back to an earlier version in one batch may be gone with another one.
+    return Deletion(versions, list(gone), [url for url in reverted if url not in gone])
+
+
+def _expire_batches(session: Session, older_than: timedelta | None) -> Iterator[Deletion]:
     after_page: int | None = 0
     while after_page is not None:
-        scope = {**parameters, "after_page": after_page}
-        after_page, pages = _delete_batch(session, statement, scope)
-        deleted += pages
-        progress(deleted)
-    return deleted
+        parameters = {"older_than": older_than, "after_page": after_page, "batch": BATCH}
+        try:
+            with (
+                session.writing() as (connection, collection),
+                connection.cursor(row_factory=tuple_row) as cursor,
+            ):
+                scope = {"collection": collection.name, **parameters}
+                ((after_page, *went),) = cursor.execute(query("expire_batch", connection), scope)
+        except psycopg.errors.InvalidParameterValue as error:
+            raise ArgumentError("no_expiry", server_words(error)) from error
+        yield Deletion(*went)
 
 
-def _delete_batch(
+def _delete_batches(
     session: Session, statement: str, parameters: dict[str, Any]
-) -> tuple[int | None, int]:
-    """Return the page to go on after, None at the end, and how many went."""
-    with (
-        session.writing() as (connection, collection),
-        connection.cursor(row_factory=scalar_row) as cursor,
-    ):
-        scope = {**parameters, "collection_id": collection.collection_id, "batch": BATCH}
-        page_ids = cursor.execute(query(statement, connection), scope).fetchall()
-        if not page_ids:
-            return None, 0
-        doomed = {"collection": collection.name, "page_ids": page_ids}
-        return page_ids[-1], cursor.execute(
-            query("delete_pages", connection), doomed
-        ).fetchone() or 0
+) -> Iterator[Deletion]:
+    after_page = 0
+    while True:
+        scope = {**parameters, "after_page": after_page, "batch": BATCH}
+        with session.writing() as (connection, collection):
+            scope["collection_id"] = collection.collection_id
+            with connection.cursor(row_factory=scalar_row) as cursor:
+                page_ids = cursor.execute(query(statement, connection), scope).fetchall()
+            if not page_ids:
+                return
+            after_page = page_ids[-1]
+            doomed = {"collection": collection.name, "page_ids": page_ids}
+            with connection.cursor(row_factory=tuple_row) as cursor:
+                (went,) = cursor.execute(query("delete_pages", connection), doomed)
+        yield Deletion(*went)

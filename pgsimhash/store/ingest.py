@@ -7,10 +7,11 @@ from typing import Any
 
 import psycopg
 
+from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.store.batches import Item, in_batches, sorted_out
+from pgsimhash.store.batches import Item, next_batch, sorted_out
 from pgsimhash.store.collection import Collection, MovedCollectionError
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.runs import Run, draw_run
@@ -41,28 +42,65 @@ class Ingest:
         options: MatchOptions,
         *,
         remember: bool,
+        asked: int | None = None,
     ) -> Iterator[Verdict]:
-        """Yield a verdict for each item as they come, decided in batches of ``size``.
+        """Yield a verdict for each item as they come, decided in batches.
 
         Wrong options are refused at once.
+
+        Args:
+            items: what to decide about.
+            size: how many make a batch, where the transaction ends with it.
+            options: by what settings.
+            remember: whether to store them.
+            asked: how many the caller wants in a batch. Without that, what is stored in the
+                caller's transaction is decided one by one, as the verdicts are taken.
+
+        Raises:
+            ArgumentError: ``asked`` is below 1, or an option is wrong.
         """
         self._session.check()
         rules_of(self._session.collection, options)
-        return self._batch_by_batch(in_batches(items, size), options, remember)
+        if asked is not None and asked < 1:
+            raise ArgumentError(
+                "invalid_number", f"batch_size is how many pages to decide together, not {asked}"
+            )
+        return self._batch_by_batch(iter(items), size, options, remember, asked)
 
     def _batch_by_batch(
-        self, batches: Iterable[list[Item]], options: MatchOptions, remember: bool
+        self,
+        items: Iterator[Item],
+        size: int,
+        options: MatchOptions,
+        remember: bool,
+        asked: int | None,
     ) -> Iterator[Verdict]:
-        for items in batches:
-            verdicts = None
-            while verdicts is None:
-                try:
-                    verdicts = self._decide_batch(items, options, remember)
-                except StalePoliciesError:
-                    self._policies = True
-                except MovedCollectionError:
-                    continue
-            yield from verdicts
+        session = self._session
+        while True:
+            theirs = remember and session.is_in_callers_transaction()
+            batch = next_batch(items, asked or (1 if theirs else size))
+            if not batch:
+                return
+            verdicts = self._verdicts(batch, options, remember)
+            goes_on = theirs and session.is_in_transaction()
+            for number, verdict in enumerate(verdicts, 1):
+                yield verdict
+                if goes_on and number < len(verdicts) and not session.is_in_transaction():
+                    raise StoreError(
+                        "ended_within_batch",
+                        f"the transaction ended after {number} of the {len(verdicts)} verdicts of "
+                        "a batch, which is stored as a whole; end it after a batch, or leave out "
+                        "batch_size, and each page is stored when its verdict is taken",
+                    )
+
+    def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+        while True:
+            try:
+                return self._decide_batch(batch, options, remember)
+            except StalePoliciesError:
+                self._policies = True
+            except MovedCollectionError:
+                continue
 
     def _decide_batch(
         self, items: list[Item], options: MatchOptions, remember: bool

@@ -53,6 +53,16 @@ class Session:
             self._turns.check_idle()
             self.connection.close()
 
+    def is_in_callers_transaction(self) -> bool:
+        """Return whether what is written now goes into a transaction that the caller ends."""
+        status = self.connection.info.transaction_status
+        idle = status == TransactionStatus.IDLE
+        return not self._owned and not (idle and self.connection.autocommit)
+
+    def is_in_transaction(self) -> bool:
+        """Return whether the connection is in a transaction that can be committed."""
+        return self.connection.info.transaction_status == TransactionStatus.INTRANS
+
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
         """Run statements that write nothing: in no transaction of their own.

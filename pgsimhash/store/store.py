@@ -21,7 +21,15 @@ from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
 from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs
 from pgsimhash.progress import unheard
-from pgsimhash.records import CollectionStatus, Match, Matches, PageRecord, StoredPage, Verdict
+from pgsimhash.records import (
+    CollectionStatus,
+    Deletion,
+    Match,
+    Matches,
+    PageRecord,
+    StoredPage,
+    Verdict,
+)
 from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schema_names import bound_to_schema
 from pgsimhash.schemes import Scheme, get_scheme
@@ -55,7 +63,8 @@ class Store:
     ``max_age``, ``canonical_link``, ``keep_first`` and ``min_tokens``. What is not given is as
     policies say, else as the collection has it.
 
-    Deleting goes in transactions of a thousand pages, unless the caller is in a transaction.
+    Deleting goes in transactions of a thousand pages, unless the caller is in a transaction, and
+    returns the URLs that are gone (some 150 bytes each), for whoever has rows of their own to them.
     Simhashes that no other page has go too, unless they were added without a page as well; pages
     that were found to duplicate a deleted one stay, as duplicates of nothing. The transaction's
     isolation level has to be READ COMMITTED, or StoreError says so.
@@ -298,19 +307,26 @@ class Store:
         *,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
+        batch_size: int | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
 
         Lazy: pages are taken, stored and let go in batches as the verdicts are consumed, so
-        memory does not grow with their number. Each batch is one transaction; a page that
-        fails is reported and the rest goes on.
+        memory does not grow with their number. A page that fails is reported and the rest goes on.
+
+        A batch is stored as a whole before its first verdict comes. Where the store commits, each
+        is one transaction, of 256 pages or those of two seconds: whoever stops within it has
+        stored pages of which he was told nothing. In a transaction of the caller's, a page is
+        stored when its verdict is taken, so that rows that the caller adds are committed with it,
+        whenever that is; with ``batch_size`` the transaction may end between two batches only.
 
         Args:
             pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: a larger page is a failure.
+            batch_size: how many pages are stored together.
             options: by what settings, by default as policies and the collection have it:
                 ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
                 ``keep_first``, ``min_tokens``; see :class:`pgsimhash.matching.MatchSettings`.
@@ -321,10 +337,11 @@ class Store:
                 ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
-            StoreError: the database does not answer; the batches before stay.
+            StoreError: the database does not answer, and the batches before stay; or the caller's
+                transaction ended within a batch.
         """
         items = self._read(pages, jobs, max_bytes)
-        return self._ingest.decide(items, BATCH_PAGES, options, remember=True)
+        return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
 
     def should_store(
         self,
@@ -409,9 +426,15 @@ class Store:
         return next(self._ingest.decide([record], 1, options, remember=True))
 
     def add_many(
-        self, pages: Iterable[tuple[str, int]], **options: Unpack[MatchOptions]
+        self,
+        pages: Iterable[tuple[str, int]],
+        *,
+        batch_size: int | None = None,
+        **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
+
+        A batch is of 1,000 pairs where the store commits.
 
         A pair that is none (a URL that is not one, a number that is no simhash) is reported as
         failed and the rest goes on.
@@ -421,10 +444,11 @@ class Store:
                 number is below 1; ``max_age`` is none.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
-            StoreError: the database does not answer; the batches before stay.
+            StoreError: the database does not answer, and the batches before stay; or the caller's
+                transaction ended within a batch.
         """
         items = map(as_record, pages)
-        return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True)
+        return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True, asked=batch_size)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -461,8 +485,8 @@ class Store:
         older_than: timedelta | None = None,
         *,
         progress: Deleted = unheard,
-    ) -> int:
-        """Delete every version not seen for so long, and return how many there were.
+    ) -> Deletion:
+        """Delete every version not seen for so long, and return what went.
 
         A version is seen when it comes in, and whenever its URL comes again unchanged.
 
@@ -482,8 +506,8 @@ class Store:
             check_age(older_than)
         return deleting.expire(self.session, older_than, progress)
 
-    def delete(self, url: str) -> int:
-        """Delete all versions of the page at ``url`` and return how many there were.
+    def delete(self, url: str) -> Deletion:
+        """Delete all versions of the page at ``url`` and return what went.
 
         Raises:
             CollectionError: no collection of the scheme has the name any more, or it is being made
@@ -492,8 +516,8 @@ class Store:
         """
         return deleting.delete(self.session, "pages_of_url", {"url": url}, unheard)
 
-    def delete_host(self, host: str, *, progress: Deleted = unheard) -> int:
-        """Delete all pages of a host and return how many versions there were.
+    def delete_host(self, host: str, *, progress: Deleted = unheard) -> Deletion:
+        """Delete all pages of a host and return what went.
 
         Raises:
             CollectionError: no collection of the scheme has the name any more, or it is being made

@@ -32,10 +32,11 @@ ORDER BY p.page_id
 LIMIT %(batch)s
 
 -- delete_pages --
-SELECT pgsimhash._delete_pages(%(collection)s::text, %(page_ids)s::bigint[])
+SELECT pages, gone, reverted
+FROM pgsimhash._delete_pages(%(collection)s::text, %(page_ids)s::bigint[])
 
 -- expire_batch --
-SELECT last_page, pages
+SELECT last_page, pages, gone, reverted
 FROM pgsimhash._expire_batch(
     %(collection)s::text, %(older_than)s::interval, %(after_page)s::bigint, %(batch)s::integer
 )

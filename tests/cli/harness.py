@@ -55,3 +55,8 @@ def on_a_terminal(*arguments: str | Path) -> Result:
     os.close(controller)
     stdout, _ = process.communicate()
     return Result(process.returncode, stdout.decode(), shown.decode())
+
+
+def without_ids(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines without the numbers that the database gave to their pages."""
+    return [{name: value for name, value in line.items() if name != "page_id"} for line in lines]

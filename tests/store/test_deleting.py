@@ -95,7 +95,11 @@ class TestRuns:
         store.add("https://a.example/1", FAR)
         store.add("https://a.example/2", FAR)
         run, deleted = maintenance.undo(store)
-        assert (run.what, deleted) == ("two", 2)
+        assert (run.what, deleted.versions) == ("two", 2)
+        assert (deleted.gone, deleted.reverted) == (
+            ["https://a.example/2"],
+            ["https://a.example/1"],
+        )
         known = store.get("https://a.example/1")
         assert known is not None
         assert known.simhash == 0
@@ -111,7 +115,7 @@ class TestRuns:
             for number in range(3):
                 one.add(f"https://a.example/{number}", 1 << number)
                 two.add(f"https://b.example/{number}", FAR - (1 << number))
-            assert maintenance.delete_run(one, second) == 3
+            assert maintenance.delete_run(one, second).versions == 3
             assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
             assert [run.run_id for run in maintenance.runs(one)] == [first]
 
@@ -134,9 +138,9 @@ class TestRuns:
 def test_a_host_can_be_forgotten(store: Store) -> None:
     pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
     list(store.add_many(pages))
-    assert store.delete_host("A.example") == 2
+    assert store.delete_host("A.example").versions == 2
     assert urls(store) == ["https://b.example/1"]
-    assert store.delete_host("A.example") == 0
+    assert store.delete_host("A.example").versions == 0
     kept = store.get("https://b.example/1")
     assert kept is not None
     assert (kept.duplicate_of, kept.distance) == (None, None)
@@ -154,17 +158,17 @@ class TestExpiry:
     def test_what_was_not_seen_for_so_long_is_forgotten(self, store: Store) -> None:
         self.fill(store)
         told: list[int] = []
-        assert store.expire(timedelta(days=30), progress=told.append) == 2500
+        assert store.expire(timedelta(days=30), progress=told.append).versions == 2500
         assert told[:3] == [1000, 2000, 2500]
         (row,) = store.status()
         assert (row.pages, row.simhashes) == (5, 5)
-        assert store.expire(timedelta(days=30)) == 0
+        assert store.expire(timedelta(days=30)).versions == 0
 
     def test_what_was_seen_again_stays(self, store: Store) -> None:
         store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
         store.add("https://a.example/2", FAR, fetched_at=NOW - 40 * DAY)
         store.add("https://a.example/2", FAR)
-        assert store.expire(timedelta(days=30)) == 1
+        assert store.expire(timedelta(days=30)).versions == 1
         assert urls(store) == ["https://a.example/2"]
 
     def test_it_is_a_procedure_in_sql(self, store: Store, dsn: str) -> None:
@@ -182,7 +186,7 @@ class TestExpiry:
             store = connect(connection=connection)
             store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
             connection.commit()
-            assert store.expire(30 * DAY) == 1
+            assert store.expire(30 * DAY).versions == 1
             connection.rollback()
             assert store.status()[0].pages == 1
 
@@ -194,7 +198,7 @@ class TestExpiry:
         self.fill(store)
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             writing = pool.map_async(write, [(dsn, 1), (dsn, 2)], chunksize=1)
-            assert store.expire(timedelta(days=30)) == 2500
+            assert store.expire(timedelta(days=30)).versions == 2500
             assert writing.get(timeout=120) == [400, 400]
         (row,) = store.status()
         assert row.pages == row.urls == 805
@@ -226,7 +230,7 @@ class TestBareSimhashes:
             if bare_first:
                 store.add(self.URL, 5)
             store.add("https://a.example/2", FAR)
-            assert store.delete_host("a.example") == 2
+            assert store.delete_host("a.example").versions == 2
             assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
             assert analysis.simhashes(store).tolist() == [5]
 
@@ -266,7 +270,7 @@ class TestBareSimhashes:
         with psycopg.connect(dsn) as holder:
             deleting = connect(connection=holder)
             holder.commit()
-            assert deleting.delete(self.URL) == 1
+            assert deleting.delete(self.URL).versions == 1
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 adding = pool.apply_async(add_bare, [(dsn, 5)])
                 wait_for_a_lock(dsn)
@@ -287,7 +291,7 @@ class TestBareSimhashes:
             connection.execute("SET client_min_messages = log")
             plans: list[str] = []
             connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-            assert Store(connection).delete(self.URL) == 1
+            assert Store(connection).delete(self.URL).versions == 1
         (plan,) = [text for text in plans if "Delete on simhashes" in text]
         assert "Index Scan using simhashes_pkey" in plan
         assert "Seq Scan on simhashes" not in plan
@@ -316,7 +320,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
     with psycopg.connect(dsn) as holder:
         deleting = connect(connection=holder)
         holder.commit()
-        assert deleting.delete("https://a.example/1") == 1
+        assert deleting.delete("https://a.example/1").versions == 1
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             adding = pool.apply_async(add_near, [(dsn, 3)])
             wait_for_a_lock(dsn)
@@ -335,7 +339,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
 def delete(job: tuple[str, str]) -> int:
     dsn, url = job
     with connect(dsn) as store:
-        return store.delete(url)
+        return store.delete(url).versions
 
 
 def add_bare(job: tuple[str, int]) -> int:

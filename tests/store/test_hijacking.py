@@ -211,11 +211,11 @@ def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
 def remove(store: Store) -> None:
     assert store.expire()
     store.expire(50 * DAY)
-    assert store.delete("https://c.example/2") == 1
-    assert store.delete_host("b.example") == 1
+    assert store.delete("https://c.example/2").versions == 1
+    assert store.delete_host("b.example").versions == 1
     store.start_run("last")
     store.add("https://a.example/5", 99)
-    assert maintenance.undo(store)[1] == 1
+    assert maintenance.undo(store)[1].versions == 1
     maintenance.rename(store, f"{store.collection} renamed")
 
 

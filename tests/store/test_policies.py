@@ -324,7 +324,7 @@ class TestExpiry:
         maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=90)))
         self.fill(store)
         told: list[int] = []
-        assert store.expire(progress=told.append) == 2
+        assert store.expire(progress=told.append).versions == 2
         assert told[-1] == 2
         assert store.get("https://news.example/0") is None
         assert store.get("https://a.example/1") is not None
@@ -344,7 +344,7 @@ class TestExpiry:
         maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
         self.fill(store)
         store.ingest("https://a.example/1", page(paragraph(1)))
-        assert store.expire() == 2
+        assert store.expire().versions == 2
         assert store.get("https://a.example/1") is not None
 
     def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:

@@ -84,7 +84,7 @@ def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> No
     # The old one is there as it was, and each goes its own way.
     assert content(dsn, "default-2", numbered=True) == before
     assert simhash_rows(dsn, "default-2") == simhashes
-    assert maintenance.undo(store)[1] == 1
+    assert maintenance.undo(store)[1].versions == 1
     assert len(content(dsn, "default")) == len(before) - 1
     with connect(dsn, collection="default-2") as old:
         assert old.add(url(99), 0x1F << 20).verdict == "new"

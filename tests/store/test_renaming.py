@@ -76,7 +76,7 @@ def test_who_has_it_open_goes_on_in_the_collection_that_has_the_name(
     assert [match.url for match in store.find(1 << 40)] == [B]
     assert store.add(B, 0xFFFF).verdict == "updated"
     assert [row[:2] for row in content(dsn, "default")] == [(B, 1 << 40), (B, 0xFFFF)]
-    assert store.delete(B) == 2
+    assert store.delete(B).versions == 2
     assert [row[0] for row in content(dsn, "better")] == [A]
 
 

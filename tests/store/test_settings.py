@@ -100,7 +100,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 verdicts=told.append,
             )
             assert [one.verdict for one in told[3:]] == ["new", "identical", "failed"]
-            assert store.expire(AGE) == 3
+            assert store.expire(AGE).versions == 3
 
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1"])

@@ -117,7 +117,7 @@ def test_a_changed_page_is_a_new_version(store: Store) -> None:
     known = store.get(url)
     assert known is not None
     assert known.simhash == changed.simhash
-    assert store.delete(url) == 2
+    assert store.delete(url).versions == 2
     assert store.get(url) is None
 
 
@@ -341,14 +341,14 @@ def test_delete_forgets_the_page_and_what_only_it_had(store: Store) -> None:
     store.add("https://a.example/1", 1)
     store.add("https://a.example/2", 1)
     store.add("https://a.example/3", 3)
-    assert store.delete("https://a.example/1") == 1
+    assert store.delete("https://a.example/1").versions == 1
     assert [match.url for match in store.find(1)] == ["https://a.example/2", "https://a.example/3"]
     freed = store.get("https://a.example/2")
     assert freed is not None
     assert (freed.duplicate_of, freed.distance) == (None, None)
-    assert store.delete("https://a.example/2") == 1
+    assert store.delete("https://a.example/2").versions == 1
     assert [match.simhash for match in store.find(1)] == [3]
-    assert store.delete("https://a.example/unknown") == 0
+    assert store.delete("https://a.example/unknown").versions == 0
 
 
 def test_collections_do_not_see_one_another(dsn: str) -> None:
@@ -356,7 +356,7 @@ def test_collections_do_not_see_one_another(dsn: str) -> None:
         one.add("https://a.example/1", 1)
         assert two.add("https://a.example/1", 1).verdict == "new"
         assert [row.collection for row in one.status()] == ["one", "two"]
-        assert one.delete("https://a.example/1") == 1
+        assert one.delete("https://a.example/1").versions == 1
         assert [match.url for match in two.find(1)] == ["https://a.example/1"]
 
 
@@ -422,7 +422,7 @@ class TestTheCallersOwnConnection:
             assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
             assert len(store.find(1)) == 1
             assert store.get("https://a.example/2") is not None
-            assert store.delete("https://a.example/1") == 1
+            assert store.delete("https://a.example/1").versions == 1
             assert len(store.status()) == 1
 
     def test_the_store_does_not_close_it(self, dsn: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import psycopg
 import pytest
@@ -171,7 +171,7 @@ def test_a_version_that_arrives_during_the_lookup_is_the_version_before(
 ) -> None:
     """The lookup did not know the URL; under the lock it is known, and a copy of it as well."""
 
-    def late(connection: psycopg.Connection, collections: Iterable[Collection]) -> None:
+    def late(connection: psycopg.Connection, collections: Sequence[Collection]) -> None:
         monkeypatch.setattr(writer, "lock_collections", lock_collections)
         with connect(dsn) as other:
             other.add(A, 0)
