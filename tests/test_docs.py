@@ -86,7 +86,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
         ),
         ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
-        ("maintain.md", "maintenance.undo(", [r"tuesday 1 1"]),
+        ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
         ("deploy.md", 'schema="crawl"', ["1 1"]),
         ("schemes.md", "my-news-1", [r"\d+"]),
