@@ -198,6 +198,7 @@ class CollectionStatus:
     scheme: str
     layout: str
     default_distance: int
+    normalize_urls: bool
     pages: int
     urls: int
     duplicates: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from pgsimhash.errors import PageError
 
@@ -12,6 +12,14 @@ URL_BYTES_MAX: Final = 2048
 """The longest URL the store indexes, in bytes of UTF-8."""
 
 _SCHEMES: Final = frozenset({"http", "https", "file"})
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+_TRACKING: Final = re.compile(
+    r"utm_\w+|[a-z]*cl(?:id|kid)|[gw]braid|igshid|mc_[ce]id|_g[al]|_hs(?:enc|mi)|mkt_tok",
+    re.IGNORECASE,
+)
+"""Parameters that advertisers and mailings add to links, and that change no page."""
 
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)")
 
@@ -53,3 +61,35 @@ def check_url(url: str) -> str:
     if parts.scheme != "file" and not parts.hostname:
         raise PageError("invalid_url", f"{shown} names no host")
     return url
+
+
+def normalized_url(url: str) -> str:
+    """Return one spelling for the URLs of a page, as crawlers do it.
+
+    Scheme and host are in lower case, the default port and the fragment are left out, parameters
+    are sorted, those of advertisers and mailings are left out (``utm_source``, ``fbclid`` and
+    their like), and whatever can be percent-encoded in two ways is encoded in one; all but the port
+    and the advertisers is what ``w3lib.url.canonicalize_url`` does, by which Scrapy tells requests
+    apart.
+
+    Raises:
+        PageError: it is none of an absolute http, https or file URL of at most 2,048 bytes, or
+            becomes none by that.
+    """
+    # For most collections nobody needs it, and it is not needed to import this module.
+    from w3lib.url import canonicalize_url
+
+    parts = urlsplit(check_url(url))
+    try:
+        host = parts.netloc
+        if parts.port == _PORTS.get(parts.scheme):
+            host = host.rpartition(":")[0] if parts.port is not None else host
+        asked = [one for one in parts.query.split("&") if not _is_tracking(one)]
+        cleaned = parts._replace(netloc=host, query="&".join(asked))
+        return check_url(canonicalize_url(urlunsplit(cleaned)))
+    except ValueError as error:
+        raise PageError("invalid_url", f"{url!r} is not a URL: {error}") from error
+
+
+def _is_tracking(parameter: str) -> bool:
+    return _TRACKING.fullmatch(parameter.partition("=")[0]) is not None

@@ -45,6 +45,7 @@ CREATE TABLE pgsimhash.collections (
     default_distance smallint NOT NULL DEFAULT 8
         CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
     keep_markdown boolean NOT NULL DEFAULT false,
+    normalize_urls boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
@@ -68,6 +69,9 @@ COMMENT ON COLUMN pgsimhash.collections.default_distance IS
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
     'Whether pages keep their main content as Markdown.';
+
+COMMENT ON COLUMN pgsimhash.collections.normalize_urls IS
+    'Whether its URLs are brought into one spelling, by the package, when they come in.';
 
 COMMENT ON COLUMN pgsimhash.collections.created_at IS
     'When it was created.';

@@ -111,7 +111,11 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
         store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row, binary=True) as cursor,
     ):
-        parameters = {"collection_id": collection.collection_id, "url": url, "markdown": markdown}
+        parameters = {
+            "collection_id": collection.collection_id,
+            "url": collection.page_url(url),
+            "markdown": markdown,
+        }
         rows = cursor.execute(query("versions", connection), parameters).fetchall()
     if not rows:
         raise unknown_page(collection, url)

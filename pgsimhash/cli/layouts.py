@@ -140,6 +140,12 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
     default=None,
     help="Whether the main content of each page is kept; by default not.",
 )
+@click.option(
+    "--normalize-urls/--no-normalize-urls",
+    default=None,
+    help="Whether URLs that tell one page are brought into one spelling (case, default ports, "
+    "fragments, parameters that track); by default not.",
+)
 @dsn_option
 def create(
     name: str,
@@ -147,6 +153,7 @@ def create(
     layout: str | None,
     distance: int | None,
     keep_markdown: bool | None,
+    normalize_urls: bool | None,
     dsn: str | None,
 ) -> None:
     """Create a collection, if it is not there yet, and print what it is.
@@ -162,5 +169,6 @@ def create(
             layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,
+            normalize_urls=normalize_urls,
         )
     print_json(collection_fields(made))

@@ -13,6 +13,7 @@ from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.marks import Mark
 from pgsimhash.statements import query
 from pgsimhash.store import Store
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.marks import all_marks
 
 
@@ -27,9 +28,9 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
-    parameters = {"collection": store.collection, "a": a, "b": b, "same": same}
     try:
-        with store.session.writing() as (connection, _):
+        with store.session.writing() as (connection, collection):
+            parameters = {**_two(collection, a, b), "same": same}
             connection.execute(query("mark", connection), parameters)
     except psycopg.errors.NoDataFound as error:
         raise NotFoundError("unknown_page", server_words(error)) from error
@@ -46,11 +47,11 @@ def unmark(store: Store, a: str, b: str) -> bool:
         CollectionError: no collection of the scheme has the name any more.
         StoreError: the database does not answer.
     """
-    parameters = {"collection": store.collection, "a": a, "b": b}
     with (
-        store.session.writing() as (connection, _),
+        store.session.writing() as (connection, collection),
         connection.cursor(row_factory=scalar_row) as cursor,
     ):
+        parameters = _two(collection, a, b)
         return bool(cursor.execute(query("unmark", connection), parameters).fetchone())
 
 
@@ -62,3 +63,11 @@ def marks(store: Store) -> list[Mark]:
     """
     with store.session.reading() as (connection, collection):
         return all_marks(connection, collection)
+
+
+def _two(collection: Collection, a: str, b: str) -> dict[str, str]:
+    return {
+        "collection": collection.name,
+        "a": collection.page_url(a),
+        "b": collection.page_url(b),
+    }

@@ -94,7 +94,7 @@ def policy_for(store: Store, url: str) -> PolicySettings:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        said = said_about(connection, collection, [url])
+        said = said_about(connection, collection, [collection.page_url(url)])
     return said.groups[0][0] if said.groups else PolicySettings()
 
 

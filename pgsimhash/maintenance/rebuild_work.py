@@ -175,6 +175,7 @@ def _create(
         layout=layout.name,
         distance=distance,
         keep_markdown=keep_markdown,
+        normalize_urls=source.normalize_urls,
         indexed=indexed,
     )
     values = {

@@ -21,6 +21,7 @@ def connect(
     scheme: str | Scheme | None = None,
     layout: str | None = None,
     keep_markdown: bool | None = None,
+    normalize_urls: bool | None = None,
     schema: str | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
@@ -39,6 +40,9 @@ def connect(
         keep_markdown: whether the collection keeps the main content of each page as Markdown,
             compressed, for explanations and another scheme later; by default one that is created
             does not. ``maintenance.change_settings`` changes it.
+        normalize_urls: whether the collection brings URLs into one spelling, as crawlers do: see
+            :func:`pgsimhash.urls.normalized_url`; by default one that is created takes them as
+            they are.
         schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
         connection: the caller's own connection, to be used instead of ``dsn``; its
             transactions stay the caller's.
@@ -48,7 +52,7 @@ def connect(
             and does not start.
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it has another
-            scheme, layout or ``keep_markdown``.
+            scheme, layout, ``keep_markdown`` or ``normalize_urls``.
         ArgumentError: no scheme is registered under that name in this process, or there is no such
             layout; or ``schema`` is no name that the schema can have.
         StoreError: a store over ``connection`` works with another schema.
@@ -63,6 +67,7 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            normalize_urls=normalize_urls,
             schema=schema,
         )
     own = open_deployed(dsn, schema)
@@ -74,6 +79,7 @@ def connect(
             scheme=scheme,
             layout=layout,
             keep_markdown=keep_markdown,
+            normalize_urls=normalize_urls,
             schema=schema,
             owns_connection=True,
         )

@@ -15,7 +15,7 @@ from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.sources import SourcePage
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.times import check_time
-from pgsimhash.urls import check_url
+from pgsimhash.urls import check_url, normalized_url
 
 BATCH_PAGES: Final = 256
 """How many pages are decided together: few enough to see progress while they are read."""
@@ -123,6 +123,21 @@ def with_checked_time(item: Item) -> Item:
         except ArgumentError as error:
             return PageFailure(item.url, error.reason, str(error))
     return item
+
+
+def with_normalized_url(item: Item) -> Item:
+    """Return ``item`` with its URLs in one spelling, or the failure that they make it."""
+    if isinstance(item, PageFailure):
+        return item
+    try:
+        url = normalized_url(item.url)
+    except PageError as error:
+        return PageFailure(item.url, error.reason, str(error))
+    try:
+        canonical = item.canonical_url and normalized_url(item.canonical_url)
+    except PageError:
+        canonical = None
+    return replace(item, url=url, canonical_url=canonical)
 
 
 def _failed(failure: PageFailure) -> Verdict:

@@ -10,11 +10,12 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash.bits import check_distance
-from pgsimhash.errors import ArgumentError, CollectionError, StoreError
+from pgsimhash.errors import ArgumentError, CollectionError, PageError, StoreError
 from pgsimhash.layout import get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
+from pgsimhash.urls import normalized_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,17 @@ class Collection:
     layout: str
     default_distance: int
     keep_markdown: bool
+    normalize_urls: bool
     source_id: int | None = None
+
+    def page_url(self, url: str) -> str:
+        """Return ``url`` as the collection spells it; what is no URL stays as it is."""
+        if not self.normalize_urls:
+            return url
+        try:
+            return normalized_url(url)
+        except PageError:
+            return url
 
 
 class MovedCollectionError(StoreError):
@@ -45,6 +56,7 @@ def open_collection(
     scheme: Scheme | None = None,
     layout: str | None = None,
     keep_markdown: bool | None = None,
+    normalize_urls: bool | None = None,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
 
@@ -55,7 +67,12 @@ def open_collection(
     found = find_collection(connection, name)
     if found is None and create:
         return create_collection(
-            connection, name, scheme=scheme, layout=layout, keep_markdown=keep_markdown
+            connection,
+            name,
+            scheme=scheme,
+            layout=layout,
+            keep_markdown=keep_markdown,
+            normalize_urls=normalize_urls,
         )
     if found is None:
         raise CollectionError(
@@ -64,7 +81,7 @@ def open_collection(
             f"run: pgsimhash collection create {name}",
         )
     _check(found, scheme, layout)
-    _check_settings(found, None, keep_markdown)
+    _check_settings(found, None, keep_markdown, normalize_urls)
     return found
 
 
@@ -76,6 +93,7 @@ def create_collection(
     layout: str | None = None,
     distance: int | None = None,
     keep_markdown: bool | None = None,
+    normalize_urls: bool | None = None,
     indexed: bool = True,
 ) -> Collection:
     """Return the collection ``name``, created where it is missing.
@@ -87,6 +105,7 @@ def create_collection(
         layout: the name of its layout, deployed where it is not yet; by default the database's.
         distance: its default distance; by default the scheme's, or what the layout answers.
         keep_markdown: whether the main content of each page is kept; by default not.
+        normalize_urls: whether URLs are brought into one spelling; by default not.
         indexed: whether a layout that is deployed now gets its indexes now.
 
     Raises:
@@ -99,10 +118,17 @@ def create_collection(
     found = find_collection(connection, name)
     if found is None:
         found = _insert_collection(
-            connection, name, scheme, layout, distance, bool(keep_markdown), indexed=indexed
+            connection,
+            name,
+            scheme,
+            layout,
+            distance,
+            bool(keep_markdown),
+            bool(normalize_urls),
+            indexed=indexed,
         )
     _check(found, scheme, layout)
-    _check_settings(found, distance, keep_markdown)
+    _check_settings(found, distance, keep_markdown, normalize_urls)
     return found
 
 
@@ -113,6 +139,7 @@ def _insert_collection(
     layout: str | None,
     distance: int | None,
     keep_markdown: bool,
+    normalize_urls: bool,
     *,
     indexed: bool,
 ) -> Collection:
@@ -129,6 +156,7 @@ def _insert_collection(
         "layout": chosen.name,
         "distance": wanted,
         "keep_markdown": keep_markdown,
+        "normalize_urls": normalize_urls,
     }
     connection.execute(query("create_collection", connection), values)
     made = find_collection(connection, name)
@@ -265,7 +293,10 @@ def _known(connection: psycopg.Connection[Any]) -> str:
 
 
 def _check_settings(
-    collection: Collection, distance: int | None, keep_markdown: bool | None
+    collection: Collection,
+    distance: int | None,
+    keep_markdown: bool | None,
+    normalize_urls: bool | None,
 ) -> None:
     """Refuse what a caller asks for and the collection, which was there, has otherwise."""
     name = collection.name
@@ -282,6 +313,14 @@ def _check_settings(
             "other_settings",
             f"collection {name!r} is there already, and {keeps}; to change it: "
             f"pgsimhash collection set {name} {option}",
+        )
+    if normalize_urls not in (None, collection.normalize_urls):
+        option = "--normalize-urls" if normalize_urls else "--no-normalize-urls"
+        does = "normalises" if collection.normalize_urls else "does not normalise"
+        raise CollectionError(
+            "other_settings",
+            f"collection {name!r} is there already, and {does} URLs, so that its pages have other "
+            f"ones; ingest them into another: pgsimhash collection create {name}-2 {option}",
         )
 
 

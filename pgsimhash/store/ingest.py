@@ -11,7 +11,7 @@ from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.store.batches import Item, next_batch, sorted_out
+from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, MovedCollectionError
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.runs import Run, draw_run
@@ -111,11 +111,13 @@ class Ingest:
             StalePoliciesError: there are policies that nobody asked, and nothing was decided.
             MovedCollectionError: the name went to another collection, and nothing was decided.
         """
-        urls = [item.url for item in items if isinstance(item, PageRecord)]
-        if not urls:
+        if not any(isinstance(item, PageRecord) for item in items):
             return sorted_out(items, []).verdicts([])
         session = self._session
         with session.writing() if remember else session.reading() as (connection, collection):
+            if collection.normalize_urls:
+                items = list(map(with_normalized_url, items))
+            urls = [item.url for item in items if isinstance(item, PageRecord)]
             by_policies = self._policies
             rules = rules_of(collection, options)
             batch = sorted_out(items, self._settings(connection, collection, urls, rules))

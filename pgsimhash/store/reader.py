@@ -113,7 +113,7 @@ def simhash_slices(
 
 def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
     """Return when the versions of a page came, the oldest first; none where it is not known."""
-    parameters = {"collection": collection.name, "url": url}
+    parameters = {"collection": collection.name, "url": collection.page_url(url)}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("visits", connection), parameters).fetchall()
     if not rows:
@@ -123,7 +123,7 @@ def visits(connection: psycopg.Connection[Any], collection: Collection, url: str
 
 def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
     """Return the present version of a page."""
-    parameters = {"collection": collection.name, "url": url}
+    parameters = {"collection": collection.name, "url": collection.page_url(url)}
     with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         row = cursor.execute(query("page", connection), parameters).fetchone()
     if row is None:

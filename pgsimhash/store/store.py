@@ -98,6 +98,7 @@ class Store:
         scheme: str | Scheme | None = None,
         layout: str | None = None,
         keep_markdown: bool | None = None,
+        normalize_urls: bool | None = None,
         schema: str | None = None,
         owns_connection: bool = False,
     ) -> None:
@@ -106,7 +107,7 @@ class Store:
         Raises:
             SchemaError: the schema is missing, or older or newer than this package.
             CollectionError: the collection is missing and ``create`` is false, or it has another
-                scheme, layout or ``keep_markdown``.
+                scheme, layout, ``keep_markdown`` or ``normalize_urls``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
                 layout; or ``schema`` is no name that the schema can have.
             StoreError: another store over ``connection`` works with another schema;
@@ -125,6 +126,7 @@ class Store:
                 scheme=recipe,
                 layout=layout,
                 keep_markdown=keep_markdown,
+                normalize_urls=normalize_urls,
             )
         self._ingest = Ingest(self.session)
 
@@ -514,7 +516,9 @@ class Store:
                 from another one.
             StoreError: the database does not answer.
         """
-        return deleting.delete(self.session, "pages_of_url", {"url": url}, unheard)
+        return deleting.delete(
+            self.session, "pages_of_url", {"url": self.opened.page_url(url)}, unheard
+        )
 
     def delete_host(self, host: str, *, progress: Deleted = unheard) -> Deletion:
         """Delete all pages of a host and return what went.

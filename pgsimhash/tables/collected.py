@@ -59,6 +59,7 @@ collections = Table(
         server_default=str(NEAR_MAX),
     ),
     Column("keep_markdown", Boolean, nullable=False, server_default=text("false")),
+    Column("normalize_urls", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     UniqueConstraint("name", name="collections_name_key"),
     CheckConstraint(f"collection_id BETWEEN 1 AND {COLLECTION_MAX}", name="collections_id_fits"),

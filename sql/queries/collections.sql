@@ -1,5 +1,7 @@
 -- collection --
-SELECT c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown, r.source_id
+SELECT
+    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+    c.normalize_urls, r.source_id
 FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
 WHERE c.name = %(name)s
 
@@ -7,8 +9,12 @@ WHERE c.name = %(name)s
 SELECT FROM pgsimhash.collections WHERE collection_id = %(collection_id)s
 
 -- create_collection --
-INSERT INTO pgsimhash.collections (name, scheme, layout, default_distance, keep_markdown)
-VALUES (%(name)s, %(scheme)s, %(layout)s, %(distance)s, %(keep_markdown)s)
+INSERT INTO pgsimhash.collections (
+    name, scheme, layout, default_distance, keep_markdown, normalize_urls
+)
+VALUES (
+    %(name)s, %(scheme)s, %(layout)s, %(distance)s, %(keep_markdown)s, %(normalize_urls)s
+)
 ON CONFLICT DO NOTHING
 
 -- collection_names --
@@ -16,7 +22,9 @@ SELECT name FROM pgsimhash.collections ORDER BY name
 
 -- siblings --
 -- Those that are being made from others have what those have, and do not count.
-SELECT c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown, r.source_id
+SELECT
+    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+    c.normalize_urls, r.source_id
 FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
 WHERE c.scheme = %(scheme)s
     AND (r.source_id IS NULL OR c.collection_id = %(collection_id)s)
@@ -35,6 +43,7 @@ SELECT
     c.scheme,
     c.layout,
     c.default_distance,
+    c.normalize_urls,
     p.pages,
     p.urls,
     p.duplicates,
