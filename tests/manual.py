@@ -14,6 +14,9 @@ README = ROOT / "README.md"
 
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
+ONE_STORY = "first-hour.md"
+"""The page whose blocks build on one another; tests/test_first_hour.py runs it as a whole."""
+
 LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -36,7 +39,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def pages_with(language: str) -> list[str]:
-    return [page for page in PAGES if blocks(page, language)]
+    """Return the pages whose blocks of a language can be run by themselves."""
+    return [page for page in PAGES if page != ONE_STORY and blocks(page, language)]
 
 
 def commands(page: str) -> list[str]:

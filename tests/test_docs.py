@@ -30,7 +30,7 @@ from tests.manual import (
 
 PYTHON = [
     pytest.param(code, id=f"{page}-{number}")
-    for page in PAGES
+    for page in pages_with("python")
     for number, code in enumerate(blocks(page, "python"), 1)
 ]
 

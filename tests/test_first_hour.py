@@ -1,0 +1,61 @@
+"""docs/first-hour.md, typed from its first line to its last in one folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.conftest import ROOT
+from tests.manual import NOT_RUN, all_blocks, run_commands
+
+PAGE = "first-hour.md"
+
+
+@pytest.fixture
+def empty(empty_dsn: str) -> Iterator[str]:
+    """A database without the schema; the role that the page makes is the server's."""
+    yield empty_dsn
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute("DROP OWNED BY crawler")
+        connection.execute("DROP ROLE crawler")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def test_every_step_works_as_it_stands(empty: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    port = str(free_port())
+    answers: list[tuple[object, ...]] = []
+    for language, block in all_blocks(PAGE):
+        content = block.replace("8123", port)
+        named = re.match(r"(?:#|--) (\w+\.\w+)\n", content)
+        if named:
+            (tmp_path / named[1]).write_text(content, encoding="utf-8")
+        elif language == "sql":
+            with psycopg.connect(empty) as connection:
+                answers = connection.execute(content).fetchall()
+        else:
+            assert language == "sh"
+            skipped = (*NOT_RUN, "docker run ", "export ")
+            lines = [line for line in content.splitlines() if not line.startswith(skipped)]
+            run_commands(lines, empty, tmp_path)
+    verdicts = [line.split()[0] for line in (tmp_path / "crawl.txt").read_text().splitlines()]
+    assert len(verdicts) == 25
+    assert verdicts.count("new") == 9
+    assert verdicts.count("too_short") == 1
+    assert {"new", "too_short", "identical"} == set(verdicts)
+    assert len(answers) > 8
+    assert (tmp_path / "glance.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    with psycopg.connect(empty) as connection:
+        rows = connection.execute("SELECT count(*) FROM articles").fetchone()
+        assert rows == (9,)
