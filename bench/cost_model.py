@@ -22,7 +22,7 @@ from rich.table import Table
 from pgsimhash.connection import open_connection
 from pgsimhash.layout import LAYOUTS, Layout
 from pgsimhash.planner import expected_candidates
-from pgsimhash.store import Store
+from pgsimhash.store import connect
 
 if TYPE_CHECKING:
     from bench.workload import database, load, near_copies, percentiles, random_simhashes
@@ -64,7 +64,7 @@ def main(rows: int, dsn: str | None) -> None:
         connection.execute("SET maintenance_work_mem = '1GB'")
         for layout in LAYOUTS.values():
             started = time.perf_counter()
-            store = Store(connection, layout.name, layout=layout.name)
+            store = connect(connection, collection=layout.name, layout=layout.name)
             (number,) = connection.execute(
                 "SELECT collection_id FROM pgsimhash.collections WHERE name = %s",
                 [store.collection],

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 import psycopg
 
-from pgsimhash import Store
+from pgsimhash import connect
 from pgsimhash.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 
@@ -67,7 +67,7 @@ def main(folder: Path, dsn: str | None, jobs: int, times: int) -> None:
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(TimedConnection.connect(dsn, autocommit=True))
-        store = Store(connection, f"bench-{time.time_ns()}")
+        store = connect(connection, collection=f"bench-{time.time_ns()}")
         verdicts: Counter[str] = Counter()
         TimedConnection.waited = 0.0
         started = time.perf_counter()

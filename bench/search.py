@@ -26,7 +26,7 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash import Store, find_pairs
+from pgsimhash import Store, connect, find_pairs
 from pgsimhash.connection import open_connection
 from pgsimhash.records import PageRecord
 from pgsimhash.sources import read_pages
@@ -49,7 +49,7 @@ def write_new(job: tuple[str, int, int, int]) -> int:
     dsn, writer, count, seed = job
     values = random_simhashes(count, np.random.default_rng(seed))
     with open_connection(dsn, autocommit=True) as connection:
-        store = Store(connection, COLLECTION)
+        store = connect(connection, collection=COLLECTION)
         pages = ((f"https://w{writer}.example/{n}", int(v)) for n, v in enumerate(values))
         return sum(verdict.verdict == "new" for verdict in store.add_many(pages, distance=3))
 
@@ -171,7 +171,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = Store(connection, COLLECTION)
+        store = connect(connection, collection=COLLECTION)
         started = time.perf_counter()
         load(connection, values)
         seconds = time.perf_counter() - started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,6 +25,7 @@ EMBEDDED: Final = "embedded"
 REVISION: Final = "0001"
 """The schema revision that this version of the package works with."""
 
+_WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?\+\w+://")
 _OLDEST_SERVER: Final = 140000
 _SETTINGS: Final = {"connect_timeout": "10", "application_name": "pgsimhash"}
 _ENCODING: Final = {"client_encoding": "UTF8"}
@@ -31,8 +33,14 @@ _ENCODING: Final = {"client_encoding": "UTF8"}
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
-    """Return ``dsn``, else PGSIMHASH_DSN, else None."""
-    return dsn or os.environ.get(DSN_VARIABLE) or None
+    """Return ``dsn``, else PGSIMHASH_DSN, else None; as libpq reads it."""
+    given = dsn or os.environ.get(DSN_VARIABLE)
+    return plain_dsn(given) if given else None
+
+
+def plain_dsn(url: str) -> str:
+    """Return a DSN without the driver that SQLAlchemy's URLs name: ``postgresql+psycopg://``."""
+    return _WITH_DRIVER.sub("postgresql://", url)
 
 
 def is_embedded(dsn: str | None = None) -> bool:
@@ -76,7 +84,7 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
         # What is no host's name is refused by the codec of such names.
-        raise _no_connection(_first_line(error)) from error
+        raise no_connection(error) from error
     if connection.info.server_version < _OLDEST_SERVER:
         version = connection.info.server_version // 10000
         connection.close()
@@ -269,11 +277,13 @@ def server_words(error: psycopg.Error) -> str:
     return f"{said.message_primary}; {hint}".rstrip("; ")
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _no_connection(problem: str) -> NoServerError:
+def no_connection(error: BaseException) -> NoServerError:
+    """Return the error of who cannot connect, with what to do about it."""
+    problem = _first_line(error)
     if "authentication failed" in problem or "no password" in problem:
         return NoServerError(
             "login_refused",

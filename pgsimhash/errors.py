@@ -79,6 +79,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "unknown_rule": "no rule for a canonical page or the end of a rebuild has this name",
         "unknown_linkage": "no linkage has this name",
         "unknown_scope": "no scope has this name",
+        "invalid_connection": "a store cannot be opened over what was given",
         "invalid_number": "a number is too small or too large",
         "invalid_time": "a time names no zone, is in the future or before 1970",
         "invalid_age": "an age is none, or reaches too far back",
@@ -108,6 +109,8 @@ class StoreError(PgsimhashError):
     """The database, or the connection to it, cannot be used as it is."""
 
     reasons: ClassVar[_Codes] = {
+        "closed": "the connection, the pool or the store is closed",
+        "wrong_driver": "SQLAlchemy speaks to the server by another driver than psycopg 3",
         "old_server": "the server is older than PostgreSQL 14",
         "wrong_encoding": "the database or the connection is not in UTF-8",
         "wrong_isolation": "the isolation level is not READ COMMITTED",

@@ -30,7 +30,7 @@ from pgsimhash.connection import (
 from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
 from pgsimhash.schema_names import bound_to_schema, schema_of
-from pgsimhash.store import Store
+from pgsimhash.store import connect
 from pgsimhash.store.collection import collection_names, open_collection
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.status import read_status
@@ -133,7 +133,7 @@ def _reports(
 ) -> Iterator[Report]:
     limits = Limits().figures_only()
     for number, name in enumerate(names, start=1):
-        store = Store(connection, name, create=False)
+        store = connect(connection, collection=name, create=False)
         told = f"collection {number:,} of {len(names):,}: {printable(name)}"
         with console.status(Text(told)):
             report = analysis.report(store, distance, limits=limits)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psycopg
-
-from pgsimhash.connection import open_deployed
 from pgsimhash.schemes import Scheme
+from pgsimhash.store.leases import lease
 from pgsimhash.store.store import Store
+
+if TYPE_CHECKING:
+    import psycopg
+    import sqlalchemy
+    from psycopg_pool import ConnectionPool
+    from sqlalchemy.orm import Session, scoped_session
 
 __all__ = ["Store", "connect"]
 
 
 def connect(
-    dsn: str | None = None,
+    where: str
+    | psycopg.Connection[Any]
+    | ConnectionPool[Any]
+    | sqlalchemy.URL
+    | sqlalchemy.Engine
+    | sqlalchemy.Connection
+    | Session
+    | scoped_session[Any]
+    | None = None,
     *,
     collection: str = "default",
     create: bool = True,
@@ -23,13 +35,20 @@ def connect(
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
-    connection: psycopg.Connection[Any] | None = None,
 ) -> Store:
     """Open the store.
 
+    Over a DSN, a URL, a pool or an Engine it has a connection of its own until it is closed, and
+    commits batch by batch. Over a connection or a session of the caller's it neither commits nor
+    closes, and what the caller rolls back is gone. Only where such a connection is on autocommit
+    each batch is a transaction.
+
     Args:
-        dsn: where PostgreSQL is, in any form libpq understands; None means PGSIMHASH_DSN, else
-            "embedded": the embedded server, whose schema is deployed and upgraded on the way.
+        where: where PostgreSQL is: a DSN in any form libpq understands, or a URL as SQLAlchemy has
+            them (of ``postgresql+psycopg://`` and its like the driver is left out); a connection or
+            a pool of psycopg 3; an Engine, a Connection or a Session of SQLAlchemy with psycopg 3
+            under it. None means PGSIMHASH_DSN, else "embedded": the embedded server, whose schema
+            is deployed and upgraded on the way.
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
         scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
@@ -44,8 +63,6 @@ def connect(
             :func:`pgsimhash.urls.normalized_url`; by default one that is created takes them as
             they are.
         schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
-        connection: the caller's own connection, to be used instead of ``dsn``; its
-            transactions stay the caller's.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
@@ -53,27 +70,15 @@ def connect(
         SchemaError: the schema is missing, or older or newer than this package.
         CollectionError: the collection is missing and ``create`` is false, or it has another
             scheme, layout, ``keep_markdown`` or ``normalize_urls``.
-        ArgumentError: no scheme is registered under that name in this process, or there is no such
-            layout; or ``schema`` is no name that the schema can have.
-        StoreError: a store over ``connection`` works with another schema.
+        ArgumentError: ``where`` is none of these; no scheme is registered under that name in this
+            process, or there is no such layout; or ``schema`` is no name that the schema can have.
+        StoreError: what is given is closed, or stands on another driver than psycopg 3; or a store
+            over it works with another schema.
     """
-    if connection is not None:
-        if dsn is not None:
-            raise TypeError("give connect() a dsn or a connection, not both")
-        return Store(
-            connection,
-            collection,
-            create=create,
-            scheme=scheme,
-            layout=layout,
-            keep_markdown=keep_markdown,
-            normalize_urls=normalize_urls,
-            schema=schema,
-        )
-    own = open_deployed(dsn, schema)
+    lent = lease(where, schema)
     try:
         return Store(
-            own,
+            lent,
             collection,
             create=create,
             scheme=scheme,
@@ -81,8 +86,7 @@ def connect(
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
             schema=schema,
-            owns_connection=True,
         )
     except BaseException:
-        own.close()
+        lent.close()
         raise

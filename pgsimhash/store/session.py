@@ -10,8 +10,10 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
+from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.store.collection import Collection, check_there, follow
-from pgsimhash.store.turns import turns_on
+from pgsimhash.store.leases import Lease
+from pgsimhash.store.turns import Turns, turns_on
 
 
 class Session:
@@ -23,17 +25,33 @@ class Session:
 
     collection: Collection
 
-    def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
-        """Take over a connection.
+    def __init__(self, lease: Lease) -> None:
+        """Take over what was lent.
 
         Raises:
-            StoreError: another process opened it, or another thread is using it; or texts would not
-                come back as they are.
+            StoreError: another process opened the connection, or another thread is using it; or
+                texts would not come back as they are.
         """
-        self._turns = turns_on(connection, owned=owned)
+        self._lease = lease
+        self._turns = self._take(lease.connection())
+
+    def _take(self, connection: psycopg.Connection[Any]) -> Turns:
+        turns = turns_on(connection, owned=self._lease.owned)
         check_settings(connection)
-        self.connection = connection
-        self._owned = owned
+        self._held = connection
+        return turns
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """The connection; a session of SQLAlchemy's has another one after each transaction."""
+        self._turns.check()
+        present = self._lease.connection()
+        if present is not self._held:
+            schema = schema_of(self._held)
+            self._turns = self._take(present)
+            with bound_to_schema(present, schema):
+                return present
+        return present
 
     def check(self) -> None:
         """Check that this is the thread and the process that opened the store.
@@ -44,24 +62,26 @@ class Session:
         self._turns.check()
 
     def close(self) -> None:
-        """Close the connection, unless it is the caller's.
+        """Close the connection or give it back, unless it is the caller's.
 
         Raises:
             StoreError: another thread is in a call.
         """
-        if self._owned:
+        if self._lease.owned:
             self._turns.check_idle()
-            self.connection.close()
+        self._lease.close()
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether what is written now goes into a transaction that the caller ends."""
-        status = self.connection.info.transaction_status
-        idle = status == TransactionStatus.IDLE
-        return not self._owned and not (idle and self.connection.autocommit)
+        if self._lease.owned:
+            return False
+        connection = self.connection
+        idle = connection.info.transaction_status == TransactionStatus.IDLE
+        return not (idle and connection.autocommit)
 
     def is_in_transaction(self) -> bool:
         """Return whether the connection is in a transaction that can be committed."""
-        return self.connection.info.transaction_status == TransactionStatus.INTRANS
+        return self._held.info.transaction_status == TransactionStatus.INTRANS
 
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
@@ -70,12 +90,14 @@ class Session:
         Raises:
             StoreError: it is another thread's or process's turn.
         """
-        with self._turns.reading(), translated_errors(self.connection):
-            if self.connection.info.transaction_status == TransactionStatus.IDLE:
-                yield self.connection
+        connection = self.connection
+        with self._turns.reading(), translated_errors(connection):
+            idle = connection.info.transaction_status == TransactionStatus.IDLE
+            if idle and connection.autocommit:
+                yield connection
             else:
-                with self._block():
-                    yield self.connection
+                with self._block(connection):
+                    yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
@@ -85,8 +107,9 @@ class Session:
             StoreError: it is another thread's or process's turn, or a transaction of a store over
                 this connection is not done.
         """
-        with self._turns.writing(), translated_errors(self.connection), self._block():
-            yield self.connection
+        connection = self.connection
+        with self._turns.writing(), translated_errors(connection), self._block(connection):
+            yield connection
 
     @contextmanager
     def reading(
@@ -117,10 +140,10 @@ class Session:
             yield connection, self.collection
 
     @contextmanager
-    def _block(self) -> Iterator[None]:
-        status = self.connection.info.transaction_status
-        if status == TransactionStatus.IDLE and not self.connection.autocommit:
+    def _block(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
+        status = connection.info.transaction_status
+        if status == TransactionStatus.IDLE and not connection.autocommit:
             # Begin what only the caller may commit: the block below is then a savepoint.
-            self.connection.execute("SELECT 1")
-        with self.connection.transaction():
+            connection.execute("SELECT 1")
+        with connection.transaction():
             yield

@@ -47,6 +47,7 @@ from pgsimhash.store.batches import (
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.ingest import Ingest
+from pgsimhash.store.leases import Lease
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.store.writer import add_simhashes
@@ -91,7 +92,7 @@ class Store:
 
     def __init__(
         self,
-        connection: psycopg.Connection[Any],
+        lease: Lease,
         collection: str = "default",
         *,
         create: bool = True,
@@ -100,9 +101,8 @@ class Store:
         keep_markdown: bool | None = None,
         normalize_urls: bool | None = None,
         schema: str | None = None,
-        owns_connection: bool = False,
     ) -> None:
-        """Open ``collection`` over ``connection``, creating it where ``create`` is true.
+        """Open ``collection`` over what was lent, creating it where ``create`` is true.
 
         Raises:
             SchemaError: the schema is missing, or older or newer than this package.
@@ -110,14 +110,17 @@ class Store:
                 scheme, layout, ``keep_markdown`` or ``normalize_urls``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
                 layout; or ``schema`` is no name that the schema can have.
-            StoreError: another store over ``connection`` works with another schema;
-                another process opened ``connection``, or another thread is using it;
-                ``connection`` is in a transaction that failed, or texts would not come back from it
+            StoreError: another store over the connection works with another schema;
+                another process opened the connection, or another thread is using it; it
+                is in a transaction that failed, or texts would not come back from it
                 as they are.
         """
         recipe = None if scheme is None else get_scheme(scheme)
-        self.session = Session(connection, owned=owns_connection)
-        with self.session.transaction(), bound_to_schema(connection, schema):
+        self.session = Session(lease)
+        with (
+            bound_to_schema(self.session.connection, schema),
+            self.session.transaction() as connection,
+        ):
             check_schema(connection)
             self.session.collection = open_collection(
                 connection,

@@ -149,7 +149,7 @@ def test_what_no_report_can_be_is_refused(store: Store) -> None:
 
 def test_reports_can_be_made_in_the_callers_transaction(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         store.add("https://a.example/1", 0)
         before = analysis.report(store)
         store.add("https://a.example/2", 1)

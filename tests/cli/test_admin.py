@@ -178,7 +178,7 @@ def test_status_of_a_collection_whose_scheme_is_not_known_here(run: Run, dsn: st
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('[foreign]', 'elsewhere-1')"
         )
-        store = connect(connection=connection, collection="[foreign]")
+        store = connect(connection, collection="[foreign]")
         list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
     for command in (["status"], ["status", "--brief"]):
         done = run(*command)

@@ -190,7 +190,7 @@ class TestScope:
     def test_a_copy_that_arrives_during_the_lookup_is_seen(self, dsn: str, scope: str) -> None:
         """In another collection, if the scope is global; never if that is another host's."""
         with connect(dsn), connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
-            first = connect(connection=holder, collection="two" if scope == "global" else "default")
+            first = connect(holder, collection="two" if scope == "global" else "default")
             first.add("https://a.example/1", 0)
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 waiting = pool.apply_async(add_one, [(dsn, scope)])

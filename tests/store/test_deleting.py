@@ -128,7 +128,7 @@ class TestRuns:
 
     def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             with connection.transaction(force_rollback=True):
                 store.add("https://a.example/1", 1)
             store.add("https://a.example/2", 1)
@@ -183,7 +183,7 @@ class TestExpiry:
 
     def test_in_a_transaction_of_the_caller_it_goes_with_that(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
             connection.commit()
             assert store.expire(30 * DAY).versions == 1
@@ -253,7 +253,7 @@ class TestBareSimhashes:
     def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:
         store.add(self.URL, 5)
         with psycopg.connect(dsn) as holder:
-            adding = connect(connection=holder)
+            adding = connect(holder)
             holder.commit()
             assert adding.add_simhashes(self.FIVE) == 0
             with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -268,7 +268,7 @@ class TestBareSimhashes:
     ) -> None:
         store.add(self.URL, 5)
         with psycopg.connect(dsn) as holder:
-            deleting = connect(connection=holder)
+            deleting = connect(holder)
             holder.commit()
             assert deleting.delete(self.URL).versions == 1
             with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -291,7 +291,7 @@ class TestBareSimhashes:
             connection.execute("SET client_min_messages = log")
             plans: list[str] = []
             connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-            assert Store(connection).delete(self.URL).versions == 1
+            assert connect(connection).delete(self.URL).versions == 1
         (plan,) = [text for text in plans if "Delete on simhashes" in text]
         assert "Index Scan using simhashes_pkey" in plan
         assert "Seq Scan on simhashes" not in plan
@@ -318,7 +318,7 @@ def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
     """The writer finds the original, waits for the lock, and there is none any more."""
     store.add("https://a.example/1", 1)
     with psycopg.connect(dsn) as holder:
-        deleting = connect(connection=holder)
+        deleting = connect(holder)
         holder.commit()
         assert deleting.delete("https://a.example/1").versions == 1
         with multiprocessing.get_context("spawn").Pool(1) as pool:

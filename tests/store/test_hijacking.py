@@ -264,7 +264,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
         psycopg.connect(hostile_dsn, autocommit=True) as connection,
         connect(hostile_dsn, collection="one", keep_markdown=True) as opened,
     ):
-        lent = Store(connection, "two", keep_markdown=True)
+        lent = connect(connection, collection="two", keep_markdown=True)
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
             fill(store)
             look_up(store)

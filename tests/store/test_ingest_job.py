@@ -46,7 +46,7 @@ def keep(connection: psycopg.Connection, verdict: Verdict) -> None:
 
 def page_by_page(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
     """Commit now and then, in the midst of everything."""
-    store = connect(connection=connection)
+    store = connect(connection)
     next(tick)
     for number, verdict in enumerate(store.ingest_many(pages(stories)), 1):
         next(tick)
@@ -62,7 +62,7 @@ def page_by_page(connection: psycopg.Connection, tick: Iterator[int], stories: i
 def batch_by_batch(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
     """A transaction for each batch; the connection may be on autocommit."""
     connection.autocommit = True
-    store = connect(connection=connection)
+    store = connect(connection)
     next(tick)
     source = pages(stories)
     while batch := list(islice(source, BATCH)):
@@ -136,7 +136,7 @@ def test_after_a_crash_anywhere_and_another_run_both_tables_agree(
 def test_who_stops_has_stored_no_more_than_he_was_told(
     dsn: str, connection: psycopg.Connection
 ) -> None:
-    store = connect(connection=connection)
+    store = connect(connection)
     told = []
     for verdict in store.ingest_many(pages()):
         told.append(verdict.url)
@@ -156,7 +156,7 @@ def test_an_insert_that_fails_takes_its_page_along_and_the_loop_goes_on(
 ) -> None:
     connection.execute("INSERT INTO articles VALUES ('https://a.example/2', 0)")
     connection.commit()
-    store = connect(connection=connection)
+    store = connect(connection)
     lost = []
     for verdict in store.ingest_many(pages()):
         try:
@@ -177,7 +177,7 @@ def test_an_insert_that_fails_takes_its_page_along_and_the_loop_goes_on(
 def test_a_transaction_that_ends_within_a_batch_is_refused(
     connection: psycopg.Connection, store: Store
 ) -> None:
-    own = connect(connection=connection)
+    own = connect(connection)
     for end in (connection.commit, connection.rollback):
         verdicts = own.ingest_many(pages(), batch_size=BATCH)
         next(verdicts)
@@ -199,7 +199,7 @@ def test_on_autocommit_and_on_its_own_connection_it_commits_by_batches(
 ) -> None:
     connection.autocommit = True
     with psycopg.connect(dsn, autocommit=True) as other:
-        for own in (connect(connection=connection), store):
+        for own in (connect(connection), store):
             next(own.add_many([(f"https://{id(own)}.example/{n}", n << 40) for n in range(9)]))
             (stored,) = other.execute(
                 "SELECT count(*) FROM pgsimhash.pages WHERE host = %s", [f"{id(own)}.example"]

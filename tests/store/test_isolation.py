@@ -96,7 +96,7 @@ def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
     """The caller's transaction has its snapshot before the writer commits, and deletes after it."""
     with psycopg.connect(filled) as old, connect(filled) as writer:
         old.isolation_level = IsolationLevel.REPEATABLE_READ
-        store = connect(connection=old)
+        store = connect(old)
         writer.add("https://b.example/1", 1)
         with pytest.raises(pgsimhash.StoreError, match="what other writers do is missed"):
             store.delete("https://a.example/1")

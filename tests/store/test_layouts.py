@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, hamming_distance
+from pgsimhash import analysis, connect, hamming_distance
 from pgsimhash.bits import from_bigint, to_bigint
 from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS, Layout, get_layout
@@ -32,7 +32,7 @@ def add(connection: psycopg.Connection, collection: str, simhashes: list[int]) -
 
 
 def new_collection(connection: psycopg.Connection, layout: Layout) -> None:
-    connect(connection=connection, layout=layout.name)
+    connect(connection, layout=layout.name)
 
 
 @every_other_layout
@@ -167,7 +167,7 @@ def test_the_layout_of_new_collections_can_be_chosen_for_the_database(dsn: str) 
     with psycopg.connect(dsn, autocommit=True) as connection:
         set_default_layout(connection, LAYOUTS["5 choose 2"])
         set_default_layout(connection, LAYOUTS["5 choose 2"])
-        assert Store(connection, "first").layout == "5 choose 2"
+        assert connect(connection, collection="first").layout == "5 choose 2"
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('by SQL', 'mine')"
         )

@@ -48,7 +48,7 @@ def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: s
 
 def test_a_query_that_the_server_cancels_is_named(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        store = Store(connection)
+        store = connect(connection)
         simhashes = np.arange(200_000, dtype=np.uint64)
         store.add_simhashes(simhashes)
         connection.execute("SET statement_timeout = '5ms'")

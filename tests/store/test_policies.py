@@ -295,7 +295,7 @@ def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
     store.add("https://a.example/", 0)
     with psycopg.connect(dsn) as connection:
-        own = connect(connection=connection)
+        own = connect(connection)
         connection.commit()
         maintenance.set_policy(own, "*", PolicySettings(distance=0))
         connection.rollback()

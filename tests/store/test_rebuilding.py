@@ -396,7 +396,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
         maintenance.rebuild(full, layout="7 choose 8")
     assert [one.collection for one in full.status()] == ["default", "taken"]
     with psycopg.connect(dsn) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         with pytest.raises(pgsimhash.StoreError, match="autocommit=True"):
             maintenance.rebuild(store, layout="5 choose 2")
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from psycopg import sql
 from sqlalchemy import create_engine, select
 
-from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
+from pgsimhash import analysis, connect, maintenance, migrate, statements
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import check_schema, checked_connection, schema_revision
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
@@ -76,7 +76,7 @@ def work_on(dsn: str, schema: str) -> None:
         psycopg.connect(dsn, autocommit=True) as connection,
         connect(dsn, collection="one", keep_markdown=True, schema=schema) as opened,
     ):
-        lent = Store(connection, "two", keep_markdown=True, schema=schema)
+        lent = connect(connection, collection="two", keep_markdown=True, schema=schema)
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
             fill(store)
             look_up(store)
@@ -140,12 +140,12 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
         psycopg.connect(both_dsn) as held,
         psycopg.connect(both_dsn, autocommit=True) as other,
     ):
-        store = Store(held)
+        store = connect(held)
         held.commit()
         store.add_simhashes(np.array([1], dtype=np.uint64))
         store.add("https://a.example/", 1)
         other.execute("SET lock_timeout = '5s'")
-        same = Store(other, schema=CRAWL)
+        same = connect(other, schema=CRAWL)
         assert same.opened.collection_id == store.opened.collection_id
         same.add("https://a.example/", 1)
         maintenance.rename(same, "renamed")
@@ -245,16 +245,16 @@ def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
         with pytest.raises(
             SchemaError, match=r"nowhere is not in .*: pgsimhash migrate --schema now"
         ):
-            Store(connection, schema="nowhere")
+            connect(connection, schema="nowhere")
         assert schema_of(connection) == SCHEMA
-        store = Store(connection, schema=CRAWL)
+        store = connect(connection, schema=CRAWL)
         store.add("https://a.example/", 1)
         for other in (SCHEMA, "another"):
             with pytest.raises(
                 StoreError, match="with the schema crawl", check=because("other_schema")
             ):
-                connect(connection=connection, schema=other)
-        assert Store(connection, create=False).find(1)
+                connect(connection, schema=other)
+        assert connect(connection, create=False).find(1)
         assert schema_of(connection) == CRAWL
         check_schema(connection)
     with connect(both_dsn) as store:

@@ -129,7 +129,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
         psycopg.connect(other_encoding) as connection,
         pytest.raises(StoreError, match=fix),
     ):
-        connect(connection=connection)
+        connect(connection)
     for command in (["migrate"], ["status"]):
         done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
         assert done.exit_code == 3
@@ -146,9 +146,9 @@ def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
         assert connection.info.encoding == "utf-8"
     with psycopg.connect(dsn) as connection:
         with pytest.raises(StoreError, match="SET client_encoding TO 'UTF8'"):
-            connect(connection=connection)
+            connect(connection)
         connection.execute("SET client_encoding TO 'UTF8'")
-        connect(connection=connection)
+        connect(connection)
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
@@ -156,7 +156,7 @@ def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
     dsn: str, autocommit: bool
 ) -> None:
     with psycopg.connect(dsn, autocommit=autocommit) as connection:
-        store = connect(connection=connection, keep_markdown=True)
+        store = connect(connection, keep_markdown=True)
         store.add(URL, FAR)
         if not autocommit:
             connection.commit()
@@ -164,7 +164,7 @@ def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("SELECT 1 / 0")
         with pytest.raises(StoreError, match=r"failed; end it first: connection\.rollback\(\)"):
-            connect(connection=connection)
+            connect(connection)
         for name, use in USES.items():
             if name == "__enter__":
                 continue
@@ -180,15 +180,15 @@ def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
         # As another client of the pooler left it.
         connection.execute("PREPARE _pg3_0 AS SELECT 1", prepare=False)
         with pytest.raises(StoreError, match=r"already exists.*prepare_threshold=None"):
-            connect(connection=connection)
+            connect(connection)
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         store.find(0)
         connection.pgconn.exec_(b"DEALLOCATE ALL")
         with pytest.raises(StoreError, match=r"does not exist.*prepare_threshold=None"):
             store.find(0)
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
         connection.execute("PREPARE _pg3_0 AS SELECT 1")
-        store = connect(connection=connection)
+        store = connect(connection)
         for number in range(20):
             store.add(f"{URL}{number}", number)

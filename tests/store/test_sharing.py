@@ -124,14 +124,15 @@ def test_the_list_of_uses_is_complete() -> None:
 
 @pytest.mark.parametrize("owned", [True, False])
 def test_every_method_is_refused_in_another_thread(dsn: str, owned: bool) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        given = None if owned else connection
-        with connect(dsn if owned else None, keep_markdown=True, connection=given) as store:
-            for name, use in (USES | BESIDE).items():
-                with pytest.raises(StoreError, match="open one in each thread"):
-                    in_thread(lambda use=use: use_up(use(store)))  # type: ignore[misc]
-                assert rows(dsn) == 0, name
-            assert store.add(URL, 1).verdict == "new"
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        connect(dsn if owned else connection, keep_markdown=True) as store,
+    ):
+        for name, use in (USES | BESIDE).items():
+            with pytest.raises(StoreError, match="open one in each thread"):
+                in_thread(lambda use=use: use_up(use(store)))  # type: ignore[misc]
+            assert rows(dsn) == 0, name
+        assert store.add(URL, 1).verdict == "new"
     assert rows(dsn) == 1
 
 
@@ -171,29 +172,29 @@ def test_a_generator_is_refused_where_another_thread_takes_it_over(dsn: str) -> 
 def test_stores_over_one_connection_are_of_the_thread_that_opened_the_last(dsn: str) -> None:
     """As with a pool, which hands a connection from thread to thread."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        first = connect(connection=connection)
+        first = connect(connection)
         assert first.add(URL, 1).verdict == "new"
 
         def work() -> None:
-            assert connect(connection=connection).add(f"{URL}2", FAR).verdict == "new"
+            assert connect(connection).add(f"{URL}2", FAR).verdict == "new"
 
         in_thread(work)
         with pytest.raises(StoreError, check=because("other_thread")):
             first.add(f"{URL}3", FARTHER)
-        assert connect(connection=connection).add(f"{URL}3", FARTHER).verdict == "new"
+        assert connect(connection).add(f"{URL}3", FARTHER).verdict == "new"
     assert rows(dsn) == 3
 
 
 def test_no_store_is_opened_over_a_connection_that_another_thread_is_using(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         near_copies(store)
         clusters = store.clusters(8)
         next(clusters)
         with pytest.raises(StoreError, match="another thread"):
-            in_thread(lambda: connect(connection=connection))
+            in_thread(lambda: connect(connection))
         clusters.close()
-        in_thread(lambda: connect(connection=connection))
+        in_thread(lambda: connect(connection))
 
 
 def test_another_thread_may_close_a_store_between_calls(dsn: str) -> None:
@@ -213,9 +214,9 @@ def test_another_thread_may_close_a_store_between_calls(dsn: str) -> None:
 def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit: bool) -> None:
     """What was would be gone when the loop is left before its end."""
     with psycopg.connect(dsn, autocommit=autocommit) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         near_copies(store)
-        other = connect(connection=connection, collection="other")
+        other = connect(connection, collection="other")
         for cluster in store.clusters(8):
             assert store.get(cluster.canonical.url) is not None
             assert len(list(store.pairs(8))) == 1
@@ -264,7 +265,7 @@ def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
 
 def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
-        store = connect(connection=connection)
+        store = connect(connection)
         near_copies(store)
         for _ in store.pairs(8):
             store.add(f"{URL}new", FAR)
@@ -308,14 +309,14 @@ def ask_the_connection():
 def open_another():
     if given:
         try:
-            pgsimhash.connect(connection=connection)
+            pgsimhash.connect(connection)
         except StoreError as error:
             print("refused:", error)
     with pgsimhash.connect(dsn) as own:
         assert own.add("https://a.example/child", 0xFFFF << 32).verdict == "new"
 
 connection = psycopg.connect(dsn, autocommit=True)
-store = pgsimhash.connect(connection=connection) if given else pgsimhash.connect(dsn)
+store = pgsimhash.connect(connection) if given else pgsimhash.connect(dsn)
 if not given:
     connection = store.session.connection
 list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))

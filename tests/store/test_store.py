@@ -163,7 +163,7 @@ def test_find_returns_exactly_what_brute_force_returns(
     distance: int,
 ) -> None:
     with connection.transaction(force_rollback=True):
-        store = connect(connection=connection)
+        store = connect(connection)
         known = {
             centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
             for number, bits in enumerate(flips)
@@ -387,17 +387,17 @@ class TestTheCallersOwnConnection:
 
     def test_nothing_is_committed_for_the_caller(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             store.add("https://a.example/1", 1)
             connection.rollback()
-            connect(connection=connection).add("https://a.example/2", 1)
+            connect(connection).add("https://a.example/2", 1)
             connection.commit()
         with connect(dsn) as store:
             assert [match.url for match in store.find(1)] == ["https://a.example/2"]
 
     def test_a_block_of_the_caller_is_joined(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             with connection.transaction(force_rollback=True):
                 store.add("https://a.example/1", 1)
             assert store.find(1) == []
@@ -407,7 +407,7 @@ class TestTheCallersOwnConnection:
 
     def test_an_error_leaves_the_transaction_usable(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             store.add("https://a.example/1", 1)
             with pytest.raises(ArgumentError, check=because("invalid_distance")):
                 store.find(1, distance=13)
@@ -417,7 +417,7 @@ class TestTheCallersOwnConnection:
 
     def test_its_row_factory_does_not_matter(self, dsn: str) -> None:
         with psycopg.connect(dsn, row_factory=dict_row) as connection:
-            store = connect(connection=connection)
+            store = connect(connection)
             store.add("https://a.example/1", 1)
             assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
             assert len(store.find(1)) == 1
@@ -427,28 +427,24 @@ class TestTheCallersOwnConnection:
 
     def test_the_store_does_not_close_it(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
-            with connect(connection=connection) as store:
+            with connect(connection) as store:
                 store.find(1)
             assert not connection.closed
 
     def test_an_isolation_level_that_would_miss_copies_is_refused(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            store = connect(connection=connection)
+            store = connect(connection)
             with pytest.raises(pgsimhash.StoreError, match="READ COMMITTED"):
                 store.add("https://a.example/1", 1)
-
-    def test_a_dsn_besides_it_is_a_mistake(self, connection: psycopg.Connection) -> None:
-        with pytest.raises(TypeError, match="not both"):
-            connect("postgresql://", connection=connection)
 
 
 def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
     """The second writer waits for the first one's transaction, and then sees its page."""
     with psycopg.connect(dsn) as one, psycopg.connect(dsn) as two:
-        first = connect(connection=one)
+        first = connect(one)
         one.commit()
-        second = connect(connection=two)
+        second = connect(two)
         two.commit()
         first.add("https://a.example/1", 1)
         two.execute("SET LOCAL lock_timeout = '100ms'")

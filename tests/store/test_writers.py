@@ -73,7 +73,7 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
 def test_a_page_stored_between_lookup_and_lock_is_seen(dsn: str, batches: int) -> None:
     """The second writer looks up, waits for the lock, and still sees what came meanwhile."""
     with psycopg.connect(dsn) as holder, connect(dsn) as other:
-        first = connect(connection=holder)
+        first = connect(holder)
         holder.commit()
         for number in range(batches):
             first.add(f"https://a.example/{number}", 1 << number)

@@ -1,0 +1,220 @@
+"""Whatever a store can be opened over, as a psycopg connection and whose transactions it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import psycopg
+
+from pgsimhash.connection import no_connection, open_deployed
+from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+
+if TYPE_CHECKING:
+    import sqlalchemy
+    from psycopg_pool import ConnectionPool
+    from sqlalchemy import orm
+
+
+class Lease(Protocol):
+    """A connection for a store.
+
+    Attributes:
+        owned: whether the store ends its transactions.
+    """
+
+    owned: bool
+
+    def connection(self) -> psycopg.Connection[Any]:
+        """Return the connection; another one, where its lender has another now."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class _Own:
+    """A connection that was opened for the store."""
+
+    owned = True
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def connection(self) -> psycopg.Connection[Any]:
+        return self._connection
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Lent:
+    """The caller's connection: he commits and closes."""
+
+    owned = False
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def connection(self) -> psycopg.Connection[Any]:
+        return self._connection
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
+class _FromPool:
+    """A connection of a psycopg pool, until the store is closed."""
+
+    owned = True
+
+    def __init__(self, pool: ConnectionPool[Any]) -> None:
+        self._pool = pool
+        if pool.closed:
+            raise _closed("pool")
+        try:
+            self._connection: psycopg.Connection[Any] = pool.getconn()
+        except psycopg.OperationalError as error:
+            raise no_connection(error) from error
+        self._autocommit = self._connection.autocommit
+        self._connection.set_autocommit(True)
+        self._given_back = False
+
+    def connection(self) -> psycopg.Connection[Any]:
+        if self._given_back:
+            # It is someone else's by now.
+            raise _closed("store")
+        return self._connection
+
+    def close(self) -> None:
+        if self._given_back:
+            return
+        self._given_back = True
+        if not self._connection.closed:
+            self._connection.set_autocommit(self._autocommit)
+        self._pool.putconn(self._connection)
+
+
+class _FromEngine:
+    """A connection of an SQLAlchemy engine, until the store is closed."""
+
+    owned = True
+
+    def __init__(self, engine: sqlalchemy.Engine) -> None:
+        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+    def connection(self) -> psycopg.Connection[Any]:
+        if self._connection.closed:
+            raise _closed("store")
+        return _driver_connection(self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _OfAlchemy:
+    """The caller's SQLAlchemy connection, or the one that his session has at the moment."""
+
+    owned = False
+
+    def __init__(self, lender: sqlalchemy.Connection | orm.Session) -> None:
+        self._lender = lender
+
+    def connection(self) -> psycopg.Connection[Any]:
+        from sqlalchemy import Connection, exc
+
+        lender = self._lender
+        try:
+            lent = lender if isinstance(lender, Connection) else lender.connection()
+            if not lent.in_transaction():
+                # Begun behind its back, a transaction would not end with its commit().
+                lent.exec_driver_sql("SELECT 1")
+        except exc.ResourceClosedError:
+            raise _closed("connection") from None
+        except exc.PendingRollbackError as error:
+            raise StoreError(
+                "failed_transaction",
+                "the session is in a transaction that failed; end it first: session.rollback()",
+            ) from error
+        except exc.OperationalError as error:
+            raise NoServerError(
+                "connection_lost", f"the connection to the database was lost: {error.orig}"
+            ) from error
+        return _driver_connection(lent)
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
+def lease(where: Any, schema: str | None = None) -> Lease:
+    """Return what a store is opened over; see :func:`pgsimhash.connect`.
+
+    Raises:
+        ArgumentError: ``where`` is none of what it can be.
+        NoServerError: it is a DSN, and no server answers or it refuses the login.
+        StoreError: it is closed, or psycopg is not what it stands on.
+    """
+    if where is None or isinstance(where, str):
+        return _Own(open_deployed(where, schema))
+    if isinstance(where, psycopg.Connection):
+        if where.closed:
+            raise _closed("connection")
+        return _Lent(where)
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(where).__mro__}
+    if "psycopg_pool.ConnectionPool" in kinds:
+        return _FromPool(where)
+    if "sqlalchemy.URL" in kinds:
+        return _Own(open_deployed(where.render_as_string(hide_password=False), schema))
+    if kinds & {"sqlalchemy.Engine", "sqlalchemy.Connection", "sqlalchemy.Session"}:
+        return _over_alchemy(where)
+    if "sqlalchemy.scoped_session" in kinds:
+        return _over_alchemy(where())
+    name = f"{type(where).__module__}.{type(where).__qualname__}"
+    hint = ""
+    if "Async" in name or "async" in name:
+        hint = "; nothing asynchronous can be used by what is not"
+    elif callable(where):
+        hint = "; call it first, perhaps"
+    raise ArgumentError(
+        "invalid_connection",
+        f"a store is opened over a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
+        f"Connection or Session, not over {name}{hint}",
+    )
+
+
+def _over_alchemy(lender: Any) -> Lease:
+    from sqlalchemy import Engine, exc
+    from sqlalchemy.orm import Session
+
+    try:
+        # Before anything is sent: another database may not know what is.
+        engine = lender.get_bind() if isinstance(lender, Session) else lender
+    except exc.UnboundExecutionError as error:
+        raise ArgumentError(
+            "invalid_connection", "the session has no engine; give Session(engine)"
+        ) from error
+    if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
+        raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
+    if not isinstance(lender, Engine):
+        return _OfAlchemy(lender)
+    try:
+        return _FromEngine(lender)
+    except exc.OperationalError as error:
+        raise no_connection(error.orig or error) from error
+
+
+def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
+    found = connection.connection.driver_connection
+    if not isinstance(found, psycopg.Connection):
+        raise _wrong_driver(type(found).__module__)
+    return found
+
+
+def _wrong_driver(name: str) -> StoreError:
+    return StoreError(
+        "wrong_driver",
+        f"the store speaks to PostgreSQL by psycopg 3, and this engine by {name}; make it with "
+        "create_engine('postgresql+psycopg://...')",
+    )
+
+
+def _closed(what: str) -> StoreError:
+    return StoreError("closed", f"the {what} is closed; give one that is open")
