@@ -122,6 +122,33 @@ class Match:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NearPage:
+    """A page whose present version, fetched at ``fetched_at``, is within the distance asked for."""
+
+    url: str
+    title: str | None
+    simhash: int
+    distance: int
+    fetched_at: datetime
+
+    @property
+    def similarity_percent(self) -> float:
+        """The share of equal bits, in per cent."""
+        return similarity_percent(self.distance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
+        return {
+            "url": self.url,
+            "title": self.title,
+            "simhash": format_simhash(self.simhash),
+            "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
+            "fetched_at": self.fetched_at.isoformat(),
+        }
+
+
 class Matches(NamedTuple):
     """The matches of many queries, one entry each: shape (n,).
 

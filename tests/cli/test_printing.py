@@ -90,6 +90,9 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["find", "0" * 16, "--collection", EVIL],
         ["find", EVIL, "--collection", EVIL],
         ["find", f"{EVIL}.html", "--collection", EVIL],
+        ["find", "0" * 16, "--pages", "--collection", EVIL],
+        ["find", URL, "--collection", EVIL],
+        ["find", f"{URL}unknown", "--collection", EVIL],
     ],
     "find-many": [
         ["find-many", "queries.jsonl", "--collection", EVIL],

@@ -80,6 +80,7 @@ USES: dict[str, Callable[[Store], Any]] = {
     "get": lambda store: store.get(URL),
     "ingest": lambda store: store.ingest(URL, HTML),
     "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
+    "near_pages": lambda store: store.near_pages(1),
     "pairs": lambda store: store.pairs(),
     "should_fetch": lambda store: store.should_fetch(URL),
     "should_store": lambda store: store.should_store(URL, HTML),
