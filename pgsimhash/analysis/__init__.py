@@ -9,6 +9,7 @@ from pgsimhash.analysis.history import Version, advise_fetch, versions
 from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
 from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
 from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
+from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
 from pgsimhash.analysis.reports import Limits, Report, report
 from pgsimhash.analysis.sampling import sample, simhashes
 from pgsimhash.analysis.sides import Side, known_side, read_side
@@ -22,6 +23,8 @@ __all__ = [
     "Limits",
     "Measured",
     "NearSample",
+    "PagePair",
+    "PairedPage",
     "Report",
     "Score",
     "Side",
@@ -32,6 +35,7 @@ __all__ = [
     "explain_sides",
     "known_side",
     "measure",
+    "page_pairs",
     "read_labels",
     "read_side",
     "recommend",

@@ -100,12 +100,14 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "analyse pairs": [
         ["analyse", "pairs", "--collection", EVIL],
+        ["analyse", "pairs", "--collection", EVIL, "--urls"],
         ["analyse", "pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
         ["analyse", "pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
     ],
     "analyse clusters": [
         ["analyse", "clusters", "--collection", EVIL],
         ["analyse", "clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
+        ["analyse", "clusters", "--collection", EVIL, "--table", f"near{EVIL}", "--replace"],
     ],
     "fingerprint": [
         ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
