@@ -11,7 +11,7 @@ from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, re
 from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
 from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
 from pgsimhash.analysis.reports import Limits, Report, report
-from pgsimhash.analysis.sampling import sample, simhashes
+from pgsimhash.analysis.sampling import Sample, known_simhashes, sample, simhashes
 from pgsimhash.analysis.sides import Side, known_side, read_side
 from pgsimhash.analysis.tables import save_clusters, save_pairs
 
@@ -26,6 +26,7 @@ __all__ = [
     "PagePair",
     "PairedPage",
     "Report",
+    "Sample",
     "Score",
     "Side",
     "Unlabelled",
@@ -34,6 +35,7 @@ __all__ = [
     "explain",
     "explain_sides",
     "known_side",
+    "known_simhashes",
     "measure",
     "page_pairs",
     "read_labels",

@@ -51,6 +51,8 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     (folder / f"{EVIL}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     pairs = f'a,b,label,kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n'
     (folder / "pairs.csv").write_text(pairs, newline="")
+    known = f'a,b,label\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n'
+    (folder / "known.csv").write_text(known, newline="")
     (folder / "bad.csv").write_text(f'a,b,label\nx,y,"{EVIL}"\n', newline="")
     (folder / "queries.jsonl").write_text(
         json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
@@ -139,6 +141,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["analyse", "evaluate", "--sample", "9", ".", "--summary",
          "--borderline", f"{EVIL}out.csv"],
         ["analyse", "evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
+        ["analyse", "evaluate", "known.csv", "--collection", EVIL, "--summary"],
     ],
     "status": [["status"], ["status", "--brief"], ["status", "--collection", f"{EVIL}2"]],
     "migrate": [

@@ -159,6 +159,7 @@ def look_up(store: Store) -> None:
     assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 4
     assert len(analysis.simhashes(store)) == 9
     assert len(analysis.sample(store, 100)[0]) == 8
+    assert len(analysis.known_simhashes(store, ["https://a.example/1"])) == 1
     assert store.get("https://a.example/1") is not None
     assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
     analysis.explain(store, "https://a.example/1", "https://b.example/1")

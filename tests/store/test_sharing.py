@@ -106,6 +106,7 @@ BESIDE: dict[str, Callable[[Store], Any]] = {
     "unmark": lambda store: maintenance.unmark(store, URL, f"{URL}2"),
     "advise_fetch": lambda store: analysis.advise_fetch(store, URL),
     "explain": lambda store: analysis.explain(store, URL, URL),
+    "known_simhashes": lambda store: analysis.known_simhashes(store, [URL]),
     "page_pairs": lambda store: analysis.page_pairs(store),
     "report": lambda store: analysis.report(store),
     "sample": lambda store: analysis.sample(store, 3),
