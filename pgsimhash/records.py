@@ -193,6 +193,11 @@ class CollectionStatus:
 
     ``pages`` counts versions, ``urls`` what they are versions of; ``duplicates`` are the
     versions that duplicated a known page when they came in, ``duplicate_bytes`` their HTML.
+
+    Bytes on disk are with all indexes. Collections share tables: ``simhash_table_bytes`` is the
+    table of the layout's simhashes, ``page_table_bytes`` that of the pages and of when they were
+    seen, all collections together; the ``_share_bytes`` are as much of each as the collection has
+    of its rows, whose number is estimated where the table is large.
     """
 
     collection: str
@@ -204,6 +209,15 @@ class CollectionStatus:
     duplicates: int
     duplicate_bytes: int
     simhashes: int
+    simhash_table_bytes: int
+    simhash_share_bytes: int
+    page_table_bytes: int
+    page_share_bytes: int
+
+    @property
+    def share_bytes(self) -> int:
+        """The collection's share of the bytes on disk."""
+        return self.simhash_share_bytes + self.page_share_bytes
 
 
 @dataclass(frozen=True, slots=True)

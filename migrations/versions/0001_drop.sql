@@ -41,6 +41,8 @@ DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
+DROP FUNCTION pgsimhash._bytes_on_disk(text[], bigint);
+
 DROP FUNCTION pgsimhash._simhash_slice(text, integer, integer);
 
 DROP FUNCTION pgsimhash.delete_simhashes(text, bigint[]);

@@ -175,6 +175,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "collection plan": [
         ["collection", "plan", "--rows", "1000"],
+        ["collection", "plan", "--pages", EVIL],
         ["collection", "plan", "--rows", EVIL],
     ],
     "collection rebuild": [
