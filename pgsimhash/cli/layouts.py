@@ -120,7 +120,6 @@ def plan(
             "ms",
             "all in memory",
             "none",
-            *([] if pages is None else ["GB with pages", "and Markdown"]),
         )
         for option in found:
             table.add_row(
@@ -133,11 +132,6 @@ def plan(
                 f"{option.milliseconds:,.2f}",
                 f"{option.memory_milliseconds:,.2f}",
                 f"{option.disk_milliseconds:,.1f}",
-                *(
-                    []
-                    if pages is None
-                    else [f"{_with_pages(option):,.1f}", f"{_with_markdown(option):,.1f}"]
-                ),
                 style="bold" if option is best else None,
             )
         console.print(table)
@@ -145,6 +139,11 @@ def plan(
             f"For {rows:,} simhashes and distance {distance}: {best.layout}, the smallest that "
             f"takes at most {planner.NEAR_ENOUGH:g} times as long as the fastest."
         )
+        if pages is not None:
+            console.print(
+                f"On disk that is {_with_pages(best):,.1f} GB with {pages:,} pages, and "
+                f"{_with_markdown(best):,.1f} GB with their Markdown."
+            )
 
 
 def _with_pages(plan: planner.Plan) -> float:

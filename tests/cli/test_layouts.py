@@ -56,7 +56,7 @@ def test_on_a_terminal_plan_has_a_table() -> None:
     for more, is_there in (([], False), (["--pages", "1e7"], True)):
         done = on_a_terminal("collection", "plan", "--rows", "1e6", *more)
         assert done.code == 0
-        assert ("Markdown" in done.stderr) == is_there
+        assert ("with 10,000,000 pages, and" in done.stderr) == is_there
         assert "For 1,000,000 simhashes and distance 8" in done.stderr
 
 
