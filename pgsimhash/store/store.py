@@ -181,7 +181,8 @@ class Store:
     ) -> list[Match]:
         """Return every known simhash within ``distance`` bits, each once, nearest first.
 
-        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.)
+        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.) Of the pages that
+        share a simhash it names the first; :meth:`near_pages` has them all.
 
         Args:
             simhash: what to look for.
