@@ -130,6 +130,7 @@ class StoreError(PgsimhashError):
         "moved": "the collection was replaced or deleted at this moment",
         "invalid_table": "the name is none of a table",
         "table_exists": "the table is there already",
+        "other_table": "what is to be replaced is no table with the columns of the new one",
         "no_such_schema": "the table's schema is not there",
     }
 

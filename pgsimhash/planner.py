@@ -33,6 +33,15 @@ INDEX_BYTES: Final = 29.1
 
 PREFIX_BYTES: Final = 8
 
+PAGE_BYTES: Final = 673
+"""A version of a page, in all indexes, by ``bench/space.py`` with URLs of 77 characters."""
+
+SEEN_BYTES: Final = 156
+"""What it takes beside that when it was seen again unchanged, by the same."""
+
+MARKDOWN_BYTES: Final = 4643
+"""Its Markdown, where that is kept, by the same: 8,238 characters in the mean, compressed."""
+
 MEMORY_BYTES: Final = 16 * 2**30
 """How much memory a server is taken to have for indexes, where nothing is said."""
 
@@ -56,6 +65,10 @@ class Plan:
         disk_milliseconds: how long with none.
         bytes_a_row: heap and freshly built indexes.
         index_bytes_a_row: of these, the indexes.
+        simhash_bytes: all simhashes, with the indexes.
+        page_bytes: beside these all pages with their indexes, each seen again at some time, but
+            without Markdown; 0 where nothing was said of pages.
+        markdown_bytes: beside these the Markdown of all pages, where it is kept.
     """
 
     layout: str
@@ -68,9 +81,14 @@ class Plan:
     disk_milliseconds: float
     bytes_a_row: int
     index_bytes_a_row: int
+    simhash_bytes: int
+    page_bytes: int
+    markdown_bytes: int
 
 
-def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -> Plan:
+def plan(
+    layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES, *, pages: int = 0
+) -> Plan:
     """Return what lookups of ``distance`` cost in a collection of ``rows`` distinct simhashes.
 
     Args:
@@ -78,6 +96,7 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
         rows: how many distinct simhashes.
         distance: the largest number of differing bits.
         memory: how many bytes PostgreSQL and its system have for keeping indexes.
+        pages: how many versions of pages have these simhashes.
 
     Raises:
         ArgumentError: the layout does not answer ``distance``.
@@ -93,6 +112,7 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
     indexes = round(INDEX_BYTES * columns)
     missing = max(0.0, 1.0 - memory / (indexes * rows))
     reading = DISK_READ_MS * min(probes, rows)
+    bytes_a_row = HEAP_BYTES + PREFIX_BYTES * columns + indexes
     return Plan(
         layout=layout.name,
         columns=columns,
@@ -102,13 +122,21 @@ def plan(layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES) -
         milliseconds=in_memory + missing * reading,
         memory_milliseconds=in_memory,
         disk_milliseconds=in_memory + reading,
-        bytes_a_row=HEAP_BYTES + PREFIX_BYTES * columns + indexes,
+        bytes_a_row=bytes_a_row,
         index_bytes_a_row=indexes,
+        simhash_bytes=bytes_a_row * rows,
+        page_bytes=(PAGE_BYTES + SEEN_BYTES) * pages,
+        markdown_bytes=MARKDOWN_BYTES * pages,
     )
 
 
 def plans(
-    rows: int, distance: int, memory: int = MEMORY_BYTES, others: Iterable[Layout] = ()
+    rows: int,
+    distance: int,
+    memory: int = MEMORY_BYTES,
+    others: Iterable[Layout] = (),
+    *,
+    pages: int = 0,
 ) -> list[Plan]:
     """Return the :func:`plan` of every layout that answers ``distance``, the smallest first.
 
@@ -117,6 +145,7 @@ def plans(
         distance: the largest number of differing bits.
         memory: how many bytes PostgreSQL and its system have for keeping indexes.
         others: layouts to compare beside those of :data:`~pgsimhash.layout.LAYOUTS`.
+        pages: how many versions of pages have these simhashes.
 
     Raises:
         ArgumentError: no layout answers ``distance``.
@@ -124,7 +153,9 @@ def plans(
     layouts = {layout.name: layout for layout in (*LAYOUTS.values(), *others)}.values()
     check_distance(distance, max(layout.distances[-1] for layout in layouts))
     found = [
-        plan(layout, rows, distance, memory) for layout in layouts if distance in layout.distances
+        plan(layout, rows, distance, memory, pages=pages)
+        for layout in layouts
+        if distance in layout.distances
     ]
     return sorted(found, key=attrgetter("bytes_a_row"))
 

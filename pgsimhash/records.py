@@ -148,6 +148,33 @@ class Match:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NearPage:
+    """A page whose present version, fetched at ``fetched_at``, is within the distance asked for."""
+
+    url: str
+    title: str | None
+    simhash: int
+    distance: int
+    fetched_at: datetime
+
+    @property
+    def similarity_percent(self) -> float:
+        """The share of equal bits, in per cent."""
+        return similarity_percent(self.distance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
+        return {
+            "url": self.url,
+            "title": self.title,
+            "simhash": format_simhash(self.simhash),
+            "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
+            "fetched_at": self.fetched_at.isoformat(),
+        }
+
+
 class Matches(NamedTuple):
     """The matches of many queries, one entry each: shape (n,).
 
@@ -192,6 +219,11 @@ class CollectionStatus:
 
     ``pages`` counts versions, ``urls`` what they are versions of; ``duplicates`` are the
     versions that duplicated a known page when they came in, ``duplicate_bytes`` their HTML.
+
+    Bytes on disk are with all indexes. Collections share tables: ``simhash_table_bytes`` is the
+    table of the layout's simhashes, ``page_table_bytes`` that of the pages and of when they were
+    seen, all collections together; the ``_share_bytes`` are as much of each as the collection has
+    of its rows, whose number is estimated where the table is large.
     """
 
     collection: str
@@ -204,6 +236,15 @@ class CollectionStatus:
     duplicates: int
     duplicate_bytes: int
     simhashes: int
+    simhash_table_bytes: int
+    simhash_share_bytes: int
+    page_table_bytes: int
+    page_share_bytes: int
+
+    @property
+    def share_bytes(self) -> int:
+        """The collection's share of the bytes on disk."""
+        return self.simhash_share_bytes + self.page_share_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ SCHEMA_FILES: Final = (
     "collections.sql",
     "write.sql",
     "layout.sql",
+    "search.sql",
     "marks.sql",
     "policies.sql",
     "delete.sql",

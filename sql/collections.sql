@@ -308,3 +308,31 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
     'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, high byte first.';
+
+-- A large table is not counted: its rows are as many as the planner takes it to have, as dense as when
+-- it was analysed last.
+CREATE FUNCTION pgsimhash._bytes_on_disk(
+    tables text[], own_rows bigint, OUT whole bigint, OUT share bigint
+)
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    all_rows double precision;
+BEGIN
+    whole := (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+    SELECT
+        c.reltuples::double precision / c.relpages
+            * (pg_relation_size(c.oid) / current_setting('block_size')::bigint)
+    INTO all_rows
+    FROM pg_class AS c
+    WHERE c.oid = tables[1]::regclass AND c.relpages > 1000 AND c.reltuples > 0;
+    IF all_rows IS NULL THEN
+        EXECUTE 'SELECT count(*) FROM ' || tables[1] INTO all_rows;
+    END IF;
+    share := whole * (own_rows / greatest(all_rows, own_rows, 1));
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
+    'The bytes of tables with indexes, and the share of so many rows of the first one.';

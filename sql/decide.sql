@@ -23,8 +23,7 @@ CREATE FUNCTION pgsimhash._nearest(
     own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
     oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
-    first_pages bigint[], max_distance integer, trusted_distance integer,
-    largest_sketch_distance integer
+    first_pages bigint[], max_distance integer
 ) RETURNS TABLE (
     query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     copies integer
@@ -98,11 +97,8 @@ BEGIN
                     OR pgsimhash.hamming_distance(m.simhash, q.version_before) > max_distance
                 )
             )
-            AND (
-                m.distance <= trusted_distance
-                OR pgsimhash.sketch_distance(
-                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-                ) > largest_sketch_distance IS NOT TRUE
+            AND pgsimhash._verified(
+                m.distance, k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
             )
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first
@@ -125,7 +121,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, integer, integer
+    integer[], text[], bigint[], bigint[], integer
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
 
 -- Of each URL, and of those marked the same: its newest version before a page, the first one, and

@@ -86,6 +86,17 @@ COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
+-- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,
+-- and a page without a sketch needs no second look.
+CREATE FUNCTION pgsimhash._verified(
+    distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN distance <= 5 OR pgsimhash.sketch_distance(a_high, a_low, b_high, b_low) > 20 IS NOT TRUE;
+
+COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
+    'Whether a match stands when the sketches of both pages are looked at as well.';
+
 -- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
 -- layouts keep those masks as constants.
 CREATE FUNCTION pgsimhash._masks(width integer, radius integer) RETURNS bigint[]

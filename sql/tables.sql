@@ -488,3 +488,15 @@ CREATE TYPE pgsimhash.numbered_match AS (
 
 COMMENT ON TYPE pgsimhash.numbered_match IS
     'The same where many are asked for: query_number counts them from 1.';
+
+CREATE TYPE pgsimhash.near_page AS (
+    url text,
+    distance integer,
+    simhash bigint,
+    title text,
+    fetched_at timestamptz,
+    page_id bigint
+);
+
+COMMENT ON TYPE pgsimhash.near_page IS
+    'The present version of a page, and in how many bits it differs from what was asked for.';

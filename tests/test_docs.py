@@ -85,6 +85,15 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "store.should_store(",
             ["not known, or due", "worth keeping", "new first_seen", "same_bytes"],
         ),
+        (
+            "search.md",
+            "store.near_pages(",
+            [
+                r"\d https://example.com/tide-pools-print .+",
+                r"\d https://example.com/tide-pools-redesign .+",
+                "unknown_page",
+            ],
+        ),
         ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
@@ -124,6 +133,9 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "report.html": html,
         "curve.jsonl": lambda text: text.count('"recommended": true') == 1,
         "borderline.csv": lambda text: text.startswith("a,b,label"),
+        "waiting.csv": lambda text: text.startswith("a,b,label"),
+        "labelled.csv": lambda text: ",duplicate,borderline," in text,
+        "known.jsonl": lambda text: text.count('"recommended": true') == 1,
         "near.jsonl": lambda text: text.count("\n") > 15,
     },
     "ingest.md": {"verdicts.jsonl": verdicts},
@@ -245,6 +257,18 @@ def test_the_table_of_layouts_is_what_plan_says() -> None:
         ]
         for layout in LAYOUTS.values()
     }
+
+
+def test_the_bytes_of_a_page_are_those_that_plan_counts_with() -> None:
+    told = re.findall(r"^\|[^|]+\| (\d+) \|$", text_of("layouts.md"), re.MULTILINE)
+    assert [int(figure) for figure in told] == [
+        planner.PAGE_BYTES,
+        planner.SEEN_BYTES,
+        planner.MARKDOWN_BYTES,
+    ]
+    assert f"page {planner.PAGE_BYTES}, its Markdown {planner.MARKDOWN_BYTES:,}" in text_of(
+        "README.md"
+    )
 
 
 def test_every_scheme_is_in_the_table() -> None:

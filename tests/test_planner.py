@@ -51,6 +51,17 @@ def test_bytes_a_row_are_those_of_the_table_that_was_measured() -> None:
     assert planner.plan(DEFAULT_LAYOUT, 10**6, 3).bytes_a_row == pytest.approx(156, abs=2)
 
 
+def test_pages_are_counted_beside_simhashes_and_their_markdown_apart() -> None:
+    bare = planner.plan(DEFAULT_LAYOUT, 10**6, 3)
+    assert (bare.page_bytes, bare.markdown_bytes) == (0, 0)
+    assert bare.simhash_bytes == bare.bytes_a_row * 10**6
+    full = planner.plan(DEFAULT_LAYOUT, 10**6, 3, pages=2 * 10**6)
+    assert full.simhash_bytes == bare.simhash_bytes
+    assert full.page_bytes == 2 * 10**6 * (planner.PAGE_BYTES + planner.SEEN_BYTES)
+    assert full.markdown_bytes == 2 * 10**6 * planner.MARKDOWN_BYTES
+    assert planner.plans(10**6, 3, pages=2 * 10**6)[0].page_bytes == full.page_bytes
+
+
 def test_a_plan_has_the_radii_that_are_deployed() -> None:
     for layout in LAYOUTS.values():
         for distance in layout.distances:

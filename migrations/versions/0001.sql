@@ -489,6 +489,18 @@ CREATE TYPE pgsimhash.numbered_match AS (
 COMMENT ON TYPE pgsimhash.numbered_match IS
     'The same where many are asked for: query_number counts them from 1.';
 
+CREATE TYPE pgsimhash.near_page AS (
+    url text,
+    distance integer,
+    simhash bigint,
+    title text,
+    fetched_at timestamptz,
+    page_id bigint
+);
+
+COMMENT ON TYPE pgsimhash.near_page IS
+    'The present version of a page, and in how many bits it differs from what was asked for.';
+
 -- What simhashes are as numbers and as text.
 
 -- PostgreSQL has bit_count for bytea and bit only.
@@ -576,6 +588,17 @@ COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
     'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
+
+-- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,
+-- and a page without a sketch needs no second look.
+CREATE FUNCTION pgsimhash._verified(
+    distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN distance <= 5 OR pgsimhash.sketch_distance(a_high, a_low, b_high, b_low) > 20 IS NOT TRUE;
+
+COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
+    'Whether a match stands when the sketches of both pages are looked at as well.';
 
 -- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
 -- layouts keep those masks as constants.
@@ -905,6 +928,34 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._simhash_slice(text, integer, integer) IS
     'Slice number 0, 1, ... of a collection''s simhashes: eight bytes each, high byte first.';
+
+-- A large table is not counted: its rows are as many as the planner takes it to have, as dense as when
+-- it was analysed last.
+CREATE FUNCTION pgsimhash._bytes_on_disk(
+    tables text[], own_rows bigint, OUT whole bigint, OUT share bigint
+)
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    all_rows double precision;
+BEGIN
+    whole := (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest(tables) AS t);
+    SELECT
+        c.reltuples::double precision / c.relpages
+            * (pg_relation_size(c.oid) / current_setting('block_size')::bigint)
+    INTO all_rows
+    FROM pg_class AS c
+    WHERE c.oid = tables[1]::regclass AND c.relpages > 1000 AND c.reltuples > 0;
+    IF all_rows IS NULL THEN
+        EXECUTE 'SELECT count(*) FROM ' || tables[1] INTO all_rows;
+    END IF;
+    share := whole * (own_rows / greatest(all_rows, own_rows, 1));
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
+    'The bytes of tables with indexes, and the share of so many rows of the first one.';
 
 -- What goes into the tables of simhashes, and when pages were seen.
 
@@ -1421,6 +1472,112 @@ VALUES (
     '22+21+21', '', true,
     12, 22
 );
+
+-- Lookups that answer with pages; those that answer with simhashes are in layout.sql.
+
+CREATE FUNCTION pgsimhash.near_pages(
+    url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    asked constant text := near_pages.url;
+    own_id constant integer := pgsimhash._id_of(collection);
+    present record;
+BEGIN
+    SELECT p.simhash, p.sketch_high, p.sketch_low INTO present
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = own_id AND p.url = asked
+    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+    LIMIT 1;
+    IF FOUND THEN
+        RETURN QUERY
+        SELECT *
+        FROM pgsimhash._near_pages(
+            collection, present.simhash, present.sketch_high, present.sketch_low,
+            near_pages.distance, asked, NULL
+        );
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_pages(text, integer, text) IS
+    'Every other page whose present version is within so many bits of that of a URL, nearest first; '
+    'by default within the collection''s distance, and none for a URL that is not known.';
+
+CREATE FUNCTION pgsimhash.near_pages(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN QUERY
+    SELECT *
+    FROM pgsimhash._near_pages(
+        collection, near_pages.simhash, NULL, NULL, near_pages.distance, NULL, NULL
+    );
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
+    'Every page whose present version is within so many bits of a simhash, nearest first; by default '
+    'within the collection''s distance.';
+
+-- Internal: for the functions above and for the package, and may change with any release.
+
+-- Of the pages of each simhash the first ones are enough, so that a simhash with ten thousand of them
+-- costs a small question little. BETWEEN is there for the order that only one index has.
+CREATE FUNCTION pgsimhash._near_pages(
+    collection text, simhash bigint, sketch_high bigint, sketch_low bigint, distance integer,
+    own_url text, most bigint
+) RETURNS SETOF pgsimhash.near_page
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    sought constant bigint := _near_pages.simhash;
+    own_high constant bigint := _near_pages.sketch_high;
+    own_low constant bigint := _near_pages.sketch_low;
+BEGIN
+    RETURN QUERY
+    SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
+    FROM pgsimhash.near_duplicates(sought, _near_pages.distance, collection) AS m
+    CROSS JOIN LATERAL (
+        SELECT k.url, k.title, k.fetched_at, k.page_id
+        FROM pgsimhash.pages AS k
+        WHERE k.collection_id = own_id
+            AND k.simhash BETWEEN m.simhash AND m.simhash
+            AND (own_url IS NULL OR k.url <> own_url)
+            AND pgsimhash._verified(m.distance, k.sketch_high, k.sketch_low, own_high, own_low)
+            AND NOT EXISTS (
+                SELECT FROM pgsimhash.pages AS newer
+                WHERE newer.collection_id = k.collection_id
+                    AND newer.url = k.url
+                    AND newer.page_id > k.page_id
+            )
+        ORDER BY k.simhash, k.page_id
+        LIMIT most
+    ) AS p
+    ORDER BY m.distance, p.page_id
+    LIMIT most;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._near_pages(
+    text, bigint, bigint, bigint, integer, text, bigint
+) IS 'The nearest pages to a simhash, but for one URL; beyond 5 bits their sketches count too.';
 
 -- What people say about two pages, whatever their simhashes say.
 
@@ -2033,8 +2190,7 @@ CREATE FUNCTION pgsimhash._nearest(
     own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
     oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
-    first_pages bigint[], max_distance integer, trusted_distance integer,
-    largest_sketch_distance integer
+    first_pages bigint[], max_distance integer
 ) RETURNS TABLE (
     query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     copies integer
@@ -2108,11 +2264,8 @@ BEGIN
                     OR pgsimhash.hamming_distance(m.simhash, q.version_before) > max_distance
                 )
             )
-            AND (
-                m.distance <= trusted_distance
-                OR pgsimhash.sketch_distance(
-                    k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-                ) > largest_sketch_distance IS NOT TRUE
+            AND pgsimhash._verified(
+                m.distance, k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
             )
         ORDER BY k.simhash, k.page_id
         LIMIT q.keep_first
@@ -2135,7 +2288,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, integer, integer
+    integer[], text[], bigint[], bigint[], integer
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
 
 -- Of each URL, and of those marked the same: its newest version before a page, the first one, and

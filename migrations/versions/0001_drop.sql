@@ -2,7 +2,7 @@ DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);
 
 DROP FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, integer, integer
+    integer[], text[], bigint[], bigint[], integer
 );
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
@@ -41,6 +41,8 @@ DROP FUNCTION pgsimhash.rename_collection(text, text, boolean);
 
 DROP FUNCTION pgsimhash.count_simhashes(text);
 
+DROP FUNCTION pgsimhash._bytes_on_disk(text[], bigint);
+
 DROP FUNCTION pgsimhash._simhash_slice(text, integer, integer);
 
 DROP FUNCTION pgsimhash.delete_simhashes(text, bigint[]);
@@ -59,6 +61,12 @@ DROP FUNCTION pgsimhash._suffix_of(integer);
 
 DROP FUNCTION pgsimhash._made_alike(integer);
 
+DROP FUNCTION pgsimhash.near_pages(text, integer, text);
+
+DROP FUNCTION pgsimhash.near_pages(bigint, integer, text);
+
+DROP FUNCTION pgsimhash._near_pages(text, bigint, bigint, bigint, integer, text, bigint);
+
 DROP FUNCTION pgsimhash._writable_collection(text);
 
 DROP FUNCTION pgsimhash._hold_collection(text);
@@ -74,6 +82,8 @@ DROP FUNCTION pgsimhash._check_lookup(integer, text, boolean);
 DROP FUNCTION pgsimhash._name_for(text, text);
 
 DROP FUNCTION pgsimhash._id_of(text);
+
+DROP FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint);
 
 DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
 
@@ -108,6 +118,8 @@ DROP FUNCTION pgsimhash.host_of(text);
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;
+
+DROP TYPE pgsimhash.near_page;
 
 DROP TYPE pgsimhash.numbered_match;
 

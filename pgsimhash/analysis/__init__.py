@@ -9,8 +9,9 @@ from pgsimhash.analysis.history import Version, advise_fetch, versions
 from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
 from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
 from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
+from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
 from pgsimhash.analysis.reports import Limits, Report, report
-from pgsimhash.analysis.sampling import sample, simhashes
+from pgsimhash.analysis.sampling import Sample, known_simhashes, sample, simhashes
 from pgsimhash.analysis.sides import Side, known_side, read_side
 from pgsimhash.analysis.tables import save_clusters, save_pairs
 
@@ -22,7 +23,10 @@ __all__ = [
     "Limits",
     "Measured",
     "NearSample",
+    "PagePair",
+    "PairedPage",
     "Report",
+    "Sample",
     "Score",
     "Side",
     "Unlabelled",
@@ -31,7 +35,9 @@ __all__ = [
     "explain",
     "explain_sides",
     "known_side",
+    "known_simhashes",
     "measure",
+    "page_pairs",
     "read_labels",
     "read_side",
     "recommend",

@@ -22,11 +22,13 @@ class Fingerprints:
             was not found or could not be read.
         too_short: the names of the pages with too little text for a fingerprint.
         failures: every other page that has none, by its name.
+        titles: by name, of the pages that have a simhash.
     """
 
     simhashes: dict[str, int | None] = field(default_factory=dict)
     too_short: list[str] = field(default_factory=list)
     failures: list[PageFailure] = field(default_factory=list)
+    titles: dict[str, str | None] = field(default_factory=dict)
 
     def add_missed(self, other: Fingerprints) -> None:
         """Take over the names of the pages that ``other`` has no simhash of, each once."""
@@ -49,6 +51,7 @@ def fingerprint_pages(
         name, is_unread = begun[number]
         if isinstance(record, PageRecord):
             into.simhashes[name] = record.simhash
+            into.titles[name] = record.title
         else:
             if not is_unread:
                 into.simhashes[name] = None

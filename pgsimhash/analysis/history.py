@@ -11,13 +11,12 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, from_bigint, hamming_distance
-from pgsimhash.errors import NotFoundError
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
 from pgsimhash.recrawl import FetchAdvice, fetch_advice
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.reader import visits
+from pgsimhash.store.reader import unknown_page, visits
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -195,15 +194,6 @@ def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
             )
         )
     return found
-
-
-def unknown_page(collection: Collection, url: str) -> NotFoundError:
-    """Return what to raise where a collection does not have a page."""
-    return NotFoundError(
-        "unknown_page",
-        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
-        "given; correct it, name another --collection, or ingest the page first",
-    )
 
 
 def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:

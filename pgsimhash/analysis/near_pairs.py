@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import heapq
 import io
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -13,9 +16,19 @@ from numpy.typing import NDArray
 
 from pgsimhash.analysis.measures import LARGEST
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
+from pgsimhash.clusters import cluster_simhashes
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.pairs import stream_pairs
+from pgsimhash.spool import Spool
 
 SPREAD: Final = 2
 """How many bits from the distance asked for a pair may be to be worth a label."""
+
+_Candidate = tuple[float, int, int]
+"""A random key, and the numbers of two pages."""
+
+_TITLE: Final = 300
+"""How many characters of a title are shown."""
 
 _ROWS: Final = 128
 _COLUMNS: Final = 1 << 14
@@ -29,6 +42,8 @@ class Unlabelled:
     a: str
     b: str
     distance: int
+    a_title: str | None = None
+    b_title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +67,17 @@ def sample_near_pairs(
     distance: int,
     borderline: int = 100,
     seed: int = 0,
+    *,
+    titles: Sequence[str | None] | None = None,
 ) -> NearSample:
     """Compare all pages with each other, up to 16 bits, and choose borderline pairs.
 
     Exact, by brute force: the time is quadratic (10,000 pages are 50 million comparisons), the
     memory is that of the arrays and below 100 MB. The borderline pairs are those within
-    :data:`SPREAD` bits of ``distance``, as evenly over those distances as there are pairs; of
-    each distance they are a uniform sample, the same for the same ``seed``.
+    :data:`SPREAD` bits of ``distance``, spread over the clusters that pairs up to ``distance`` (12
+    at most) form: a cluster, however large, has its second pair when all others had their first.
+    Then they are as evenly over those distances as there are pairs, and of simhashes that are in
+    none yet. Beyond that chance decides, in the same way for the same ``seed``.
 
     Args:
         urls: the names of the pages.
@@ -66,42 +85,59 @@ def sample_near_pairs(
         distance: the distance that is in question, 0 to 16.
         borderline: the most pairs to choose.
         seed: of the choice.
+        titles: of the pages, in the order of ``urls``, for the borderline pairs.
 
     Raises:
         ArgumentError: ``simhashes`` has another shape or dtype; or ``distance`` is not in 0..16.
-        ValueError: ``urls`` and ``simhashes`` differ in length, or ``borderline`` is negative.
+        ValueError: ``urls``, ``simhashes`` and ``titles`` differ in length, or ``borderline`` is
+            negative.
     """
     values = check_simhashes(simhashes)
     middle = check_distance(distance, LARGEST)
-    if len(urls) != len(values):
-        raise ValueError(f"one URL for each simhash: {len(urls)} and {len(values)} differ")
+    names = [None] * len(urls) if titles is None else titles
+    if not len(urls) == len(values) == len(names):
+        raise ValueError(
+            f"one URL and one title for each simhash: {len(urls)}, {len(names)} and {len(values)} "
+            "differ"
+        )
     if borderline < 0:
         raise ValueError(f"borderline is a number of pairs, 0 or more, not {borderline}")
     around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
-    kept = {bits: _Lowest(borderline) for bits in around}
+    kept = {bits: _Kept(borderline, len(values)) for bits in around if borderline}
     histogram = np.zeros(LARGEST + 1, dtype=np.int64)
     rng = np.random.default_rng(seed)
     for rows, columns, distances in _near(values):
         histogram += np.bincount(distances, minlength=LARGEST + 1)
-        for bits, lowest in kept.items():
+        for bits, pairs in kept.items():
             at = np.flatnonzero(distances == bits)
             if len(at):
-                lowest.add(rng.random(len(at)), rows[at], columns[at])
+                pairs.add(rng.random(len(at)), rows[at], columns[at])
+    candidates = {bits: pairs.all() for bits, pairs in kept.items()}
     chosen = [
-        Unlabelled(urls[row], urls[column], bits)
-        for bits, count in _shares({bits: len(kept[bits]) for bits in around}, borderline).items()
-        for row, column in kept[bits].pairs(count)
+        Unlabelled(urls[row], urls[column], bits, names[row], names[column])
+        for bits, row, column in _spread(candidates, values, _clusters(values, middle), borderline)
     ]
     return NearSample(len(values), histogram, chosen)
 
 
 def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
-    """Return pairs as the CSV that ``read_labels`` reads, the column ``label`` empty."""
+    """Return pairs as the CSV that ``read_labels`` reads, the column ``label`` empty.
+
+    A title that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("a", "b", "label", "kind", "distance"))
-    writer.writerows((pair.a, pair.b, "", "borderline", pair.distance) for pair in pairs)
+    writer.writerow(("a", "b", "label", "kind", "distance", "a_title", "b_title"))
+    writer.writerows(
+        (pair.a, pair.b, "", "borderline", pair.distance, *map(_cell, (pair.a_title, pair.b_title)))
+        for pair in pairs
+    )
     return file.getvalue()
+
+
+def _cell(title: str | None) -> str:
+    text = " ".join((title or "").split())[:_TITLE]
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _near(
@@ -118,36 +154,88 @@ def _near(
             yield row + top, column + left, distances[row, column]
 
 
-def _shares(available: dict[int, int], wanted: int) -> dict[int, int]:
-    """Share ``wanted`` among distances as evenly as what is available allows."""
-    shares = dict.fromkeys(available, 0)
-    while wanted > 0 and (open_to := [bits for bits in shares if shares[bits] < available[bits]]):
-        each = max(wanted // len(open_to), 1)
-        for bits in open_to:
-            given = min(each, available[bits] - shares[bits], wanted)
-            shares[bits] += given
-            wanted -= given
-    return shares
+def _clusters(values: NDArray[np.uint64], distance: int) -> NDArray[np.uint64]:
+    """Return for each simhash the smallest of its cluster."""
+    distinct = np.unique(values)
+    nearest = min(distance, DISTANCE_MAX)
+    with Spool([distinct]) as spool:
+        roots = cluster_simhashes(distinct, stream_pairs(spool, nearest))
+    return roots[np.searchsorted(distinct, values)]
 
 
-class _Lowest:
-    """The pairs with the lowest random keys, which are a uniform sample of all that were added."""
+def _spread(
+    candidates: Mapping[int, list[_Candidate]],
+    values: NDArray[np.uint64],
+    clusters: NDArray[np.uint64],
+    wanted: int,
+) -> list[tuple[int, int, int]]:
+    """Choose ``wanted`` pairs: distance, row, column, the smallest distances first.
 
-    def __init__(self, size: int) -> None:
+    Always the pair whose clusters have been in the fewest, then whose distance has, then whose
+    simhashes have.
+    """
+    in_cluster: Counter[int] = Counter()
+    at_distance: Counter[int] = Counter()
+    of_simhash: Counter[int] = Counter()
+
+    def used(bits: int, row: int, column: int) -> tuple[int, int, int]:
+        return (
+            max(in_cluster[int(clusters[row])], in_cluster[int(clusters[column])]),
+            at_distance[bits],
+            of_simhash[int(values[row])] + of_simhash[int(values[column])],
+        )
+
+    heap = sorted(
+        ((0, 0, 0), key, bits, row, column)
+        for bits, pairs in candidates.items()
+        for key, row, column in pairs
+    )
+    chosen: list[tuple[int, int, int]] = []
+    while heap and len(chosen) < wanted:
+        before, key, bits, row, column = heap[0]
+        now = used(bits, row, column)
+        if now != before:
+            # Counts only grow, so that what comes out unchanged is the least used.
+            heapq.heapreplace(heap, (now, key, bits, row, column))
+            continue
+        heapq.heappop(heap)
+        in_cluster.update({int(clusters[row]), int(clusters[column])})
+        at_distance[bits] += 1
+        of_simhash.update({int(values[row]), int(values[column])})
+        chosen.append((bits, row, column))
+    return sorted(chosen, key=itemgetter(0))
+
+
+class _Kept:
+    """Of pairs at one distance those with the lowest random keys, and the lowest of each row.
+
+    The former are a uniform sample of all; by the latter no cluster is missed.
+    """
+
+    def __init__(self, size: int, rows: int) -> None:
         self._size = size
         self._keys = np.empty(0)
         self._pairs = np.empty((0, 2), dtype=np.int64)
-
-    def __len__(self) -> int:
-        return len(self._keys)
+        self._lowest = np.full(rows, np.inf)
+        self._columns = np.zeros(rows, dtype=np.int64)
 
     def add(
         self, keys: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> None:
+        np.minimum.at(self._lowest, rows, keys)
+        lowest = self._lowest[rows] == keys
+        self._columns[rows[lowest]] = columns[lowest]
         keys = np.concatenate((self._keys, keys))
         pairs = np.concatenate((self._pairs, np.column_stack((rows, columns))))
         order = np.argsort(keys, kind="stable")[: self._size]
         self._keys, self._pairs = keys[order], pairs[order]
 
-    def pairs(self, count: int) -> list[tuple[int, int]]:
-        return [(int(row), int(column)) for row, column in self._pairs[:count]]
+    def all(self) -> list[_Candidate]:
+        """Return each pair once: its key, the row, the column."""
+        found = {
+            (row, column): key
+            for key, (row, column) in zip(self._keys.tolist(), self._pairs.tolist(), strict=True)
+        }
+        for row in np.flatnonzero(np.isfinite(self._lowest)).tolist():
+            found[row, int(self._columns[row])] = float(self._lowest[row])
+        return [(key, row, column) for (row, column), key in found.items()]

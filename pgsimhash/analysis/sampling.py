@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from psycopg.rows import tuple_row
 
+from pgsimhash.bits import from_bigint
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.reader import simhash_slices
+
+_URLS: Final = 1_000
+"""How many URLs are asked about in one statement."""
 
 
 def simhashes(store: Store) -> NDArray[np.uint64]:
@@ -21,8 +28,16 @@ def simhashes(store: Store) -> NDArray[np.uint64]:
         return np.concatenate(list(simhash_slices(connection, collection)))
 
 
-def sample(store: Store, size: int, seed: int = 0) -> tuple[list[str], NDArray[np.uint64]]:
-    """Return URLs and simhashes of ``size`` pages chosen by chance, or of all there are.
+class Sample(NamedTuple):
+    """Some pages: URLs, simhashes (shape (n,), dtype uint64) and titles, in one order."""
+
+    urls: list[str]
+    simhashes: NDArray[np.uint64]
+    titles: list[str | None]
+
+
+def sample(store: Store, size: int, seed: int = 0) -> Sample:
+    """Return ``size`` pages chosen by chance, or all there are.
 
     The present versions count. The same ``seed`` chooses the same pages.
 
@@ -35,5 +50,28 @@ def sample(store: Store, size: int, seed: int = 0) -> tuple[list[str], NDArray[n
     ):
         parameters = {"collection_id": collection.collection_id, "size": size, "seed": seed}
         rows = cursor.execute(query("sample", connection), parameters).fetchall()
-    values = np.array([simhash for _, simhash in rows], dtype=np.int64).view(np.uint64)
-    return [url for url, _ in rows], values
+    values = np.array([simhash for _, simhash, _ in rows], dtype=np.int64).view(np.uint64)
+    return Sample([url for url, *_ in rows], values, [title for *_, title in rows])
+
+
+def known_simhashes(store: Store, urls: Iterable[str]) -> dict[str, int]:
+    """Return the simhashes of the present versions of pages, by URL, of those that are known.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    # No page has such a URL, and the database takes none.
+    wanted = [url for url in dict.fromkeys(urls) if "\0" not in url]
+    known: dict[str, int] = {}
+    with (
+        store.session.reading() as (connection, collection),
+        connection.cursor(row_factory=tuple_row) as cursor,
+    ):
+        for start in range(0, len(wanted), _URLS):
+            scope = {
+                "collection_id": collection.collection_id,
+                "urls": wanted[start : start + _URLS],
+            }
+            for url, simhash in cursor.execute(query("known_simhashes", connection), scope):
+                known[url] = from_bigint(simhash)
+    return known

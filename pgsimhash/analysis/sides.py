@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from psycopg.rows import tuple_row
 
-from pgsimhash.analysis.history import unknown_page
 from pgsimhash.bits import from_bigint, hamming_distance
 from pgsimhash.errors import PageError
 from pgsimhash.html import Article
@@ -19,6 +18,7 @@ from pgsimhash.schemes import Scheme
 from pgsimhash.sketch import from_halves
 from pgsimhash.statements import query
 from pgsimhash.store import Store
+from pgsimhash.store.reader import unknown_page
 from pgsimhash.urls import check_url
 
 Origin = Literal["page", "markdown"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 import psycopg
 from psycopg import sql
+from psycopg.rows import tuple_row
 
 from pgsimhash.bits import to_bigint
 from pgsimhash.clusters import Cluster, Linkage, Score, scorer
@@ -20,24 +21,43 @@ from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import checked_distance
 
+_Name = tuple[str, ...]
+
+_FILLED: Final[_Name] = ("pg_temp", "pgsimhash_saved")
+"""What is to replace a table, until all of it is there."""
+
 
 def save_pairs(
-    store: Store, table: str, distance: int | None = None, *, progress: Compared = unheard
+    store: Store,
+    table: str,
+    distance: int | None = None,
+    *,
+    replace: bool = False,
+    progress: Compared = unheard,
 ) -> int:
     """Create ``table`` with ``Store.pairs`` (low, high, distance) and return their number.
 
     All in one transaction. ``table`` may name a schema: ``mine.near_copies``. ``progress`` is told
     as by ``Store.pairs``.
 
+    With ``replace`` the rows of a table that is there are replaced at once: who reads it sees all
+    of the old ones until the commit and all of the new ones after it, and never waits. Its grants,
+    its indexes and the views of it stay. A table with other columns than these is not touched.
+
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
-        StoreError: the table is there already, or the database does not answer.
+        StoreError: the table is there already, or with ``replace`` has other columns; or the
+            database does not answer.
     """
     with store.session.reading(together=True) as (connection, collection):
         wanted = checked_distance(collection, distance, DISTANCE_MAX)
-        with groups.spool(connection, collection) as simhashes:
-            found = stream_pairs(simhashes, wanted, progress=progress)
-            return _write_pairs(connection, table, found)
+
+        def fill(name: _Name) -> int:
+            with groups.spool(connection, collection) as simhashes:
+                found = stream_pairs(simhashes, wanted, progress=progress)
+                return _write_pairs(connection, name, found)
+
+        return _save(connection, "create_pair_table", table, fill, replace=replace)
 
 
 def save_clusters(
@@ -47,27 +67,60 @@ def save_clusters(
     *,
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
+    replace: bool = False,
     progress: Compared = unheard,
 ) -> int:
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
     Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. All
-    in one transaction. ``progress`` is told as by ``Store.clusters``.
+    in one transaction. ``replace`` and ``progress`` are as for :func:`save_pairs`.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
-        StoreError: the table is there already, or the database does not answer.
+        StoreError: the table is there already, or with ``replace`` has other columns; or the
+            database does not answer.
     """
     with store.session.reading(together=True) as (connection, collection):
         wanted = checked_distance(collection, distance, DISTANCE_MAX)
         score = scorer(canonical)
-        found = groups.clusters(connection, collection, wanted, linkage, score, progress)
-        return _write_clusters(connection, table, found)
+
+        def fill(name: _Name) -> int:
+            found = groups.clusters(connection, collection, wanted, linkage, score, progress)
+            return _write_clusters(connection, name, found)
+
+        return _save(connection, "create_cluster_table", table, fill, replace=replace)
 
 
-def _write_pairs(connection: psycopg.Connection[Any], table: str, blocks: Iterable[Pairs]) -> int:
-    """Create ``table`` and fill it with pairs; return how many there are."""
-    name = _create(connection, "create_pair_table", table)
+def _save(
+    connection: psycopg.Connection[Any],
+    statement: str,
+    table: str,
+    fill: Callable[[_Name], int],
+    *,
+    replace: bool,
+) -> int:
+    """Create ``table`` by ``statement`` and fill it, or replace its rows; return what it counts."""
+    name = tuple(table.split("."))
+    if len(name) > 2 or not all(name):
+        raise StoreError(
+            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
+        )
+    if replace:
+        _create(connection, statement, _FILLED, table)
+        columns = _columns(connection, name, table)
+        if columns is not None:
+            _execute(connection, "keep_table", name, columns)
+            _columns(connection, name, table)
+            count = fill(_FILLED)
+            _execute(connection, "replace_rows", name, columns)
+            return count
+        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*_FILLED)))
+    _create(connection, statement, name, table)
+    return fill(name)
+
+
+def _write_pairs(connection: psycopg.Connection[Any], name: _Name, blocks: Iterable[Pairs]) -> int:
+    """Fill a table with pairs; return how many there are."""
     written = 0
     with connection.cursor() as cursor:
         for block in blocks:
@@ -85,10 +138,9 @@ def _write_pairs(connection: psycopg.Connection[Any], table: str, blocks: Iterab
 
 
 def _write_clusters(
-    connection: psycopg.Connection[Any], table: str, found: Iterable[Cluster]
+    connection: psycopg.Connection[Any], name: _Name, found: Iterable[Cluster]
 ) -> int:
-    """Create ``table`` and fill it with a row for each page; return how many clusters there are."""
-    name = _create(connection, "create_cluster_table", table)
+    """Fill a table with a row for each page; return how many clusters there are."""
     written = 0
     insert = sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, %s)").format(sql.Identifier(*name))
     with connection.cursor() as cursor:
@@ -110,22 +162,53 @@ def _write_clusters(
     return written
 
 
-def _create(connection: psycopg.Connection[Any], statement: str, table: str) -> tuple[str, ...]:
-    name = tuple(table.split("."))
-    if len(name) > 2 or not all(name):
-        raise StoreError(
-            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
-        )
+def _create(connection: psycopg.Connection[Any], statement: str, name: _Name, table: str) -> None:
     try:
         connection.execute(
             sql.SQL(query(statement, connection)).format(table=sql.Identifier(*name))
         )
     except psycopg.errors.DuplicateTable as error:
         raise StoreError(
-            "table_exists", f"the table {table} is there already; drop it, or choose another name"
+            "table_exists",
+            f"the table {table} is there already; replace it, drop it, or choose another name",
         ) from error
     except psycopg.errors.InvalidSchemaName as error:
         raise StoreError(
             "no_such_schema", f"the schema of {table} is not there; create it first"
         ) from error
-    return name
+
+
+def _columns(connection: psycopg.Connection[Any], name: _Name, table: str) -> list[str] | None:
+    """Return the columns of what is to replace a table, None where that is not there.
+
+    Raises:
+        StoreError: the table has others.
+    """
+    names = {
+        "filled": sql.Identifier(*_FILLED).as_string(connection),
+        "table": sql.Identifier(*name).as_string(connection),
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(query("saved_columns", connection), names).fetchone()
+    if row is None:
+        return None
+    columns, same = row
+    if not same:
+        raise StoreError(
+            "other_table",
+            f"{table} is no table with the columns {', '.join(columns)} and no others, so it was "
+            "left alone; choose another name",
+        )
+    return list(columns)
+
+
+def _execute(
+    connection: psycopg.Connection[Any], statement: str, name: _Name, columns: Sequence[str]
+) -> None:
+    connection.execute(
+        sql.SQL(query(statement, connection)).format(
+            table=sql.Identifier(*name),
+            filled=sql.Identifier(*_FILLED),
+            columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
+        )
+    )

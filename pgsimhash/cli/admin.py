@@ -9,6 +9,7 @@ from typing import Any
 import click
 import psycopg
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -99,7 +100,8 @@ def migrate(
 def status(brief: bool, collection: str | None, distance: int | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
-    The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes. Under
+    The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes; and the bytes
+    on disk of the tables that collections share, and of the collection by its share of rows. Under
     "report" is what `pgsimhash analyse report` prints: how many clusters of how many pages, the
     biggest with their canonical pages, how far duplicates are from their originals, the hosts with
     the most duplicates, and the pages that changed most. --distance is that of the clusters.
@@ -141,8 +143,9 @@ def _reports(
 
 
 def _table(collections: Iterable[CollectionStatus]) -> Table:
-    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates")
+    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk")
     for row in collections:
         figures = (row.pages, row.urls, row.simhashes, row.duplicates)
-        table.add_row(row.collection, row.scheme, *(f"{figure:,}" for figure in figures))
+        told = (f"{figure:,}" for figure in figures)
+        table.add_row(row.collection, row.scheme, *told, decimal(row.share_bytes))
     return table

@@ -10,7 +10,12 @@ from pgsimhash.analysis.fingerprints import Fingerprints
 from pgsimhash.analysis.measures import LARGEST, Score
 from pgsimhash.analysis.near_pairs import NearSample, unlabelled_csv
 from pgsimhash.cli import INTERRUPTED
-from pgsimhash.cli.evaluate_runs import sample_collection, sample_pages, score_pairs
+from pgsimhash.cli.evaluate_runs import (
+    sample_collection,
+    sample_pages,
+    score_known_pairs,
+    score_pairs,
+)
 from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import check_paths, dsn_option
 from pgsimhash.cli.output import check_folder, output_option, write_text
@@ -78,7 +83,9 @@ class _WrongLabels(click.ClickException):
 @click.option("--seed", type=int, default=0, show_default=True, help="With --sample: of chance.")
 @output_option
 @click.option(
-    "--collection", help="With --sample: take the pages of this collection; there is no PATH."
+    "--collection",
+    help="Take the pages that this collection knows, and their simhashes: for --sample in place of "
+    "PATH, else by the URLs in PAIRS.",
 )
 @dsn_option
 @jobs_option
@@ -110,16 +117,19 @@ def evaluate(
     or better, of several the smallest.
 
     With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
-    for each distance from 0 to 16 with the number of pairs so far apart. With --collection the
-    sample is taken from the pages that a collection knows.
+    for each distance from 0 to 16 with the number of pairs so far apart. What --borderline writes
+    is, when it has labels, PAIRS. With --collection both take the pages that a collection knows,
+    and read none.
 
     A page with too little text matches nothing; pairs whose page cannot be read are left out.
     Exits with 1 if a page failed or no distance is precise enough, with 2 if PAIRS is wrong.
     """
     schemes = tuple(dict.fromkeys(schemes))
-    if collection is not None and (sample is None or what):
-        raise click.UsageError("--collection goes with --sample, in place of paths")
-    if collection is None and not what:
+    if collection is not None and sample is not None and what:
+        raise click.UsageError("--sample takes paths or --collection, not both")
+    if collection is not None and pages:
+        raise click.UsageError("--pages goes without --collection, which knows the simhashes")
+    if not what and (collection is None or sample is None):
         raise click.UsageError("name a file of pairs, or --sample N and paths or --collection")
     if sample is None:
         if len(what) > 1:
@@ -134,7 +144,11 @@ def evaluate(
     try:
         if sample is None:
             source = Path(what[0])
-            scores, missed = score_pairs(source, pages, schemes, precision, jobs)
+            if collection is None:
+                scores, missed = score_pairs(source, pages, schemes, precision, jobs)
+            else:
+                score, missed = score_known_pairs(source, dsn, collection, precision)
+                scores = [score]
             for score in scores:
                 _print_score(score)
             if shows:

@@ -16,12 +16,13 @@ import numpy as np
 from pgsimhash import analysis
 from pgsimhash.analysis.fingerprints import Extract, Fingerprints, fingerprint_pages
 from pgsimhash.analysis.labelled_pages import Named, find_pages
-from pgsimhash.analysis.labels import read_labels
+from pgsimhash.analysis.labels import Labels, read_labels
 from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.errors import ArgumentError
+from pgsimhash.records import PageFailure
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
@@ -49,6 +50,40 @@ def score_pairs(
     Raises:
         ArgumentError: the file cannot be used, or no pair in it has a label.
     """
+    labels, names = _labelled(source)
+    scores = []
+    missed = Fingerprints()
+    for scheme in schemes:
+        pages = find_pages(names, places, source.parent)
+        seen = _fingerprint(scheme, pages, len(names), jobs)
+        missed.add_missed(seen)
+        scores.append(measure(scheme, labels.pairs, seen.simhashes, precision=precision))
+    return scores, missed
+
+
+def score_known_pairs(
+    source: Path, dsn: str | None, collection: str, precision: float
+) -> tuple[Score, Fingerprints]:
+    """Return the score of a collection's simhashes on the pairs in ``source``, by their URLs.
+
+    Raises:
+        ArgumentError: the file cannot be used, or no pair in it has a label.
+    """
+    labels, names = _labelled(source)
+    with connect(dsn, collection=collection, create=False) as store:
+        known = analysis.known_simhashes(store, names)
+        score = measure(store.scheme, labels.pairs, known, precision=precision)
+    detail = f"collection {collection!r} knows no page of this URL; name another --collection"
+    unknown = [PageFailure(name, "unreadable", detail) for name in names if name not in known]
+    return score, Fingerprints(failures=unknown)
+
+
+def _labelled(source: Path) -> tuple[Labels, list[str]]:
+    """Return the pairs in ``source`` and the names of the pages in those that count.
+
+    Raises:
+        ArgumentError: the file cannot be used, or no pair in it has a label.
+    """
     labels = read_labels(source)
     pairs = [pair for pair in labels.pairs if pair.label != "graded"]
     if not pairs:
@@ -59,15 +94,7 @@ def score_pairs(
         )
     if labels.unlabelled:
         tell(f"{source}: {labels.unlabelled} rows have no label yet")
-    names = dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b))
-    scores = []
-    missed = Fingerprints()
-    for scheme in schemes:
-        pages = find_pages(names, places, source.parent)
-        seen = _fingerprint(scheme, pages, len(names), jobs)
-        missed.add_missed(seen)
-        scores.append(measure(scheme, labels.pairs, seen.simhashes, precision=precision))
-    return scores, missed
+    return labels, list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
 
 
 def sample_pages(
@@ -101,7 +128,10 @@ def sample_pages(
             # A URL that was crawled twice counts once.
             found = {url: value for url, value in seen.simhashes.items() if value is not None}
             simhashes = np.fromiter(found.values(), dtype=np.uint64, count=len(found))
-            near = sample_near_pairs(list(found), simhashes, distance, borderline, seed)
+            titles = [seen.titles[url] for url in found]
+            near = sample_near_pairs(
+                list(found), simhashes, distance, borderline, seed, titles=titles
+            )
             samples.append((scheme, near))
     return samples, missed
 
@@ -114,9 +144,9 @@ def sample_collection(
     That is the collection's where ``distance`` is None.
     """
     with connect(dsn, collection=collection, create=False) as store:
-        urls, simhashes = analysis.sample(store, size, seed)
+        urls, simhashes, titles = analysis.sample(store, size, seed)
         wanted = store.opened.default_distance if distance is None else distance
-        near = sample_near_pairs(urls, simhashes, wanted, borderline, seed)
+        near = sample_near_pairs(urls, simhashes, wanted, borderline, seed, titles=titles)
         return (store.scheme, near), wanted
 
 

@@ -14,7 +14,7 @@ from pgsimhash.analysis.differences import Difference, Piece
 from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList
 from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.bits import parse_simhash
-from pgsimhash.cli.options import dsn_option, file_url, read_file, scheme_option
+from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
@@ -69,7 +69,7 @@ def explain_pages(
     """
     if a == b == "-":
         raise click.UsageError("stdin can be read once; give one of the pages as a file")
-    known = [word for word in (a, b) if _is_url(word)]
+    known = [word for word in (a, b) if is_url(word)]
     if known or collection is not None:
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
             recipe = get_scheme(store.scheme)
@@ -86,10 +86,6 @@ def explain_pages(
         print_explanation(console, found)
     if output is not None:
         write_text(output, explanation_page(found))
-
-
-def _is_url(word: str) -> bool:
-    return "://" in word and not Path(word).is_file()
 
 
 def _side(word: str, scheme: Scheme) -> Side:

@@ -6,32 +6,70 @@ import click
 
 from pgsimhash import analysis
 from pgsimhash.bits import format_simhash
-from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
+from pgsimhash.cli.options import (
+    Command,
+    cluster_options,
+    collection_option,
+    distance_option,
+    dsn_option,
+)
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import progress_bar
 from pgsimhash.clusters import Linkage
 from pgsimhash.store import connect
 
-_table_option = click.option(
-    "--table", metavar="NAME", help="Write to a new table (schema.name) instead of stdout."
-)
+
+def _table_options(command: Command) -> Command:
+    table = click.option(
+        "--table", metavar="NAME", help="Write to a new table (schema.name) instead of stdout."
+    )
+    replace = click.option(
+        "--replace",
+        is_flag=True,
+        help="With --table: replace what such a table has, at once, where it is there.",
+    )
+    return table(replace(command))
+
+
+def _check(table: str | None, replace: bool) -> None:
+    if replace and table is None:
+        raise click.UsageError("--replace goes with --table")
 
 
 @click.command()
 @distance_option("the collection's")
-@_table_option
+@click.option("--urls", is_flag=True, help="Print pairs of pages: their URLs and titles.")
+@_table_options
 @collection_option
 @dsn_option
-def pairs(distance: int | None, table: str | None, collection: str, dsn: str | None) -> None:
-    """Find all pairs of near-copies in a collection, a JSON line each, in no order."""
+def pairs(
+    distance: int | None,
+    urls: bool,
+    table: str | None,
+    replace: bool,
+    collection: str,
+    dsn: str | None,
+) -> None:
+    """Find all pairs of near-copies in a collection, a JSON line each, in no order.
+
+    Pairs are of simhashes. With --urls they are of pages, present versions only: the first page of
+    a simhash stands for it, and makes a pair at distance 0 with each other page that shares it.
+    """
+    _check(table, replace)
+    if urls and table is not None:
+        raise click.UsageError("--urls is for stdout; a table of pairs is joined by simhash")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
         progress_bar(console, "pairs", pages=False, prints=table is None) as progress,
     ):
         if table is not None:
-            count = analysis.save_pairs(store, table, distance, progress=progress)
+            count = analysis.save_pairs(store, table, distance, replace=replace, progress=progress)
             console.print(f"{count:,} pairs in {table}")
+            return
+        if urls:
+            for pair in analysis.page_pairs(store, distance, progress=progress):
+                print_json(pair.as_json())
             return
         for block in store.pairs(distance, progress=progress):
             for low, high, bits in zip(
@@ -43,7 +81,7 @@ def pairs(distance: int | None, table: str | None, collection: str, dsn: str | N
 @click.command()
 @distance_option("the collection's")
 @cluster_options
-@_table_option
+@_table_options
 @collection_option
 @dsn_option
 def clusters(
@@ -51,10 +89,12 @@ def clusters(
     linkage: Linkage,
     canonical: tuple[str, ...],
     table: str | None,
+    replace: bool,
     collection: str,
     dsn: str | None,
 ) -> None:
     """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
+    _check(table, replace)
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
@@ -62,7 +102,13 @@ def clusters(
     ):
         if table is not None:
             count = analysis.save_clusters(
-                store, table, distance, linkage=linkage, canonical=canonical, progress=progress
+                store,
+                table,
+                distance,
+                linkage=linkage,
+                canonical=canonical,
+                replace=replace,
+                progress=progress,
             )
             console.print(f"{count:,} clusters in {table}")
             return

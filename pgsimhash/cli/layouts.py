@@ -39,7 +39,15 @@ layout_option = click.option(
 
 
 @click.command()
-@click.option("--rows", type=_Rows(), required=True, help="Distinct simhashes, such as 5e7.")
+@click.option(
+    "--rows",
+    type=_Rows(),
+    show_default="--pages, as if no two were the same",
+    help="Distinct simhashes, such as 5e7.",
+)
+@click.option(
+    "--pages", type=_Rows(), help="Versions of pages, such as 1e8, to say what they take as well."
+)
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
@@ -61,19 +69,25 @@ layout_option = click.option(
     multiple=True,
     help="Another layout to compare, such as '7 choose 4'; repeatable.",
 )
-def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> None:
+def plan(
+    rows: int | None, pages: int | None, distance: int, memory: float, others: tuple[str, ...]
+) -> None:
     """Compare what the layouts cost, and recommend one.
 
     A JSON line for each layout that answers the distance, the smallest first. Latencies are
     predicted: with the indexes in memory as far as they fit, and with all or none of them there,
-    where every probe is a read from a solid-state disk.
+    where every probe is a read from a solid-state disk. With --pages it also says what is on disk
+    when the pages are there, without their Markdown and with it.
     """
+    rows = pages if rows is None else rows
+    if rows is None:
+        raise click.UsageError("say how much there will be: --pages, --rows")
     asked = [get_layout(name) for name in others]
     for layout in asked:
         if distance not in layout.distances:
             largest = layout.distances[-1]
             tell(f"{layout.name} is left out: it answers distances up to {largest}")
-    found = planner.plans(rows, distance, int(memory * 2**30), asked)
+    found = planner.plans(rows, distance, int(memory * 2**30), asked, pages=pages or 0)
     best = planner.recommend(found)
     for option in found:
         print_json(
@@ -83,7 +97,9 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
                 "columns": option.columns,
                 "index_bytes_a_row": option.index_bytes_a_row,
                 "bytes_a_row": option.bytes_a_row,
-                "gigabytes": round(option.bytes_a_row * rows / 1e9, 3),
+                "gigabytes": round(option.simhash_bytes / 1e9, 3),
+                "gigabytes_with_pages": None if pages is None else _with_pages(option),
+                "gigabytes_with_markdown": None if pages is None else _with_markdown(option),
                 "radii": list(option.radii),
                 "probes": option.probes,
                 "candidates": round(option.candidates, 3),
@@ -110,7 +126,7 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
                 option.layout,
                 str(option.columns),
                 str(option.bytes_a_row),
-                f"{option.bytes_a_row * rows / 1e9:,.1f}",
+                f"{option.simhash_bytes / 1e9:,.1f}",
                 f"{option.probes:,}",
                 f"{option.candidates:,.1f}",
                 f"{option.milliseconds:,.2f}",
@@ -123,6 +139,19 @@ def plan(rows: int, distance: int, memory: float, others: tuple[str, ...]) -> No
             f"For {rows:,} simhashes and distance {distance}: {best.layout}, the smallest that "
             f"takes at most {planner.NEAR_ENOUGH:g} times as long as the fastest."
         )
+        if pages is not None:
+            console.print(
+                f"On disk that is {_with_pages(best):,.1f} GB with {pages:,} pages, and "
+                f"{_with_markdown(best):,.1f} GB with their Markdown."
+            )
+
+
+def _with_pages(plan: planner.Plan) -> float:
+    return round((plan.simhash_bytes + plan.page_bytes) / 1e9, 3)
+
+
+def _with_markdown(plan: planner.Plan) -> float:
+    return round((plan.simhash_bytes + plan.page_bytes + plan.markdown_bytes) / 1e9, 3)
 
 
 @click.command()

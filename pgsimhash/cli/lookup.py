@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from itertools import islice
 from typing import TextIO
 
@@ -24,12 +25,14 @@ from pgsimhash.cli.options import (
     distance_option,
     dsn_option,
     file_url,
+    is_url,
     read_file,
     scheme_option,
 )
 from pgsimhash.cli.printing import print_json, print_text, tell
 from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
+from pgsimhash.records import Match, NearPage
 from pgsimhash.schemes import DEFAULT_SCHEME, Fingerprint, get_scheme
 from pgsimhash.schemes import fingerprint as make_fingerprint
 from pgsimhash.store import connect
@@ -51,14 +54,20 @@ def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
 
 
 @click.command()
-@click.argument("what", metavar="FILE|SIMHASH")
+@click.argument("what", metavar="FILE|SIMHASH|URL")
 @distance_option("the collection's")
 @click.option(
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Whether matches of a FILE beyond 5 bits need a second, independent look.",
+    help="Whether matches of a FILE or URL beyond 5 bits need a second, independent look.",
 )
+@click.option(
+    "--pages",
+    is_flag=True,
+    help="For a FILE or SIMHASH too: a line for each page, not for each simhash.",
+)
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="The nearest N only.")
 @collection_option
 @dsn_option
 @click.pass_context
@@ -67,22 +76,34 @@ def find(
     what: str,
     distance: int | None,
     verify: bool,
+    pages: bool,
+    limit: int | None,
     collection: str,
     dsn: str | None,
 ) -> None:
     """Find known pages near a page or a simhash.
 
-    FILE is an HTML file, - reads one from stdin; SIMHASH is 16 hex digits, 0x..., a decimal
-    (signed or not) or base32. Prints a JSON line for each match, nearest first; exits with 1 if
-    there is none.
+    FILE is an HTML file, - reads one from stdin. A URL has :// and is that of a page which the
+    collection knows. SIMHASH is 16 hex digits, 0x..., a decimal (signed or not) or base32.
+
+    Prints JSON lines, nearest first: for a FILE or SIMHASH one for each simhash, with the page that
+    brought it first, or with --pages one for each page, present versions only; for a URL one for
+    each other page. Exits with 1 if there is none, or the URL is not known.
     """
-    as_simhash(what)  # what is neither a file nor a simhash needs no database
+    url = is_url(what)
+    if not url:
+        as_simhash(what)  # what is none of the three needs no database
+    found: Sequence[Match | NearPage]
     with connect(dsn, collection=collection, create=False) as store:
-        simhash, sketch = _simhash_of(what, store.scheme)
-        matches = store.find(simhash, distance, sketch=sketch if verify else None)
-    for match in matches:
-        print_json(match.as_json())
-    context.exit(0 if matches else 1)
+        if url:
+            found = store.near_pages(what, distance, limit=limit, verify=verify)
+        else:
+            simhash, sketch = _simhash_of(what, store.scheme)
+            look = store.near_pages if pages else store.find
+            found = look(simhash, distance, limit=limit, sketch=sketch if verify else None)
+    for one in found:
+        print_json(one.as_json())
+    context.exit(0 if found else 1)
 
 
 @click.command("find-many")

@@ -173,6 +173,11 @@ def file_url(name: str) -> str | None:
     return None if name == "-" else Path(name).absolute().as_uri()
 
 
+def is_url(word: str) -> bool:
+    """Return whether ``word`` is meant as the URL of a page in a collection: it has ``://``."""
+    return "://" in word and not Path(word).is_file()
+
+
 def as_simhash(word: str) -> int | None:
     """Return ``word`` as a simhash, or None where it names a file or stdin.
 

@@ -90,6 +90,7 @@ def _print(console: Console, found: Report) -> None:
     for name in ("pages", "urls", "duplicates", "simhashes"):
         table.add_row(name, f"{getattr(status, name):,}")
     table.add_row("bytes saved", decimal(status.duplicate_bytes))
+    table.add_row("bytes on disk", decimal(status.share_bytes))
     table.add_row("clusters", f"{found.all_clusters:,}")
     table.add_row("duplicates in clusters", f"{found.spare_pages:,}")
     console.print(table)

@@ -15,7 +15,7 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.marks import MarksOf
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_halves
+from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.decisions import Known, KnownVersion, look_for, versions_before
@@ -155,8 +155,6 @@ def _parameters(
         ),
         "urls": urls_of(records, settings),
         "distance": question.distance,
-        "trusted_distance": TRUSTED_DISTANCE,
-        "sketch_distance": SAME_BITS_MAX,
     }
 
 

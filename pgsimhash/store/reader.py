@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from psycopg.rows import dict_row, scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
-from pgsimhash.records import Match, Matches, StoredPage
+from pgsimhash.errors import NotFoundError
+from pgsimhash.records import Match, Matches, NearPage, StoredPage
 from pgsimhash.recrawl import Visit
-from pgsimhash.sketch import SAME_BITS_MAX, TRUSTED_DISTANCE, to_bigints
+from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, follow
 
@@ -37,21 +38,49 @@ def find(
     sketch: int | None,
 ) -> list[Match]:
     """Return the matches of one simhash, nearest first."""
-    high, low = (None, None) if sketch is None else to_bigints(sketch)
     parameters = {
         **_lookup(collection, distance),
-        "simhash": to_bigint(simhash),
+        **_asked(simhash, sketch),
         "limit": limit,
         "host": None if host is None else host.lower(),
         "since": since,
-        "sketch_high": high,
-        "sketch_low": low,
-        "trusted_distance": TRUSTED_DISTANCE,
-        "sketch_distance": SAME_BITS_MAX,
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("find", connection), parameters).fetchall()
     return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+
+
+def near_pages(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    page: str | int,
+    distance: int | None,
+    *,
+    limit: int | None,
+    verify: bool,
+    sketch: int | None,
+) -> list[NearPage]:
+    """Return the pages near a URL or a simhash, nearest first.
+
+    Raises:
+        NotFoundError: the URL is not known.
+    """
+    parameters = {**_lookup(collection, distance), "limit": limit}
+    if isinstance(page, str):
+        statement = "near_pages_of_url"
+        parameters |= {"url": collection.page_url(page), "verify": verify}
+    else:
+        statement = "near_pages"
+        parameters |= _asked(page, sketch if verify else None)
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query(statement, connection), parameters).fetchall()
+    if isinstance(page, str) and not rows:
+        raise unknown_page(follow(connection, collection), page)
+    return [
+        NearPage(url, title, from_bigint(simhash), bits, fetched_at)
+        for url, title, simhash, bits, fetched_at in rows
+        if url is not None
+    ]
 
 
 def find_many(
@@ -133,6 +162,20 @@ def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -
     row["simhash"] = from_bigint(row["simhash"])
     row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
     return StoredPage(**row)
+
+
+def unknown_page(collection: Collection, url: str) -> NotFoundError:
+    """Return what to raise where a collection does not have a page."""
+    return NotFoundError(
+        "unknown_page",
+        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
+        "given; correct it, name another --collection, or ingest the page first",
+    )
+
+
+def _asked(simhash: int, sketch: int | None) -> dict[str, Any]:
+    high, low = to_halves(sketch)
+    return {"simhash": to_bigint(simhash), "sketch_high": high, "sketch_low": low}
 
 
 def _lookup(collection: Collection, distance: int | None) -> dict[str, Any]:

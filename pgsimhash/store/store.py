@@ -26,6 +26,7 @@ from pgsimhash.records import (
     Deletion,
     Match,
     Matches,
+    NearPage,
     PageRecord,
     StoredPage,
     Verdict,
@@ -187,7 +188,8 @@ class Store:
     ) -> list[Match]:
         """Return every known simhash within ``distance`` bits, each once, nearest first.
 
-        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.)
+        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.) Of the pages that
+        share a simhash it names the first; :meth:`near_pages` has them all.
 
         Args:
             simhash: what to look for.
@@ -213,6 +215,49 @@ class Store:
                 limit=limit,
                 host=host,
                 since=since,
+                sketch=sketch,
+            )
+
+    def near_pages(
+        self,
+        page: str | int,
+        distance: int | None = None,
+        *,
+        limit: int | None = None,
+        verify: bool = True,
+        sketch: int | None = None,
+    ) -> list[NearPage]:
+        """Return every page whose present version is within ``distance`` bits, nearest first.
+
+        Where :meth:`find` has one line for a simhash, here is each page that shares it. Exact: none
+        is missed. Marks do not count, and neither do simhashes without a page.
+
+        Args:
+            page: the URL of a known page, whose present version is asked about and which is not in
+                the answer; or a simhash.
+            distance: the largest number of differing bits; by default the collection's.
+            limit: at most so many pages: the nearest, and of equally near ones the first that came.
+            verify: whether matches more than 5 bits away whose sketch is quite another one are left
+                out (see :mod:`pgsimhash.sketch`).
+            sketch: the sketch that belongs to a simhash; without it, its matches are not verified.
+
+        Raises:
+            NotFoundError: the URL is not known.
+            ArgumentError: ``page`` is a number that is not in 0..2**64-1; the layout does not
+                answer ``distance``; ``limit`` is below 1.
+            StoreError: the database does not answer.
+        """
+        if limit is not None and limit < 1:
+            raise ArgumentError("invalid_number", f"limit is a number, 1 or more, not {limit!r}")
+        self._check_lookup(distance)
+        with self._looking_up() as connection:
+            return reader.near_pages(
+                connection,
+                self.opened,
+                page,
+                distance,
+                limit=limit,
+                verify=verify,
                 sketch=sketch,
             )
 

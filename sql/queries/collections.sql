@@ -48,8 +48,13 @@ SELECT
     p.urls,
     p.duplicates,
     p.duplicate_bytes,
-    pgsimhash.count_simhashes(c.name) AS simhashes
+    s.simhashes,
+    of_simhashes.whole AS simhash_table_bytes,
+    of_simhashes.share AS simhash_share_bytes,
+    of_pages.whole AS page_table_bytes,
+    of_pages.share AS page_share_bytes
 FROM pgsimhash.collections AS c
+CROSS JOIN LATERAL (SELECT pgsimhash.count_simhashes(c.name) AS simhashes) AS s
 CROSS JOIN LATERAL (
     SELECT
         pg_catalog.count(*) AS pages,
@@ -60,6 +65,12 @@ CROSS JOIN LATERAL (
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
 ) AS p
+CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
+    ARRAY[pgsimhash._name_for(c.name, 'simhashes')], s.simhashes
+) AS of_simhashes
+CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
+    ARRAY['pgsimhash.pages', 'pgsimhash.last_seen'], p.pages
+) AS of_pages
 WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name
 

@@ -25,7 +25,7 @@ CROSS JOIN LATERAL pgsimhash._nearest(
     %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
     %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
     %(keep_first)s::integer[], %(own_urls)s::text[], own.versions_before, own.first_pages,
-    %(distance)s::integer, %(trusted_distance)s::integer, %(sketch_distance)s::integer
+    %(distance)s::integer
 ) AS n
 UNION ALL
 SELECT

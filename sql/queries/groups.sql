@@ -26,6 +26,45 @@ FROM (
 WHERE member.pages > 1
 ORDER BY member.cluster, member.page_id
 
+-- sharing_pages --
+-- The present versions of all pages that share a simhash with another page.
+SELECT member.simhash, member.url, member.title
+FROM (
+    SELECT
+        p.simhash, p.page_id, p.url, p.title,
+        pg_catalog.count(*) OVER (PARTITION BY p.simhash) AS pages
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = %(collection_id)s
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS newer
+            WHERE newer.collection_id = p.collection_id
+                AND newer.url = p.url
+                AND newer.page_id > p.page_id
+        )
+) AS member
+WHERE member.pages > 1
+ORDER BY member.simhash, member.page_id
+
+-- first_pages --
+-- The first of the present versions with each simhash. BETWEEN is there for the order that only one
+-- index has.
+SELECT q.simhash, p.url, p.title
+FROM pg_catalog.unnest(%(simhashes)s::bigint[]) AS q (simhash)
+CROSS JOIN LATERAL (
+    SELECT k.url, k.title
+    FROM pgsimhash.pages AS k
+    WHERE k.collection_id = %(collection_id)s
+        AND k.simhash BETWEEN q.simhash AND q.simhash
+        AND NOT EXISTS (
+            SELECT FROM pgsimhash.pages AS newer
+            WHERE newer.collection_id = k.collection_id
+                AND newer.url = k.url
+                AND newer.page_id > k.page_id
+        )
+    ORDER BY k.simhash, k.page_id
+    LIMIT 1
+) AS p
+
 -- create_pair_table --
 CREATE TABLE {table} (low bigint, high bigint, distance smallint, PRIMARY KEY (low, high))
 
@@ -33,3 +72,43 @@ CREATE TABLE {table} (low bigint, high bigint, distance smallint, PRIMARY KEY (l
 CREATE TABLE {table} (
     cluster_id bigint, page_id bigint PRIMARY KEY, url text, simhash bigint, canonical boolean
 )
+
+-- saved_columns --
+-- The columns of the table that is filled, and whether those of the one to be replaced are the same;
+-- no row where there is none.
+SELECT
+    (
+        SELECT pg_catalog.array_agg(n.attname::text ORDER BY n.attnum)
+        FROM pg_catalog.pg_attribute AS n
+        WHERE n.attrelid = %(filled)s::pg_catalog.regclass::pg_catalog.oid AND n.attnum > 0
+    ),
+    c.relkind IN ('r', 'p') AND NOT EXISTS (
+        SELECT
+        FROM (
+            SELECT n.attname, n.atttypid
+            FROM pg_catalog.pg_attribute AS n
+            WHERE n.attrelid = %(filled)s::pg_catalog.regclass::pg_catalog.oid AND n.attnum > 0
+        ) AS own
+        FULL JOIN (
+            SELECT o.attname, o.atttypid
+            FROM pg_catalog.pg_attribute AS o
+            WHERE o.attrelid = c.oid AND o.attnum > 0 AND NOT o.attisdropped
+        ) AS there USING (attname, atttypid)
+        WHERE own IS NULL OR there IS NULL
+    )
+FROM pg_catalog.pg_class AS c
+WHERE c.oid = pg_catalog.to_regclass(%(table)s::text)::pg_catalog.oid
+
+-- keep_table --
+-- So that its columns stay as they are; who reads it need not wait.
+LOCK TABLE {table} IN ACCESS SHARE MODE
+
+-- replace_rows --
+-- In this order readers see the old rows until the commit, and no other replaces them meanwhile.
+LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;
+
+DELETE FROM {table};
+
+INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled};
+
+DROP TABLE {filled}

@@ -21,7 +21,7 @@ WHERE c.name = %(collection)s
 
 -- sample --
 -- Some of the present versions, the same ones for the same seed.
-SELECT p.url, p.simhash
+SELECT p.url, p.simhash, p.title
 FROM pgsimhash.pages AS p
 WHERE p.collection_id = %(collection_id)s
     AND NOT EXISTS (
@@ -32,6 +32,18 @@ WHERE p.collection_id = %(collection_id)s
     )
 ORDER BY pg_catalog.hashint8extended(p.page_id, %(seed)s::bigint), p.page_id
 LIMIT %(size)s
+
+-- known_simhashes --
+-- Those of the present versions of some pages.
+SELECT q.url, p.simhash
+FROM pg_catalog.unnest(%(urls)s::text[]) AS q (url)
+CROSS JOIN LATERAL (
+    SELECT n.simhash
+    FROM pgsimhash.pages AS n
+    WHERE n.collection_id = %(collection_id)s AND n.url = q.url
+    ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+    LIMIT 1
+) AS p
 
 -- versions --
 -- All versions of a page in the order in which they came.

@@ -1,6 +1,6 @@
 -- find --
 -- Every match with the page that brought it first, of those on the host and since the time asked
--- for. A match beyond trusted_distance must have a sketch like the query's, where both have one.
+-- for. A match beyond 5 bits must have a sketch like the query's, where both have one.
 -- BETWEEN is there for the order that only one index has: where many pages share a simhash, the
 -- planner would rather walk another one.
 SELECT m.simhash, m.distance, p.url, p.title
@@ -16,11 +16,8 @@ LEFT JOIN LATERAL (
         AND simhash BETWEEN m.simhash AND m.simhash
         AND (%(host)s::text IS NULL OR host = %(host)s)
         AND (%(since)s::timestamptz IS NULL OR fetched_at >= %(since)s)
-        AND (
-            m.distance <= %(trusted_distance)s
-            OR pgsimhash.sketch_distance(
-                sketch_high, sketch_low, %(sketch_high)s::bigint, %(sketch_low)s::bigint
-            ) > %(sketch_distance)s IS NOT TRUE
+        AND pgsimhash._verified(
+            m.distance, sketch_high, sketch_low, %(sketch_high)s::bigint, %(sketch_low)s::bigint
         )
     ORDER BY simhash, page_id
     LIMIT 1
@@ -38,6 +35,37 @@ WHERE p.url IS NOT NULL
     OR %(host)s::text IS NULL AND %(since)s::timestamptz IS NULL AND other.found IS NULL
 ORDER BY m.distance, m.simhash
 LIMIT %(limit)s
+
+-- near_pages --
+-- Every page near a simhash.
+SELECT url, title, simhash, distance, fetched_at
+FROM pgsimhash._near_pages(
+    (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s),
+    %(simhash)s::bigint, %(sketch_high)s::bigint, %(sketch_low)s::bigint, %(distance)s::integer,
+    NULL, %(limit)s::bigint
+)
+ORDER BY distance, page_id
+
+-- near_pages_of_url --
+-- Every other page near the present version of a URL, a row of nothing where there is none, and no
+-- row where the URL is not known.
+SELECT n.url, n.title, n.simhash, n.distance, n.fetched_at
+FROM (
+    SELECT
+        c.name, p.simhash,
+        CASE WHEN %(verify)s THEN p.sketch_high END AS sketch_high,
+        CASE WHEN %(verify)s THEN p.sketch_low END AS sketch_low
+    FROM pgsimhash.collections AS c
+    JOIN pgsimhash.pages AS p USING (collection_id)
+    WHERE c.name = %(collection)s AND c.scheme = %(scheme)s AND p.url = %(url)s
+    ORDER BY p.page_id DESC
+    LIMIT 1
+) AS q
+LEFT JOIN LATERAL pgsimhash._near_pages(
+    q.name, q.simhash, q.sketch_high, q.sketch_low, %(distance)s::integer, %(url)s,
+    %(limit)s::bigint
+) AS n ON true
+ORDER BY n.distance, n.page_id
 
 -- find_many --
 SELECT query_number - 1, simhash, distance

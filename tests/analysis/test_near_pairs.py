@@ -68,6 +68,64 @@ def test_what_one_distance_lacks_the_others_give() -> None:
     assert [pair.distance for pair in near.borderline] == [7, 7, 7, 8, 8]
 
 
+def scattered(big: int, small: int) -> tuple[NDArray[np.uint64], list[int]]:
+    """Simhashes of one big cluster and of many pairs, each 8 bits apart, and their clusters."""
+    rng = np.random.default_rng(4)
+    centres = rng.integers(0, 2**64, size=small + 1, dtype=np.uint64).tolist()
+    eight = [sum(1 << int(bit) for bit in rng.choice(64, 8, replace=False)) for _ in range(big)]
+    values = [centres[0] ^ flips for flips in eight] + [centres[0]]
+    clusters = [0] * len(values)
+    for number, centre in enumerate(centres[1:], 1):
+        values += [centre, centre ^ eight[number]]
+        clusters += [number, number]
+    order = rng.permutation(len(values))
+    return np.array(values, dtype=np.uint64)[order], [clusters[at] for at in order.tolist()]
+
+
+def test_borderline_pairs_are_spread_over_clusters() -> None:
+    """However many there are in the big one, and however few pairs are kept by chance."""
+    values, cluster_of = scattered(1000, 40)
+    by_name = dict(zip(names(len(values)), cluster_of, strict=True))
+    for seed in range(5):
+        near = sample_near_pairs(names(len(values)), values, 8, 20, seed)
+        assert near.histogram[8] > 1000
+        asked = Counter(by_name[pair.a] for pair in near.borderline)
+        assert sum(asked.values()) == 20
+        assert max(asked.values()) == 1
+        near = sample_near_pairs(names(len(values)), values, 8, 60, seed)
+        asked = Counter(by_name[pair.a] for pair in near.borderline)
+        assert set(asked) == set(range(41))
+        assert [asked[number] for number in range(1, 41)] == [1] * 40
+
+
+def test_of_a_cluster_other_simhashes_are_asked_about_first() -> None:
+    """Ten pages with one simhash and ten with another are one question, not a hundred."""
+    values = np.array([0] * 10 + [0xFF] * 10 + [0xFF << 20, 0xFF << 40], dtype=np.uint64)
+    near = sample_near_pairs(names(22), values, 8, 3)
+    simhashes = [{int(values[int(p.rsplit("/")[-1])]) for p in (x.a, x.b)} for x in near.borderline]
+    assert len(simhashes) == 3
+    assert set.union(*simhashes) == {0, 0xFF, 0xFF << 20, 0xFF << 40}
+
+
+def test_titles_are_of_the_pages_and_no_formula(tmp_path: Path) -> None:
+    values = np.array([0, 0xFF, 0xFF00], dtype=np.uint64)
+    titles = ["=HYPERLINK(A1)", 'A,  "quoted"\n title' + "x" * 400, None]
+    near = sample_near_pairs(names(3), values, 8, titles=titles)
+    told = dict(zip(names(3), titles, strict=True))
+    assert len(near.borderline) == 2
+    for pair in near.borderline:
+        assert (pair.a_title, pair.b_title) == (told[pair.a], told[pair.b])
+    path = tmp_path / "borderline.csv"
+    path.write_text(unlabelled_csv(near.borderline))
+    assert read_labels(path).unlabelled == 2
+    cells = {
+        row[f"{side}_title"]
+        for row in csv.DictReader(io.StringIO(path.read_text()))
+        for side in "ab"
+    }
+    assert cells == {"'=HYPERLINK(A1)", ('A, "quoted" title' + "x" * 400)[:300], ""}
+
+
 def test_the_same_seed_chooses_the_same_pairs() -> None:
     def chosen(seed: int) -> object:
         return sample_near_pairs(names(300), clustered(300), 8, 20, seed).borderline
@@ -96,7 +154,9 @@ def test_wrong_arguments_are_refused() -> None:
         sample_near_pairs(names(2), simhashes, 17)
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         sample_near_pairs(names(2), simhashes.view(np.int64), 8)
-    with pytest.raises(ValueError, match="one URL for each simhash"):
+    with pytest.raises(ValueError, match="one URL and one title"):
         sample_near_pairs(names(3), simhashes, 8)
+    with pytest.raises(ValueError, match="one title for each simhash"):
+        sample_near_pairs(names(2), simhashes, 8, titles=["one"])
     with pytest.raises(ValueError, match="0 or more"):
         sample_near_pairs(names(2), simhashes, 8, borderline=-1)

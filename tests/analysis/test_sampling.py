@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from pgsimhash import Store, analysis
+from pgsimhash import Store, analysis, connect
+from pgsimhash.analysis import sampling
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: Store) -> None:
@@ -14,7 +16,23 @@ def test_a_sample_is_the_same_for_the_same_seed_and_another_for_another(store: S
     assert first[0] == again[0]
     assert first[1].tolist() == again[1].tolist()
     assert set(first[0]) != set(other[0])
-    for size, (urls, simhashes) in ((20, first), (20, other), (200, analysis.sample(store, 1000))):
+    whole = analysis.sample(store, 1000)
+    for size, (urls, simhashes, titles) in ((20, first), (20, other), (200, whole)):
         assert simhashes.dtype == np.uint64
         assert len(set(urls)) == len(urls) == size
         assert simhashes.tolist() == [known[url] for url in urls]
+        assert titles == [None] * size
+
+
+def test_known_simhashes_are_those_of_the_present_versions(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "_URLS", 7)
+    known = {f"https://a.example/{n}": n << 50 for n in range(40)}
+    list(store.add_many([("https://a.example/7", 3), *known.items()], distance=0))
+    with connect(dsn, collection="other") as other:
+        other.add("https://b.example/", 1)
+    unknown = ["https://b.example/", "", "a.html", "https://a.example/\0"]
+    assert analysis.known_simhashes(store, [*known, *unknown, *known]) == known
+    assert analysis.known_simhashes(store, unknown) == {}
+    assert analysis.known_simhashes(store, []) == {}

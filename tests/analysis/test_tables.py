@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis
+from pgsimhash import Store, analysis, connect
+from pgsimhash.errors import StoreError
+from tests.conftest import wait_for_a_lock
+from tests.refusals import because
 from tests.store.test_groups import CHAIN, fill
 
 
@@ -40,3 +47,181 @@ def test_a_table_that_cannot_be_is_refused_and_nothing_is_written(
                 save(store, table, 1)
         assert connection.execute("SELECT count(*) FROM taken").fetchone() == (0,)
     assert len(list(store.clusters(1))) == 1
+
+
+Save = Callable[..., int]
+SAVES: list[Save] = [analysis.save_pairs, analysis.save_clusters]
+
+
+def count(connection: psycopg.Connection, table: str) -> int:
+    row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("save", SAVES)
+def test_a_table_is_replaced_and_keeps_what_hangs_on_it(store: Store, dsn: str, save: Save) -> None:
+    fill(store, CHAIN)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        made = save(store, "saved", 1, replace=True)
+        connection.execute("CREATE VIEW seen AS SELECT * FROM saved")
+        connection.execute("CREATE INDEX mine ON saved ((1))")
+        connection.execute("GRANT SELECT ON saved TO PUBLIC")
+        kept = connection.execute("SELECT oid, relacl::text FROM pg_class WHERE relname = 'saved'")
+        before = kept.fetchone(), count(connection, "seen")
+        fill(store, {"a.example/alike": 0b10})
+        assert save(store, "public.saved", 1, replace=True) >= made
+        assert count(connection, "seen") > before[1] > 0
+        fresh = save(store, "fresh", 1)
+        assert (
+            connection.execute("TABLE saved ORDER BY 1, 2").fetchall()
+            == connection.execute("TABLE fresh ORDER BY 1, 2").fetchall()
+        )
+        assert save(store, "saved", 1, replace=True) == fresh
+        assert save(store, "saved", 0, replace=True) == 0
+        assert count(connection, "seen") == 0
+        kept = connection.execute("SELECT oid, relacl::text FROM pg_class WHERE relname = 'saved'")
+        assert kept.fetchone() == before[0]
+        assert connection.execute("SELECT to_regclass('mine') IS NULL").fetchone() == (False,)
+
+
+@pytest.mark.parametrize("save", SAVES)
+def test_who_reads_a_table_meanwhile_sees_the_old_rows_or_the_new_ones(
+    dsn: str, save: Save
+) -> None:
+    """And never waits, nor finds it empty: not in a transaction that began before, either."""
+    with connect(dsn) as store, psycopg.connect(dsn) as long, psycopg.connect(dsn) as reader:
+        fill(store, CHAIN)
+        save(store, "saved", 1)
+        reader.autocommit = True
+        old = count(reader, "saved")
+        reader.execute("SET statement_timeout = '5s'")
+        long.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        assert count(long, "saved") == old
+        fill(store, {f"a.example/more{n}": 1 << 40 | n for n in range(40)})
+        seen: set[int] = set()
+        done = threading.Event()
+
+        def read() -> None:
+            while not done.is_set():
+                seen.add(count(reader, "saved"))
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        try:
+            for distance in (2, 1, 2):
+                save(store, "saved", distance, replace=True)
+        finally:
+            done.set()
+            thread.join()
+        new = {distance: save(store, f"fresh{distance}", distance) for distance in (1, 2)}
+        assert all(new.values())
+        sizes = {count(reader, f"fresh{distance}") for distance in new}
+        assert seen <= sizes | {old}
+        assert count(reader, "saved") in sizes
+        assert count(long, "saved") == old
+
+
+@pytest.mark.parametrize("save", SAVES)
+def test_a_replacement_that_fails_leaves_the_old_rows(store: Store, dsn: str, save: Save) -> None:
+    fill(store, CHAIN)
+    save(store, "saved", 1)
+
+    def stop(done: int, total: int) -> None:
+        raise InterruptedError
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        before = count(connection, "saved")
+        fill(store, {"a.example/alike": 0b10})
+        with pytest.raises(InterruptedError):
+            save(store, "saved", 1, replace=True, progress=stop)
+        assert count(connection, "saved") == before
+        assert save(store, "saved", 1, replace=True)
+        assert count(connection, "saved") > before
+
+
+def test_two_that_replace_a_table_wait_for_one_another(dsn: str) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn) as connection:
+        fill(store, CHAIN)
+        analysis.save_pairs(store, "saved", 1)
+        held = connect(connection)
+        analysis.save_pairs(held, "saved", 2, replace=True)
+        thread_made: list[int] = []
+        thread = threading.Thread(target=lambda: thread_made.append(_replace(dsn)))
+        thread.start()
+        wait_for_a_lock(dsn)
+        connection.commit()
+        thread.join()
+        assert thread_made == [count(connection, "saved")] == [10]
+
+
+def _replace(dsn: str) -> int:
+    with connect(dsn) as store:
+        return analysis.save_pairs(store, "saved", 4, replace=True)
+
+
+OTHERS: dict[str, str] = {
+    "one column less": "CREATE TABLE saved AS SELECT low, high FROM ours",
+    "one more": "CREATE TABLE saved AS SELECT *, 1 AS mine FROM ours",
+    "another type": "CREATE TABLE saved AS SELECT low, high, distance::text AS distance FROM ours",
+    "no column": "CREATE TABLE saved ()",
+    "a view": "CREATE VIEW saved AS SELECT * FROM ours",
+    "a sequence": "CREATE SEQUENCE saved",
+    "an index": "CREATE INDEX saved ON ours (low)",
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_only_a_table_with_our_columns_is_replaced(store: Store, dsn: str, other: str) -> None:
+    fill(store, CHAIN)
+    analysis.save_pairs(store, "ours", 1)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(OTHERS[other])
+        before = count(connection, "ours")
+        with pytest.raises(StoreError, match="left alone", check=because("other_table")):
+            analysis.save_pairs(store, "saved", 2, replace=True)
+        for name in ("ours", "pgsimhash.pages", "pgsimhash.simhashes"):
+            with pytest.raises(StoreError, check=because("other_table")):
+                analysis.save_clusters(store, name, 2, replace=True)
+        assert count(connection, "ours") == before
+        assert len(list(store.clusters(1))) == 1
+
+
+def test_columns_in_another_order_and_a_partitioned_table_are_ours(store: Store, dsn: str) -> None:
+    fill(store, CHAIN)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE saved (gone int, distance smallint, high bigint, low bigint) "
+            "PARTITION BY LIST (distance)"
+        )
+        connection.execute("ALTER TABLE saved DROP COLUMN gone")
+        connection.execute("CREATE TABLE saved_all PARTITION OF saved DEFAULT")
+        assert analysis.save_pairs(store, "saved", 1, replace=True) == 4
+        rows = connection.execute("SELECT low, high, distance FROM saved ORDER BY low").fetchall()
+    assert rows == [(0, 1, 1), (1, 3, 1), (3, 7, 1), (7, 15, 1)]
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [("nowhere.pairs", "no_such_schema"), ("", "invalid_table"), ("a.b.c", "invalid_table")],
+)
+def test_what_cannot_be_replaced_or_made_is_refused(store: Store, table: str, reason: str) -> None:
+    fill(store, CHAIN)
+    for save in SAVES:
+        with pytest.raises(StoreError, check=because(reason)):
+            save(store, table, 1, replace=True)
+
+
+def test_a_callers_transaction_may_replace_twice_and_take_it_back(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection, connect(dsn) as other:
+        fill(other, CHAIN)
+        store = connect(connection)
+        sizes: list[Any] = []
+        for distance in (1, 2):
+            for save in SAVES:
+                save(store, save.__name__, distance, replace=True)
+            sizes.append(count(connection, "save_pairs"))
+        assert sizes == [4, 7]
+        connection.rollback()
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            count(connection, "save_pairs")

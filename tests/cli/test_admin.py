@@ -102,6 +102,11 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert first["simhashes"] == 2
     assert first["duplicates"] == 1
     assert first["duplicate_bytes"] > 0
+    for what in ("simhash", "page"):
+        assert first[f"{what}_table_bytes"] == second[f"{what}_table_bytes"] > 0
+        shares = first[f"{what}_share_bytes"], second[f"{what}_share_bytes"]
+        assert sum(shares) == pytest.approx(first[f"{what}_table_bytes"], abs=1)
+        assert shares[0] == shares[1]
 
 
 def test_status_has_the_figures_of_the_report(run: Run) -> None:
@@ -165,7 +170,9 @@ def test_brief_status_has_the_counters_alone(run: Run, folder: Path) -> None:
 def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
     run("collection", "create", "empty", "--layout", "32+32")
     (line,) = run("status").lines
-    assert (line["pages"], line["urls"], line["duplicates"], line["duplicate_bytes"]) == (0,) * 4
+    for name in ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes"):
+        assert line[name] == 0
+    assert (line["simhash_share_bytes"], line["page_share_bytes"]) == (0, 0)
     figures = line["report"]
     for name in ("all_clusters", "clustered_pages", "spare_pages", "all_hosts", "all_changed"):
         assert figures[name] == 0

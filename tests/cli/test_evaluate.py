@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 from pathlib import Path
 
@@ -166,6 +167,12 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
         rows = list(csv.DictReader(file))
     assert rows
     assert {row["label"] for row in rows} == {""}
+    shown = html.unescape(report.read_text(encoding="utf-8"))
+    for row in rows:
+        for side in "ab":
+            assert row[f"{side}_title"]
+            assert row[f"{side}_title"] in shown
+            assert row[side] in shown
     for row in rows:
         row["label"] = "duplicate"
     with borderline.open("w", encoding="utf-8", newline="") as file:

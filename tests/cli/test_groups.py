@@ -78,7 +78,38 @@ def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
     )
     again = run("analyse", "clusters", "--table", "groups")
     assert again.code == 3
-    assert "drop it, or choose another name" in again.stderr
+    assert "replace it, drop it, or choose another name" in again.stderr
+    for what, table in (("clusters", "groups"), ("pairs", "near")):
+        fewer = run("analyse", what, "--distance", "0", "--table", table, "--replace")
+        assert fewer.code == 0
+        assert "0 pairs" in fewer.stderr or "clusters in groups" in fewer.stderr
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT count(*) FROM near").fetchone() == (0,)
+        left = connection.execute("SELECT count(*) FROM groups").fetchone()
+    assert left is not None
+    assert 0 < left[0] < len(pages)
+    other = run("analyse", "pairs", "--table", "groups", "--replace")
+    assert other.code == 3
+    assert "left alone; choose another name" in other.stderr
+    assert run("analyse", "pairs", "--replace").code == 2
+    assert run("analyse", "clusters", "--replace").code == 2
+
+
+def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
+    made = {line["url"]: line for line in run("ingest", PAGES).lines if line["simhash"]}
+    done = run("analyse", "pairs", "--urls", "--distance", "8")
+    assert done.code == 0
+    shared = len(made) - len({line["simhash"] for line in made.values()})
+    simhashes = [line["simhash"] for line in made.values()]
+    assert len(done.lines) == len(near(simhashes, 8)) + shared
+    assert [line["distance"] for line in done.lines].count(0) == shared > 3
+    for line in done.lines:
+        assert line["a_simhash"] == made[line["a"]]["simhash"]
+        assert line["b_simhash"] == made[line["b"]]["simhash"]
+        assert line["a_title"]
+    refused = run("analyse", "pairs", "--urls", "--table", "near")
+    assert refused.code == 2
+    assert "--urls is for stdout" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pgsimhash.layout import LAYOUTS
-from tests.cli.harness import Run
+from pgsimhash.planner import MARKDOWN_BYTES, PAGE_BYTES, SEEN_BYTES
+from tests.cli.harness import Run, on_a_terminal
 
 REBUILD = "collection", "rebuild", "default", "--layout"
 
@@ -25,6 +26,38 @@ def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
 def test_plan_asks_for_the_distance_that_collections_have(run: Run) -> None:
     lines = run("collection", "plan", "--rows", "1e6").lines
     assert lines == run("collection", "plan", "--rows", "1e6", "--distance", "8").lines
+
+
+def test_plan_says_what_pages_take_as_well(run: Run) -> None:
+    alone = run("collection", "plan", "--rows", "5e6").lines
+    assert {line["gigabytes_with_pages"] for line in alone} == {None}
+    done = run("collection", "plan", "--rows", "5e6", "--pages", "1e7")
+    assert done.code == 0
+    for line, before in zip(done.lines, alone, strict=True):
+        assert line["gigabytes"] == before["gigabytes"]
+        pages = line["gigabytes_with_pages"] - line["gigabytes"]
+        assert pages == pytest.approx(1e7 * (PAGE_BYTES + SEEN_BYTES) / 1e9, abs=0.002)
+        text = line["gigabytes_with_markdown"] - line["gigabytes_with_pages"]
+        assert text == pytest.approx(1e7 * MARKDOWN_BYTES / 1e9, abs=0.002)
+        more = {"gigabytes_with_pages": None, "gigabytes_with_markdown": None}
+        assert {**line, **more} == before
+    # As if no two pages were the same: what there is at most.
+    assert run("collection", "plan", "--pages", "1e7").lines == (
+        run("collection", "plan", "--pages", "1e7", "--rows", "1e7").lines
+    )
+    unsaid = run("collection", "plan")
+    assert unsaid.code == 2
+    assert "say how much there will be: --pages, --rows" in unsaid.stderr
+    for pages in ("0", "many", "1e13"):
+        assert run("collection", "plan", "--pages", pages).code == 2
+
+
+def test_on_a_terminal_plan_has_a_table() -> None:
+    for more, is_there in (([], False), (["--pages", "1e7"], True)):
+        done = on_a_terminal("collection", "plan", "--rows", "1e6", *more)
+        assert done.code == 0
+        assert ("with 10,000,000 pages, and" in done.stderr) == is_there
+        assert "For 1,000,000 simhashes and distance 8" in done.stderr
 
 
 def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pgsimhash import connect
 from pgsimhash.bits import from_base32, to_base32
 from tests.cli.harness import Run
@@ -26,6 +28,63 @@ def test_find_exits_with_one_where_there_is_nothing(run: Run, folder: Path) -> N
     run("ingest", folder)
     done = run("find", "0x1234", "--distance", "0")
     assert (done.code, done.stdout) == (1, "")
+
+
+def test_find_what_is_near_a_url(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    wells, copy, looms = (
+        (folder / f"{name}.html").as_uri() for name in ("wells", "wells-copy", "looms")
+    )
+    (near,) = run("find", wells).lines
+    assert (near["url"], near["title"]) == (copy, "Wells")
+    assert near["distance"] <= 3
+    alone = run("find", looms)
+    assert (alone.code, alone.stdout, alone.stderr) == (1, "", "")
+    unknown = run("find", f"{wells}?print=1")
+    assert (unknown.code, unknown.stdout) == (1, "")
+    assert f"does not know {wells}?print=1: URLs are compared as" in unknown.stderr
+    wide = run("find", wells, "--distance", "12", "--no-verify").lines
+    assert [line["url"] for line in wide] == [copy]
+    assert run("find", wells, "--distance", "13").code == 2
+    assert run("find", wells, "--collection", "typo").code == 2
+
+
+def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
+    run("ingest", folder)
+    wells = folder / "wells.html"
+    (known,) = run("fingerprint", wells).lines
+    with connect(dsn) as store:
+        store.add("https://a.example/1", int(known["simhash"], 16))
+        store.add("https://a.example/2", int(known["simhash"], 16) ^ 0b1111)
+    with_file = run("find", wells, "--pages")
+    assert {line["url"] for line in with_file.lines} == {
+        wells.as_uri(),
+        (folder / "wells-copy.html").as_uri(),
+        "https://a.example/1",
+        "https://a.example/2",
+    }
+    distances = [line["distance"] for line in with_file.lines]
+    assert distances == sorted(distances)
+    assert run("find", known["simhash"], "--pages").stdout == with_file.stdout
+    assert run("find", "-", "--pages", stdin=wells.read_bytes()).stdout == with_file.stdout
+    for what in (wells, wells.as_uri(), known["simhash"]):
+        for more in ([], ["--pages"]):
+            whole = run("find", what, *more).lines
+            assert len(whole) >= 2
+            assert run("find", what, *more, "--limit", "2").lines == whole[:2]
+    assert run("find", wells, "--limit", "0").code == 2
+    assert run("find", "0x1234", "--pages").code == 1
+
+
+def test_what_has_a_scheme_is_a_url_unless_a_file_has_that_name(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    (folder / "x:").mkdir()
+    (folder / "x:" / "wells.html").write_bytes((folder / "wells.html").read_bytes())
+    monkeypatch.chdir(folder)
+    assert run("find", "x://wells.html").stdout == run("find", "wells.html").stdout
+    assert "does not know x://looms.html" in run("find", "x://looms.html").stderr
 
 
 def test_find_refuses_what_is_neither_a_file_nor_a_simhash(run: Run) -> None:

@@ -51,6 +51,8 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     (folder / f"{EVIL}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     pairs = f'a,b,label,kind\n"{EVIL}.html","{EVIL}copy.html",1,"{EVIL}"\n"{EVIL}",b,1,x\n'
     (folder / "pairs.csv").write_text(pairs, newline="")
+    known = f'a,b,label\n"{EVIL}","{EVIL}x",distinct\n{OTHER},{OTHER}2,duplicate\n'
+    (folder / "known.csv").write_text(known, newline="")
     (folder / "bad.csv").write_text(f'a,b,label\nx,y,"{EVIL}"\n', newline="")
     (folder / "queries.jsonl").write_text(
         json.dumps({"simhash": "0" * 16, "url": URL}) + f"\n{json.dumps({'simhash': EVIL})}\n"
@@ -90,6 +92,9 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["find", "0" * 16, "--collection", EVIL],
         ["find", EVIL, "--collection", EVIL],
         ["find", f"{EVIL}.html", "--collection", EVIL],
+        ["find", "0" * 16, "--pages", "--collection", EVIL],
+        ["find", URL, "--collection", EVIL],
+        ["find", f"{URL}unknown", "--collection", EVIL],
     ],
     "find-many": [
         ["find-many", "queries.jsonl", "--collection", EVIL],
@@ -97,12 +102,14 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "analyse pairs": [
         ["analyse", "pairs", "--collection", EVIL],
+        ["analyse", "pairs", "--collection", EVIL, "--urls"],
         ["analyse", "pairs", "--collection", EVIL, "--table", f"near{EVIL}"],
         ["analyse", "pairs", "--collection", EVIL, "--table", f"{EVIL}.{EVIL}"],
     ],
     "analyse clusters": [
         ["analyse", "clusters", "--collection", EVIL],
         ["analyse", "clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
+        ["analyse", "clusters", "--collection", EVIL, "--table", f"near{EVIL}", "--replace"],
     ],
     "fingerprint": [
         ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],
@@ -134,6 +141,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["analyse", "evaluate", "--sample", "9", ".", "--summary",
          "--borderline", f"{EVIL}out.csv"],
         ["analyse", "evaluate", "--sample", "9", "--collection", EVIL, "--summary"],
+        ["analyse", "evaluate", "known.csv", "--collection", EVIL, "--summary"],
     ],
     "status": [["status"], ["status", "--brief"], ["status", "--collection", f"{EVIL}2"]],
     "migrate": [
@@ -167,6 +175,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "collection plan": [
         ["collection", "plan", "--rows", "1000"],
+        ["collection", "plan", "--pages", EVIL],
         ["collection", "plan", "--rows", EVIL],
     ],
     "collection rebuild": [

@@ -13,7 +13,7 @@ from lxml import etree, html
 
 from pgsimhash.analysis.labels import LabelledPair
 from pgsimhash.analysis.measures import Score, measure
-from pgsimhash.analysis.near_pairs import NearSample
+from pgsimhash.analysis.near_pairs import NearSample, Unlabelled
 from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.html_reports.charts import curve_chart, curve_floor, histogram_chart
 from pgsimhash.records import PageFailure
@@ -39,7 +39,7 @@ def xpath(tree: etree._Element, query: str) -> list[Any]:
 def reports(name: str = HOSTILE) -> list[str]:
     """Both kinds of pages, with ``name`` wherever a name is."""
     failures = [PageFailure(name, "unreadable", name)]
-    near = NearSample(9, np.arange(17), [])
+    near = NearSample(9, np.arange(17), [Unlabelled(name, name, 8, name, None)])
     return [
         evaluation_page(name, [score(name, name)], 0.999, [name], failures),
         near_pairs_page(name, [(name, near)], 8, [name], failures),

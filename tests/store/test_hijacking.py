@@ -153,10 +153,13 @@ def fill(store: Store) -> None:
 def look_up(store: Store) -> None:
     assert len(store.find(5, 8)) == 3
     assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
+    assert len(store.near_pages(5, 8)) == 2
+    assert len(store.near_pages("https://c.example/1", 8, limit=3)) == 1
     assert store.exists(5)
     assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 4
     assert len(analysis.simhashes(store)) == 9
     assert len(analysis.sample(store, 100)[0]) == 8
+    assert len(analysis.known_simhashes(store, ["https://a.example/1"])) == 1
     assert store.get("https://a.example/1") is not None
     assert store.decide("https://a.example/9", page(paragraph(4), paragraph(5))).duplicate_of
     analysis.explain(store, "https://a.example/1", "https://b.example/1")
@@ -165,7 +168,9 @@ def look_up(store: Store) -> None:
     assert analysis.report(store).all_clusters
     assert any(row.pages for row in store.status())
     assert sum(len(block.low) for block in store.pairs(8))
+    assert list(analysis.page_pairs(store, 8))
     analysis.save_pairs(store, "saved_pairs", 8)
+    analysis.save_pairs(store, "saved_pairs", 7, replace=True)
     analysis.save_clusters(store, "saved_clusters", 8)
 
 
@@ -221,6 +226,7 @@ def remove(store: Store) -> None:
 
 SQL = """
 SELECT * FROM pgsimhash.near_duplicates(7, 3, 'sql');
+SELECT * FROM pgsimhash.near_pages(7, 3, 'sql');
 SELECT * FROM pgsimhash.near_duplicates(ARRAY[7, 8], 3, 'sql');
 SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
 SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(1, 3);
@@ -229,6 +235,7 @@ SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.delete_simhashes('sql', 
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
 SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
 FROM pgsimhash.collections, pg_catalog.generate_series(1, 9) AS n WHERE name = 'sql';
+SELECT * FROM pgsimhash.near_pages('https://a.example/1', 3, 'sql');
 SELECT pgsimhash.set_policy('sql', 'a.example/*', expire_after => interval '90 days');
 SELECT * FROM pgsimhash.policy_for('sql', 'https://a.example/1');
 SELECT pgsimhash.mark('sql', 'https://a.example/1', 'https://a.example/2', false);

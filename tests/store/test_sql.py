@@ -301,8 +301,6 @@ def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None
             "since": None,
             "sketch_high": None,
             "sketch_low": None,
-            "trusted_distance": 8,
-            "sketch_distance": 30,
             "limit": None,
         }
         explain = "EXPLAIN " + statements.query("find", connection)
