@@ -17,7 +17,6 @@ import numpy as np
 
 from pgsimhash import analysis
 from pgsimhash.connection import open_connection
-from pgsimhash.store import Store
 
 if TYPE_CHECKING:
     from bench.workload import database, percentiles
@@ -36,7 +35,7 @@ def main(pages: int, dsn: str | None) -> None:
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = Store(connection, "near")
+        store = connect(connection, collection="near")
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title) "
             "SELECT collection_id, 'https://a.example/' || n, "

@@ -21,7 +21,7 @@ import psycopg
 from pgsimhash.connection import open_connection
 from pgsimhash.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.store import Store
+from pgsimhash.store import Store, connect
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -68,7 +68,7 @@ def main(folder: Path, times: int, dsn: str | None) -> None:
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
         for keep in (False, True):
             connection.execute("TRUNCATE pgsimhash.pages, pgsimhash.simhashes, pgsimhash.last_seen")
-            store = Store(connection, f"bench-{time.time_ns()}", keep_markdown=keep)
+            store = connect(connection, collection=f"bench-{time.time_ns()}", keep_markdown=keep)
             ingest(store, folder, times)
             pages = one(connection, "SELECT count(*) FROM pgsimhash.pages")
             url = one(connection, "SELECT avg(length(url)) FROM pgsimhash.pages")
