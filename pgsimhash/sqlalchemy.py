@@ -19,7 +19,6 @@ from sqlalchemy import (
     DateTime,
     Index,
     Integer,
-    SQLColumnExpression,
     Table,
     TableValuedAlias,
     Text,
@@ -49,7 +48,6 @@ __all__ = [
     "Page",
     "SimhashMixin",
     "collections",
-    "hamming_distance",
     "last_seen",
     "marks",
     "metadata",
@@ -60,7 +58,6 @@ __all__ = [
     "runs",
     "simhash_columns",
     "simhashes",
-    "within",
 ]
 
 
@@ -164,22 +161,6 @@ def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
         if alone:
             Index(None, table.c[name])
         Index(None, prefix, table.c[name])
-
-
-def within(
-    simhash: SQLColumnExpression[Any] | Mapped[Any], other: object, distance: SupportsIndex
-) -> ColumnElement[bool]:
-    """Return ``simhash.within(other, distance)``, in a way that type checkers understand."""
-    condition: ColumnElement[bool] = as_simhash(simhash).within(other, distance)
-    return condition
-
-
-def hamming_distance(
-    simhash: SQLColumnExpression[Any] | Mapped[Any], other: object
-) -> ColumnElement[int]:
-    """Return ``simhash.hamming_distance(other)``, in a way that type checkers understand."""
-    distance: ColumnElement[int] = as_simhash(simhash).hamming_distance(other)
-    return distance
 
 
 # -- What the package collects --------------------------------------------------------------------

@@ -19,12 +19,9 @@ from sqlalchemy import (
     Text,
     and_,
     any_,
-    cast,
-    func,
     literal,
     type_coerce,
 )
-from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DontWrapMixin
 from sqlalchemy.ext.compiler import compiles
@@ -67,8 +64,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         Raises:
             ArgumentError: it is neither.
         """
-        difference = self.expr.op("#", is_comparison=False)(as_simhash(other))
-        return func.pg_catalog.bit_count(cast(difference, BIT(BITS)), type_=Integer)
+        return _Distance(self.expr, as_simhash(other))
 
     def within(self, other: object, distance: SupportsIndex) -> ColumnElement[bool]:
         """Return the condition that the column and another simhash differ in few bits at most.
@@ -88,11 +84,11 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         sought = as_simhash(other)
         radii = layout.radii(distance)
         most = literal(operator.index(distance), Integer())
-        flips = (
-            literal(_flips(permutation, radius), Text())
-            for permutation, radius in zip(layout.permutations, radii, strict=True)
-        )
-        found = _Near((table, name, layout), sought, most, *flips)
+        texts = [_flips(*each) for each in zip(layout.permutations, radii, strict=True)]
+        # Permutations of one width and radius share theirs.
+        flips = {text: literal(text, Text()) for text in texts}
+        places = tuple(list(flips).index(text) for text in texts)
+        found = _Near((table, name, layout, places), sought, most, *flips.values())
         return and_(self.expr == any_(found), self.hamming_distance(sought) <= most)
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
@@ -180,6 +176,24 @@ def prefix_sql(permutation: Permutation, simhash: str) -> str:
     return " | ".join(f"({part} << {position})" if position else part for part, position in parts)
 
 
+class _Distance(FunctionElement[int]):
+    """In how many bits two simhashes differ; one element, for SQLAlchemy takes time for each."""
+
+    name = "hamming_distance"
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(_Distance, "postgresql")
+def _distance_sql(element: _Distance, compiler: SQLCompiler, **options: Any) -> str:
+    return _bit_count(*(f"({compiler.process(part, **options)})" for part in element.clauses))
+
+
+def _bit_count(one: str, other: str) -> str:
+    # The server's own, whatever search_path says.
+    return f"pg_catalog.bit_count(CAST({one} # {other} AS BIT({BITS})))"
+
+
 class _Near(FunctionElement[Any]):
     """An array of the simhashes in a table's column that are within a distance.
 
@@ -198,7 +212,7 @@ class _Near(FunctionElement[Any]):
 
     def __init__(
         self,
-        own: tuple[Table, str, Layout],
+        own: tuple[Table, str, Layout, tuple[int, ...]],
         sought: ColumnElement[int],
         most: ColumnElement[int],
         *flips: ColumnElement[str],
@@ -218,8 +232,8 @@ def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
     raise ArgumentError(
         "no_prefixes",
         f"{column} has no prefix columns beside it that a lookup could go by: make it by "
-        "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or look up what a collection holds "
-        "by near_duplicates()",
+        "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or look up what a collection "
+        "holds by near_duplicates()",
     )
 
 
@@ -227,7 +241,7 @@ def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
     options["include_table"] = True
-    table, name, layout = element.own
+    table, name, layout, places = element.own
     quote = compiler.preparer.quote
     source = compiler.preparer.format_table(table)
     sought, most, *flips = (compiler.process(part, **options) for part in element.clauses)
@@ -239,9 +253,9 @@ def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
         f"SELECT {own} FROM {source} AS _pgsimhash "  # noqa: S608
         f"WHERE _pgsimhash.{quote(prefix_name(name, permutation))} = ANY (ARRAY("
         f"SELECT ({prefix_sql(permutation, sought)}) # _pgsimhash_flip "
-        f"FROM unnest(CAST({masks} AS BIGINT[])) AS _pgsimhash_flip)) "
-        f"AND pg_catalog.bit_count(CAST({own} # {sought} AS BIT({BITS}))) <= {most}"
-        for permutation, masks in zip(layout.permutations, flips, strict=True)
+        f"FROM unnest(CAST({flips[place]} AS BIGINT[])) AS _pgsimhash_flip)) "
+        f"AND {_bit_count(own, sought)} <= {most}"
+        for permutation, place in zip(layout.permutations, places, strict=True)
     )
     return f"ARRAY({' UNION ALL '.join(parts)})"
 
