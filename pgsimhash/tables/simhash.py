@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final, NamedTuple, SupportsIndex
 
 from sqlalchemy import (
     ARRAY,
@@ -17,9 +17,7 @@ from sqlalchemy import (
     Integer,
     Table,
     Text,
-    and_,
-    any_,
-    literal,
+    bindparam,
     type_coerce,
 )
 from sqlalchemy.engine import Dialect
@@ -83,13 +81,12 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         table, name, layout = _searched(self.expr)
         sought = as_simhash(other)
         radii = layout.radii(distance)
-        most = literal(operator.index(distance), Integer())
         texts = [_flips(*each) for each in zip(layout.permutations, radii, strict=True)]
         # Permutations of one width and radius share theirs.
-        flips = {text: literal(text, Text()) for text in texts}
+        flips = {text: bindparam(None, text, _TEXT, unique=True) for text in texts}
         places = tuple(list(flips).index(text) for text in texts)
-        found = _Near((table, name, layout, places), sought, most, *flips.values())
-        return and_(self.expr == any_(found), self.hamming_distance(sought) <= most)
+        lookup = _Lookup(table, name, layout, operator.index(distance), places)
+        return self.expr.bool_op("= ANY")(_Near(lookup, sought, *flips.values()))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse what would go by the size of the signed number.
@@ -158,8 +155,13 @@ def as_simhash(value: object) -> ColumnElement[int]:
     if hasattr(value, "__clause_element__"):
         value = value.__clause_element__()
     if isinstance(value, ColumnElement):
-        return type_coerce(value, SIMHASH()) if isinstance(value.type, NullType) else value
-    return literal(check_simhash(value), SIMHASH())  # type: ignore[arg-type]
+        return type_coerce(value, _SIMHASH) if isinstance(value.type, NullType) else value
+    # Not literal(), which takes three times as long.
+    return bindparam(None, check_simhash(value), _SIMHASH, unique=True)  # type: ignore[arg-type]
+
+
+_SIMHASH: Final = SIMHASH()
+_TEXT: Final = Text()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
@@ -194,6 +196,17 @@ def _bit_count(one: str, other: str) -> str:
     return f"pg_catalog.bit_count(CAST({one} # {other} AS BIT({BITS})))"
 
 
+class _Lookup(NamedTuple):
+    """What is looked up where; statements that are alike in this are compiled once."""
+
+    table: Table
+    column: str
+    layout: Layout
+    distance: int
+    places: tuple[int, ...]
+    """Which of the arrays of flips each permutation takes."""
+
+
 class _Near(FunctionElement[Any]):
     """An array of the simhashes in a table's column that are within a distance.
 
@@ -204,21 +217,17 @@ class _Near(FunctionElement[Any]):
     """
 
     name = "near"
-    type = ARRAY(SIMHASH())
+    type = ARRAY(_SIMHASH)
     _traverse_internals = [  # noqa: RUF012
         *FunctionElement._traverse_internals,
-        ("own", InternalTraversal.dp_plain_obj),
+        ("lookup", InternalTraversal.dp_plain_obj),
     ]
 
     def __init__(
-        self,
-        own: tuple[Table, str, Layout, tuple[int, ...]],
-        sought: ColumnElement[int],
-        most: ColumnElement[int],
-        *flips: ColumnElement[str],
+        self, lookup: _Lookup, sought: ColumnElement[int], *flips: ColumnElement[str]
     ) -> None:
-        super().__init__(sought, most, *flips)
-        self.own = own
+        super().__init__(sought, *flips)
+        self.lookup = lookup
 
 
 def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
@@ -241,10 +250,10 @@ def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
     options["include_table"] = True
-    table, name, layout, places = element.own
+    table, name, layout, distance, places = element.lookup
     quote = compiler.preparer.quote
     source = compiler.preparer.format_table(table)
-    sought, most, *flips = (compiler.process(part, **options) for part in element.clauses)
+    sought, *flips = (compiler.process(part, **options) for part in element.clauses)
     # A bare number would not be sure to be a bigint with every driver.
     sought = f"CAST({sought} AS BIGINT)"
     own = f"_pgsimhash.{quote(name)}"
@@ -254,10 +263,10 @@ def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
         f"WHERE _pgsimhash.{quote(prefix_name(name, permutation))} = ANY (ARRAY("
         f"SELECT ({prefix_sql(permutation, sought)}) # _pgsimhash_flip "
         f"FROM unnest(CAST({flips[place]} AS BIGINT[])) AS _pgsimhash_flip)) "
-        f"AND {_bit_count(own, sought)} <= {most}"
+        f"AND {_bit_count(own, sought)} <= {distance}"
         for permutation, place in zip(layout.permutations, places, strict=True)
     )
-    return f"ARRAY({' UNION ALL '.join(parts)})"
+    return f"(ARRAY({' UNION ALL '.join(parts)}))"
 
 
 @cache
