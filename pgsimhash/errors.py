@@ -96,6 +96,10 @@ class ArgumentError(PgsimhashError, ValueError):
         "no_expiry": "neither an age nor a policy says when pages expire",
         "same_url": "a mark is about two URLs, and both are one",
         "contrary_mark": "other marks say the contrary",
+        "no_prefixes": "a column has no prefix columns beside it that a lookup could go by",
+        "no_order": "simhashes are compared by size, and have none",
+        "mixin_order": "the declarative base stands before the mixin",
+        "read_only_class": "a row of ours was to be written by the ORM",
     }
 
 

@@ -9,7 +9,7 @@ collects there are its tables, the classes :class:`Page` and :class:`Collection`
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex
 
 from sqlalchemy import (
     BigInteger,
@@ -132,6 +132,9 @@ class SimhashMixin:
         super().__init_subclass__(**options)
 
 
+_LAST: Final = 1_000_000
+
+
 def _add_prefixes(cls: type) -> None:
     found = {
         key: value.column
@@ -147,8 +150,9 @@ def _add_prefixes(cls: type) -> None:
             prefix = prefix_name(name, permutation)
             if hasattr(cls, prefix):
                 continue
+            # Behind the simhash, wherever that comes from.
             made: MappedColumn[int] = mapped_column(
-                prefix, BigInteger, _filled(name, permutation), deferred=True
+                prefix, BigInteger, _filled(name, permutation), deferred=True, sort_order=_LAST
             )
             _index(made.column, name, alone=permutation.number == 1)
             setattr(cls, prefix, made)

@@ -70,6 +70,10 @@ def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
 
 
+def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
+    assert loaded("import pgsimhash.sqlalchemy") <= {"mako", "numpy", "pygments", "sqlalchemy"}
+
+
 def test_every_public_name_is_there_and_listed() -> None:
     assert len(pgsimhash.__all__) <= 20
     assert pgsimhash.__all__ == sorted(pgsimhash.__all__)
