@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from math import comb
-from typing import Final, SupportsIndex
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,7 @@ class Layout:
             for permutation, radius in zip(self.permutations, self._radii(distance), strict=True)
         )
 
-    def radii(self, distance: SupportsIndex) -> tuple[int, ...]:
+    def radii(self, distance: int) -> tuple[int, ...]:
         """Return one radius for each permutation, so that no match within ``distance`` is missed.
 
         With one leading block each, the radii add up, with one more for each permutation, to

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, SupportsIndex
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    BindParameter,
     ColumnElement,
     Integer,
     Table,
@@ -29,7 +29,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import NullType, TypeDecorator
 
-from pgsimhash.bits import BITS, check_simhash, from_bigint, to_bigint
+from pgsimhash.bits import BITS, check_distance, check_simhash, from_bigint, to_bigint
 from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import Layout, get_layout
 from pgsimhash.permutation import Permutation
@@ -78,15 +78,8 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
             ArgumentError: the layout does not answer the distance, ``other`` is no simhash, or the
                 column has no prefix columns beside it.
         """
-        table, name, layout = _searched(self.expr)
-        sought = as_simhash(other)
-        radii = layout.radii(distance)
-        texts = [_flips(*each) for each in zip(layout.permutations, radii, strict=True)]
-        # Permutations of one width and radius share theirs.
-        flips = {text: bindparam(None, text, _TEXT, unique=True) for text in texts}
-        places = tuple(list(flips).index(text) for text in texts)
-        lookup = _Lookup(table, name, layout, operator.index(distance), places)
-        return self.expr.bool_op("= ANY")(_Near(lookup, sought, *flips.values()))
+        lookup, flips = _lookup(*_searched(self.expr), distance)
+        return self.expr.bool_op("= ANY")(_Near(lookup, as_simhash(other), *flips))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse what would go by the size of the signed number.
@@ -161,7 +154,6 @@ def as_simhash(value: object) -> ColumnElement[int]:
 
 
 _SIMHASH: Final = SIMHASH()
-_TEXT: Final = Text()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
@@ -246,6 +238,27 @@ def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
     )
 
 
+def _lookup(
+    table: Table, name: str, layout: Layout, distance: SupportsIndex
+) -> tuple[_Lookup, list[BindParameter[str]]]:
+    return _prepared(table, name, layout, check_distance(distance, layout.distances[-1]))
+
+
+@lru_cache(maxsize=256)
+def _prepared(
+    table: Table, name: str, layout: Layout, distance: int
+) -> tuple[_Lookup, list[BindParameter[str]]]:
+    texts = [
+        # As text, for drivers are slow to write arrays.
+        "{" + ",".join(map(str, permutation.flips(radius))) + "}"
+        for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
+    ]
+    # Permutations of one width and radius share theirs.
+    different = list(dict.fromkeys(texts))
+    lookup = _Lookup(table, name, layout, distance, tuple(different.index(text) for text in texts))
+    return lookup, [bindparam(None, text, Text(), unique=True) for text in different]
+
+
 @compiles(_Near, "postgresql")
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
@@ -267,9 +280,3 @@ def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
         for permutation, place in zip(layout.permutations, places, strict=True)
     )
     return f"(ARRAY({' UNION ALL '.join(parts)}))"
-
-
-@cache
-def _flips(permutation: Permutation, radius: int) -> str:
-    # As text, for drivers are slow to write arrays.
-    return "{" + ",".join(map(str, permutation.flips(radius))) + "}"
