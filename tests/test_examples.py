@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+from itertools import combinations
 from pathlib import Path
 
-from pgsimhash import Store
+from pgsimhash import PageError, Store, fingerprint, hamming_distance
 from pgsimhash.sources import read_pages
+from tests.manual import run_commands
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -25,3 +28,23 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
         original = found.get(nearest) or nearest
         found[page] = "too short" if verdict.verdict == "too_short" else original
     assert found == expected
+
+
+def test_a_table_of_ones_own(empty_dsn: str, tmp_path: Path) -> None:
+    """It finds the pairs within 8 bits, in a database with nothing of ours in it."""
+    program = (EXAMPLES / "own_table.py").read_text(encoding="utf-8")
+    (tmp_path / "own_table.py").write_text(program, encoding="utf-8")
+    (tmp_path / "pages").symlink_to(EXAMPLES / "pages")
+    lines = run_commands(["python own_table.py"], empty_dsn, tmp_path).splitlines()
+    simhashes = {}
+    for path in (EXAMPLES / "pages").glob("*.html"):
+        with contextlib.suppress(PageError):
+            simhashes[path.stem] = fingerprint(path.read_bytes()).simhash
+    pairs = {
+        f"{hamming_distance(simhashes[one], simhashes[other])} {one} {other}"
+        for one, other in combinations(sorted(simhashes), 2)
+        if hamming_distance(simhashes[one], simhashes[other]) <= 8
+    }
+    assert lines[0].startswith("not-found: ")
+    assert len(lines) == len(set(lines))
+    assert set(lines[1:]) == pairs
