@@ -542,28 +542,22 @@ def test_a_naming_convention_counts() -> None:
 ROWS = 100_000
 
 
-@pytest.fixture(scope="module")
-def large_dsn(server_dsn: str) -> Iterator[str]:
-    """A database with many articles, of which a hundred are another project's."""
-    from tests.conftest import _create, _drop, _fresh_name
-
-    name = _fresh_name()
-    dsn = _create(server_dsn, name, "template0")
-    for engine in _engine(dsn):
-        Base.metadata.create_all(engine)
-        with engine.begin() as connection:
-            connection.exec_driver_sql("ALTER TABLE articles SET (autovacuum_enabled = off)")
-            connection.exec_driver_sql(
-                "INSERT INTO articles (simhash, text) "
-                "SELECT hashint8extended(n, 7), repeat('x', 200) "
-                f"FROM generate_series(1, {ROWS}) AS n"
-            )
-            connection.exec_driver_sql(
-                'INSERT INTO "the photos" ("Shape") '
-                "SELECT hashint8extended(n, 8) FROM generate_series(1, 100) AS n"
-            )
-    yield dsn
-    _drop(server_dsn, name)
+@pytest.fixture
+def many(engine: sa.Engine) -> sa.Engine:
+    """A database with many articles, and a hundred photos."""
+    Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE articles SET (autovacuum_enabled = off)")
+        connection.exec_driver_sql(
+            "INSERT INTO articles (simhash, text) "
+            "SELECT hashint8extended(n, 7), repeat('x', 200) "
+            f"FROM generate_series(1, {ROWS}) AS n"
+        )
+        connection.exec_driver_sql(
+            'INSERT INTO "the photos" ("Shape") '
+            "SELECT hashint8extended(n, 8) FROM generate_series(1, 100) AS n"
+        )
+    return engine
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -596,8 +590,10 @@ MODES = ("force_generic_plan", "force_custom_plan", "auto")
 LOOKUPS = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
 
 
-def test_lookups_go_by_the_indexes_with_and_without_statistics(large_dsn: str) -> None:
-    with psycopg.connect(large_dsn, autocommit=True, prepare_threshold=None) as connection:
+def test_lookups_go_by_the_indexes_with_and_without_statistics(
+    many: sa.Engine, empty_dsn: str
+) -> None:
+    with psycopg.connect(empty_dsn, autocommit=True, prepare_threshold=None) as connection:
         for analyzed in (False, True):
             if analyzed:
                 vacuum(connection)
