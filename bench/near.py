@@ -17,6 +17,7 @@ import numpy as np
 
 from pgsimhash import analysis
 from pgsimhash.connection import open_connection
+from pgsimhash.store import connect
 
 if TYPE_CHECKING:
     from bench.workload import database, percentiles
