@@ -5,7 +5,7 @@ In a ``conftest.py``::
     pytest_plugins = ["pgsimhash.testing"]
 
 and tests have ``pgsimhash_dsn``, the DSN of a fresh database with the schema,
-``pgsimhash_store``, a store over it, and ``pgsimhash_empty_dsn``, the DSN of a database with nothing
+``pgsimhash_store``, a store over it, and ``pgsimhash_empty_dsn``, that of a database with nothing
 in it.
 
 The server is ``PGSIMHASH_TEST_DSN`` where that is set (its user may create databases), else a
