@@ -211,7 +211,7 @@ def test_a_query_of_ones_own_is_exact(page: str, part: str, filled: str) -> None
 
 def test_what_the_sql_returns(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
-        near = rows_of(connection, "sql.md", "CROSS JOIN pgsimhash.near_duplicates")
+        near = rows_of(connection, "sql.md", "near_duplicates(q.simhash, 8)")
         assert near[0][1] == 0
         assert any(str(url).endswith("tide-pools-print.html") for url, _ in near)
         moved = [row[2] for row in rows_of(connection, "sql.md", "lag(") if row[2] is not None]
