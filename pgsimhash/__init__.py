@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from pgsimhash.records import Match, Verdict
     from pgsimhash.schemes import Fingerprint, fingerprint
     from pgsimhash.store import Store, connect
+    from pgsimhash.store.async_store import AsyncStore, connect_async
     from pgsimhash.votes import simhash
 
     __version__: str
 
 __all__ = [
     "ArgumentError",
+    "AsyncStore",
     "CollectionError",
     "Fingerprint",
     "Match",
@@ -44,6 +46,7 @@ __all__ = [
     "StoreError",
     "Verdict",
     "connect",
+    "connect_async",
     "find_pairs",
     "fingerprint",
     "format_simhash",
@@ -54,6 +57,7 @@ __all__ = [
 
 _HOMES: Final = {
     "ArgumentError": "errors",
+    "AsyncStore": "store.async_store",
     "CollectionError": "errors",
     "Fingerprint": "schemes",
     "Match": "records",
@@ -66,6 +70,7 @@ _HOMES: Final = {
     "StoreError": "errors",
     "Verdict": "records",
     "connect": "store",
+    "connect_async": "store.async_store",
     "find_pairs": "pairs",
     "fingerprint": "schemes",
     "format_simhash": "bits",
