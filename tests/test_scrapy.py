@@ -247,7 +247,8 @@ def test_pages_pass_when_the_database_is_lost(
         site.met = lambda number: lose(False) if number == 30 else None
         crawl = Crawl(site, dsn, component)
     unanswered = crawl.counted["unanswered"]
-    assert 30 < unanswered < COUNT
+    assert unanswered >= COUNT - 30 - SHORT
+    assert verdicts(crawl) > 0
     assert crawl.log.count("no verdict about http://127.0.0.1") == unanswered
     assert "Traceback" not in crawl.log
     # Each page was decided about, or came through.
