@@ -92,6 +92,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_hint": "a site hint names no host, or its selector is none",
         "invalid_labels": "a file of labelled pairs cannot be used; the message names the lines",
         "invalid_policy": "a policy's pattern or settings are none, or contradict layout or scheme",
+        "invalid_file": "a Parquet file cannot be read or written, or holds something else",
         "invalid_frame": "a data frame, or a column of it, cannot be used",
         "invalid_setting": "a setting of a crawler is none",
         "no_expiry": "neither an age nor a policy says when pages expire",

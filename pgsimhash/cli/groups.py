@@ -6,7 +6,13 @@ import click
 
 from pgsimhash import analysis
 from pgsimhash.bits import format_simhash
-from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
+from pgsimhash.cli.options import (
+    cluster_options,
+    collection_option,
+    distance_option,
+    dsn_option,
+    parquet_option,
+)
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import progress_bar
 from pgsimhash.clusters import Linkage
@@ -44,6 +50,7 @@ def pairs(distance: int | None, table: str | None, collection: str, dsn: str | N
 @distance_option("the collection's")
 @cluster_options
 @_table_option
+@parquet_option("the pages of clusters, not to stdout")
 @collection_option
 @dsn_option
 def clusters(
@@ -51,14 +58,19 @@ def clusters(
     linkage: Linkage,
     canonical: tuple[str, ...],
     table: str | None,
+    parquet: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
     """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
+    if table and parquet:
+        raise click.UsageError("name a table or a Parquet file, not both")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
-        progress_bar(console, "clusters", pages=False, prints=table is None) as progress,
+        progress_bar(
+            console, "clusters", pages=False, prints=(table or parquet) is None
+        ) as progress,
     ):
         if table is not None:
             count = analysis.save_clusters(
@@ -66,7 +78,12 @@ def clusters(
             )
             console.print(f"{count:,} clusters in {table}")
             return
-        for cluster in store.clusters(
-            distance, linkage=linkage, canonical=canonical, progress=progress
-        ):
+        found = store.clusters(distance, linkage=linkage, canonical=canonical, progress=progress)
+        if parquet is not None:
+            from pgsimhash.parquet import write_clusters
+
+            count = write_clusters(parquet, found)
+            console.print(f"{count:,} clusters in {parquet}", soft_wrap=True)
+            return
+        for cluster in found:
             print_json(cluster.as_json())
