@@ -5,8 +5,9 @@ python bench/crawling.py [FOLDER] [--dsn DSN] [--pages N] [--rounds N]
 The pages are those of FOLDER, or examples/pages with other words in place of every tenth. A server
 in another process hands them out on loopback. The same crawl is made in three ways that take turns,
 each in a process of its own: alone; with the pipeline of pgsimhash.scrapy over what only extracts
-and answers; with its store. No item is dropped. The fastest of each counts. Without --dsn an
-embedded server is started in a temporary folder.
+and answers; with its store. No item is dropped. The least of each counts, of the seconds and of the
+processor's seconds in the crawling process. Without --dsn an embedded server is started in a
+temporary folder.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def main(
     made = bodies(folder, pages)
     size = sum(map(len, made)) / len(made) / 1e3
     print(f"{len(made):,} pages of {size:.0f} kB on average")
-    seconds = dict.fromkeys(WAYS, float("inf"))
+    seconds, cpu = (dict.fromkeys(WAYS, float("inf")) for _ in range(2))
     with database(dsn) as where, served(made) as at:
         for _ in range(rounds):
             for name in WAYS:
@@ -182,15 +183,18 @@ def main(
                 command += ["--dsn", where, "--pages", str(len(made))]
                 told = json.loads(subprocess.run(command, check=True, stdout=-1).stdout)
                 seconds[name] = min(seconds[name], told["elapsed_time_seconds"])
+                cpu[name] = min(cpu[name], told["cpu"])
                 counters = {
                     counter.removeprefix("pgsimhash/"): count
                     for counter, count in told.items()
                     if counter.startswith("pgsimhash/")
                 }
                 rate = len(made) / told["elapsed_time_seconds"]
-                print(f"{name:>10}: {rate:6.1f} pages/s  {counters or ''}", flush=True)
-    lost = 1 - seconds["extraction"] / seconds["store"]
-    print(f"the store takes {lost:.1%} of the speed, extraction apart")
+                busy = f"{told['cpu']:5.1f} s of processor"
+                print(f"{name:>10}: {rate:6.1f} pages/s, {busy}  {counters or ''}", flush=True)
+    print("extraction apart, the store takes")
+    for what, figures in (("of the speed", seconds), ("of the processor's time", cpu)):
+        print(f"  {1 - figures['extraction'] / figures['store']:.1%} {what}")
 
 
 if __name__ == "__main__":
