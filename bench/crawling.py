@@ -5,7 +5,7 @@ python bench/crawling.py [FOLDER] [--dsn DSN] [--pages N] [--rounds N]
 The pages are those of FOLDER, or examples/pages with other words in place of every tenth. A server
 in another process hands them out on loopback. The same crawl is made in three ways that take turns,
 each in a process of its own: alone; with the pipeline of pgsimhash.scrapy over what only extracts
-and answers; with its store. No item is dropped. The least of each counts, of the seconds and of the
+and answers; with its store. No item is dropped. The median of each counts, of the seconds and of the
 processor's seconds in the crawling process. Without --dsn an embedded server is started in a
 temporary folder.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,9 +91,11 @@ def served(pages: Sequence[bytes]) -> Iterator[int]:
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=serve, args=(pages, there))
     process.start()
-    yield here.recv()
-    process.terminate()
-    process.join()
+    try:
+        yield here.recv()
+    finally:
+        process.terminate()
+        process.join()
 
 
 class Spider(scrapy.Spider):
@@ -144,16 +148,9 @@ def crawl(way: str, dsn: str, port: int, pages: int) -> None:
     crawler = process.create_crawler(Spider)
     process.crawl(crawler, port=port, pages=pages)
     process.start()
-    counted = crawler.stats.get_stats()
-    print(
-        json.dumps(
-            {
-                name: value
-                for name, value in counted.items()
-                if "time" not in name or name == "elapsed_time_seconds"
-            }
-        )
-    )
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    told = {**crawler.stats.get_stats(), "cpu": used.ru_utime + used.ru_stime}
+    print(json.dumps(told, default=str))
 
 
 @click.command()
@@ -162,7 +159,7 @@ def crawl(way: str, dsn: str, port: int, pages: int) -> None:
 )
 @click.option("--dsn")
 @click.option("--pages", default=2000, show_default=True)
-@click.option("--rounds", default=3, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
 @click.option("--way", type=click.Choice(WAYS), hidden=True)
 @click.option("--port", type=int, hidden=True)
 def main(
@@ -175,15 +172,16 @@ def main(
     made = bodies(folder, pages)
     size = sum(map(len, made)) / len(made) / 1e3
     print(f"{len(made):,} pages of {size:.0f} kB on average")
-    seconds, cpu = (dict.fromkeys(WAYS, float("inf")) for _ in range(2))
+    seconds: dict[str, list[float]] = {name: [] for name in WAYS}
+    cpu: dict[str, list[float]] = {name: [] for name in WAYS}
     with database(dsn) as where, served(made) as at:
         for _ in range(rounds):
             for name in WAYS:
                 command = [sys.executable, __file__, "--way", name, "--port", str(at)]
                 command += ["--dsn", where, "--pages", str(len(made))]
                 told = json.loads(subprocess.run(command, check=True, stdout=-1).stdout)
-                seconds[name] = min(seconds[name], told["elapsed_time_seconds"])
-                cpu[name] = min(cpu[name], told["cpu"])
+                seconds[name].append(told["elapsed_time_seconds"])
+                cpu[name].append(told["cpu"])
                 counters = {
                     counter.removeprefix("pgsimhash/"): count
                     for counter, count in told.items()
@@ -194,7 +192,7 @@ def main(
                 print(f"{name:>10}: {rate:6.1f} pages/s, {busy}  {counters or ''}", flush=True)
     print("extraction apart, the store takes")
     for what, figures in (("of the speed", seconds), ("of the processor's time", cpu)):
-        print(f"  {1 - figures['extraction'] / figures['store']:.1%} {what}")
+        print(f"  {1 - median(figures['extraction']) / median(figures['store']):.1%} {what}")
 
 
 if __name__ == "__main__":
