@@ -115,12 +115,14 @@ class PgsimhashPipeline(_Component):
 
     def page_of(self, item: Any) -> SourcePage | None:
         """Return the page that an item holds, None if it holds none; override it at will."""
+        if not ItemAdapter.is_item(item):
+            return None
         fields = ItemAdapter(item)
         url, html = fields.get(self._url_field), fields.get(self._html_field)
         return None if url is None or html is None else SourcePage(url, html)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, perhaps with its tag.
+        """Return the item, with its tag if that is the action.
 
         Raises:
             DropItem: its page is known.

@@ -339,6 +339,7 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
         {"url": "nowhere", "body": html},
         {"url": 5, "body": html},
         {"url": f"{url}f", "body": 5},
+        object(),
     ]
     crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag", PGSIMHASH_HTML_FIELD="body")
     made = asyncio.run(process(crawler, items))
@@ -348,7 +349,7 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
         "pgsimhash/new": 2,
         "pgsimhash/identical": 1,
         "pgsimhash/failed": 3,
-        "pgsimhash/no_page": 2,
+        "pgsimhash/no_page": 3,
         "pgsimhash/untagged": 1,
     }
     assert "StrictItem takes no field 'pgsimhash'" in caplog.text
