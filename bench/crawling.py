@@ -26,6 +26,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,9 +35,8 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response
 
 from pgsimhash import scrapy as ours
-from pgsimhash.records import PageRecord, Verdict
-from pgsimhash.sources import SourcePage
-from pgsimhash.workers import extract_many
+from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.schemes import DEFAULT_SCHEME
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -116,8 +116,11 @@ class Spider(scrapy.Spider):
 class Extraction:
     """Answers as a store does that knows nothing, and asks no database."""
 
-    def ingest_many(self, pages: list[SourcePage]) -> Iterator[Verdict]:
-        for record in extract_many(pages, markdown=False):
+    scheme = DEFAULT_SCHEME.name
+    opened = SimpleNamespace(keep_markdown=False)
+
+    def ingest_many(self, records: list[PageRecord | PageFailure]) -> Iterator[Verdict]:
+        for record in records:
             simhash = record.simhash if isinstance(record, PageRecord) else None
             yield Verdict(record.url, "new", "first_seen", simhash, keep=True)
 

@@ -14,15 +14,17 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from email.message import Message
 from functools import partial
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
 from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError
 from pgsimhash.matching import MatchOptions, check_options
-from pgsimhash.records import Verdict
+from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect
-from pgsimhash.store.batches import BATCH_PAGES
+from pgsimhash.store.batches import BATCH_PAGES, as_source
+from pgsimhash.workers import extract
 
 try:
     from itemadapter import ItemAdapter
@@ -42,6 +44,8 @@ ACTIONS: Final = ("drop", "tag")
 
 REOPEN_SECONDS: Final = 5.0
 """After the store failed, how long pages pass without a verdict before it is opened again."""
+
+Asked = TypeVar("Asked")
 
 _logger = logging.getLogger(__name__)
 _served: WeakSet[Crawler] = WeakSet()
@@ -197,45 +201,61 @@ class PgsimhashSpiderMiddleware(_Component):
 
 
 class _StoreThread:
-    """The one thread that opens, uses and closes the store.
+    """The one thread that opens, uses and closes the store, and one before it that reads pages.
 
-    What waits when it is free is one batch, so the crawl decides how large batches are.
+    What waits when either is free is one batch, so the crawl decides how large batches are. While
+    the store waits for the database the next pages are read.
     """
 
     def __init__(self, opener: Callable[..., Store], what: str, options: MatchOptions) -> None:
         self._opener = opener
         self._what = what
         self._options = options
-        self._waiting: deque[tuple[SourcePage, Future[Verdict]]] = deque()
-        self._thread = ThreadPoolExecutor(1, "pgsimhash")
+        self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
+        self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
+        self._reader = ThreadPoolExecutor(1, "pgsimhash-reader")
+        self._thread = ThreadPoolExecutor(1, "pgsimhash-store")
         self._store: Store | None = None
         self._failed_at: float | None = None
         self._failure: StoreError | None = None
         try:
-            self._thread.submit(self._open, create=True).result()
+            store = self._thread.submit(self._open, create=True).result()
         except BaseException:
             self.close()
             raise
+        self._extract = partial(
+            extract, scheme=get_scheme(store.scheme), markdown=store.opened.keep_markdown
+        )
 
     def ask(self, page: SourcePage) -> Future[Verdict]:
         """Return what will be the verdict about a page, which is stored."""
         answer: Future[Verdict] = Future()
-        self._waiting.append((page, answer))
-        self._thread.submit(self._answer)
+        self._pages.append((page, answer))
+        self._reader.submit(self._read)
         return answer
 
     def close(self) -> None:
         """Answer what waits, and close the store."""
+        self._reader.shutdown()
         self._thread.submit(self._close)
         self._thread.shutdown()
 
+    def _read(self) -> None:
+        batch = [
+            (self._extract(as_source(page)), answer)
+            for page, answer in _taken(self._pages)
+            if answer.set_running_or_notify_cancel()
+        ]
+        if batch:
+            self._records.extend(batch)
+            self._thread.submit(self._answer)
+
     def _answer(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_PAGES))]
-        batch = [asked for asked in batch if asked[1].set_running_or_notify_cancel()]
+        batch = _taken(self._records)
         if not batch:
             return
         try:
-            verdicts = self._opened().ingest_many([page for page, _ in batch], **self._options)
+            verdicts = self._opened().ingest_many([record for record, _ in batch], **self._options)
             for (_, answer), verdict in zip(batch, verdicts, strict=True):
                 answer.set_result(verdict)
         except Exception as error:
@@ -271,6 +291,10 @@ class _StoreThread:
         store, self._store = self._store, None
         if store is not None:
             store.close()
+
+
+def _taken(waiting: deque[Asked]) -> list[Asked]:
+    return [waiting.popleft() for _ in range(min(len(waiting), BATCH_PAGES))]
 
 
 def _connect(settings: BaseSettings, *, create: bool) -> Store:
