@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from pgsimhash.records import Match, Verdict
     from pgsimhash.schemes import Fingerprint, fingerprint
     from pgsimhash.store import Store, connect
-    from pgsimhash.store.async_store import AsyncStore, connect_async
+    from pgsimhash.store.async_store import connect_async
     from pgsimhash.votes import simhash
 
     __version__: str
 
 __all__ = [
     "ArgumentError",
-    "AsyncStore",
     "CollectionError",
     "Fingerprint",
     "Match",
@@ -57,7 +56,6 @@ __all__ = [
 
 _HOMES: Final = {
     "ArgumentError": "errors",
-    "AsyncStore": "store.async_store",
     "CollectionError": "errors",
     "Fingerprint": "schemes",
     "Match": "records",

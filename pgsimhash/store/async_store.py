@@ -135,9 +135,12 @@ class AsyncStore:
                 raise no_connection(error) from error
         elif "sqlalchemy.AsyncEngine" in kinds:
             check_driver(where.sync_engine)
-            async with await _begun(where.connect()) as lent:
+            lent = await _begun(where.connect())
+            try:
                 await lent.execution_options(isolation_level="AUTOCOMMIT")
                 yield await self._over(await _raw(lent), owned=True)
+            finally:
+                await lent.close()
         elif kinds & {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}:
             async with self._turn:
                 session = getattr(where, "sync_session", None)

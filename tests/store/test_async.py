@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 import pgsimhash
 from pgsimhash import (
     ArgumentError,
-    AsyncStore,
     NotFoundError,
     PageError,
     Store,
@@ -24,6 +23,7 @@ from pgsimhash import (
     connect,
     connect_async,
 )
+from pgsimhash.store.async_store import AsyncStore
 from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_store import ARTICLE, page, paragraph
