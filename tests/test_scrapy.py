@@ -149,7 +149,7 @@ def test_a_pipeline_drops_what_is_known(site: Site, dsn: str) -> None:
 def test_a_second_crawl_drops_all_that_the_first_met(site: Site, dsn: str) -> None:
     Crawl(site, dsn, PIPELINE)
     crawl = Crawl(site, dsn, PIPELINE)
-    assert crawl.counted["identical"] == crawl.counted["dropped"] == COUNT - SHORT
+    assert crawl.counted["unchanged"] == crawl.counted["dropped"] == COUNT - SHORT
     assert crawl.counted["new"] == 0
     assert len(crawl.items) == SHORT + 3
     with connect(dsn) as store:
@@ -207,7 +207,7 @@ def test_a_known_page_is_not_followed_if_nobody_asks_for_it(site: Site, dsn: str
         first = Crawl(site, dsn, MIDDLEWARE)
         assert first.counted["new"] == 9
         again = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_FOLLOW": False})
-    assert again.counted == {"identical": 1, "dropped": 1}
+    assert again.counted == {"unchanged": 1, "dropped": 1}
     assert again.items == []
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
@@ -91,11 +92,15 @@ class Ingest:
     def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         while True:
             try:
-                return self._decide_batch(batch, options, remember)
+                verdicts = self._decide_batch(batch, options, remember)
             except StalePoliciesError:
                 self._policies = True
-            except MovedCollectionError:
-                continue
+            except MovedCollectionError as error:
+                logger.info("%s", error)
+            else:
+                told = (len(verdicts), "stored in" if remember else "compared with")
+                logger.debug("%d pages %s %r", *told, self._session.collection.name)
+                return verdicts
 
     def _decide_batch(
         self, items: list[Item], options: MatchOptions, remember: bool
