@@ -2,7 +2,7 @@
 
     python bench/connecting.py [--rows 100000] [--dsn ...]
 
-Adds pages through a psycopg connection and through a Session of SQLAlchemy, in batches and alone, and
+Adds pages through a psycopg connection and a Session of SQLAlchemy, in batches and alone, and
 looks simhashes up on one connection, and with 16 tasks on a pool. Rounds alternate; medians and
 ratios are printed.
 """
