@@ -79,10 +79,9 @@ class Store:
     use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
     row of the collection as it was read last.
 
-    A store that opened its own connection commits batch by batch and closes the connection at
-    the end of its ``with`` block. One that was given a connection neither commits nor closes
-    it: on a connection with ``autocommit`` each batch is a transaction, on any other the caller
-    commits.
+    A store over a DSN, a pool or an engine commits batch by batch and gives the connection back at
+    the end of its ``with`` block. One over a connection or a session of the caller's neither
+    commits nor closes it: on autocommit each batch is a transaction, else the caller commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
     raises :class:`~pgsimhash.errors.StoreError` elsewhere, but for :meth:`close`. Open one in
