@@ -73,7 +73,9 @@ def known_simhashes(store: Store, urls: Iterable[str]) -> dict[str, int]:
                 "collection_id": collection.collection_id,
                 "urls": [spelled for _, spelled in batch],
             }
-            found = dict(cursor.execute(query("known_simhashes", connection), scope))
+            found: dict[str, int] = dict(
+                cursor.execute(query("known_simhashes", connection), scope)
+            )
             known |= {
                 url: from_bigint(found[spelled]) for url, spelled in batch if spelled in found
             }
