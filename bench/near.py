@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from pgsimhash import analysis, connect
+from pgsimhash import analysis
 from pgsimhash.connection import open_connection
+from pgsimhash.store import connect
 
 if TYPE_CHECKING:
     from bench.workload import database, percentiles

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pgsimhash.records import Match, Verdict
     from pgsimhash.schemes import Fingerprint, fingerprint
     from pgsimhash.store import Store, connect
+    from pgsimhash.store.async_store import connect_async
     from pgsimhash.votes import simhash
 
     __version__: str
@@ -44,6 +45,7 @@ __all__ = [
     "StoreError",
     "Verdict",
     "connect",
+    "connect_async",
     "find_pairs",
     "fingerprint",
     "format_simhash",
@@ -66,6 +68,7 @@ _HOMES: Final = {
     "StoreError": "errors",
     "Verdict": "records",
     "connect": "store",
+    "connect_async": "store.async_store",
     "find_pairs": "pairs",
     "fingerprint": "schemes",
     "format_simhash": "bits",

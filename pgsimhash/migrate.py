@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from pgsimhash.connection import open_connection, server_words
 from pgsimhash.errors import NoServerError, SchemaError, StoreError
+from pgsimhash.log import logger
 from pgsimhash.schema_names import configured_schema
 
 VERSION_TABLE: Final = "alembic_version"
@@ -141,6 +142,7 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: s
     config = _config(schema=schema)
     with _one_at_a_time, engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
+        logger.info("%s to revision %s", step.__name__, revision)
         try:
             step(config, revision)
         except CommandError as error:

@@ -32,6 +32,7 @@ import platformdirs
 from psycopg import conninfo
 
 from pgsimhash.errors import NoServerError
+from pgsimhash.log import logger
 
 DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
 
@@ -86,6 +87,7 @@ def start(folder: Path | None = None) -> str:
                 _shares[home] = _Share(home)
             try:
                 socket_folder = _shares[home].join(programs)
+                logger.info("the embedded PostgreSQL in %s", home)
             except BaseException:
                 _shares.pop(home).close()
                 raise

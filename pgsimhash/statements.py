@@ -33,6 +33,7 @@ SCHEMA_FILES: Final = (
     "policies.sql",
     "delete.sql",
     "decide.sql",
+    "add.sql",
 )
 """The files of the schema, in the order in which they are deployed."""
 

@@ -19,7 +19,9 @@ from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.urls import URL_BYTES_MAX
 
-_Task = tuple[SourcePage | PageFailure, Future[PageRecord | PageFailure]]
+_Page = SourcePage | PageFailure | PageRecord
+
+_Task = tuple[_Page, Future[PageRecord | PageFailure]]
 
 
 class _Work(NamedTuple):
@@ -40,7 +42,7 @@ _IN_FLIGHT = 8
 
 
 def extract(
-    page: SourcePage | PageFailure,
+    page: _Page,
     scheme: Scheme = DEFAULT_SCHEME,
     *,
     markdown: bool = True,
@@ -48,9 +50,10 @@ def extract(
 ) -> PageRecord | PageFailure:
     """Fingerprint one page; whatever goes wrong with it becomes a failure.
 
-    Without ``markdown`` the record has none. A page larger than ``max_bytes`` is a failure.
+    What is a record or a failure already comes back as it is. Without ``markdown`` the record has
+    none. A page larger than ``max_bytes`` is a failure.
     """
-    if isinstance(page, PageFailure):
+    if not isinstance(page, SourcePage):
         return page
     try:
         made = fingerprint(
@@ -94,7 +97,7 @@ def _short_url(url: str | None) -> str | None:
 
 
 def extract_many(
-    pages: Iterable[SourcePage | PageFailure],
+    pages: Iterable[_Page],
     jobs: int = 1,
     scheme: Scheme | str = DEFAULT_SCHEME,
     *,
@@ -121,7 +124,7 @@ def extract_many(
 
 
 def _extract_in_processes(
-    pages: Iterable[SourcePage | PageFailure],
+    pages: Iterable[_Page],
     jobs: int,
     work: _Work,
 ) -> Iterator[PageRecord | PageFailure]:
@@ -159,13 +162,13 @@ def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
     _work[:] = [_Work(scheme, markdown, max_bytes)]
 
 
-def _extract_here(page: SourcePage | PageFailure) -> PageRecord | PageFailure:
+def _extract_here(page: _Page) -> PageRecord | PageFailure:
     ((scheme, markdown, max_bytes),) = _work
     return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
 
 
 def _result(
-    page: SourcePage | PageFailure,
+    page: _Page,
     future: Future[PageRecord | PageFailure],
     work: _Work,
 ) -> PageRecord | PageFailure:

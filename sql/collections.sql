@@ -336,3 +336,20 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
     'The bytes of tables with indexes, and the share of so many rows of the first one.';
+
+-- Those that are being made from others have what those have, and do not count.
+CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT array_agg(c.collection_id ORDER BY c.collection_id)
+        FROM pgsimhash.collections AS own
+        LEFT JOIN pgsimhash.rebuilds AS o ON o.collection_id = own.collection_id
+        JOIN pgsimhash.collections AS c ON c.scheme = own.scheme
+        LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
+        WHERE own.collection_id = own_id
+            AND (r.source_id IS NULL OR c.collection_id = own_id)
+            AND c.collection_id IS DISTINCT FROM o.source_id;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
+    'The collections that one is compared with where all of its scheme are, and itself.';

@@ -183,3 +183,52 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._known_pages(integer, bigint, text[]) IS
     'The newest and first versions of URLs before a page, and what was said about them.';
+
+-- Copies do not count: a hundred of one story push no other one out.
+CREATE FUNCTION pgsimhash._window(
+    compared_ids integer[], of_host text, newest integer, before_page bigint
+) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT coalesce(
+            (
+                SELECT n.page_id
+                FROM unnest(compared_ids) AS c (collection_id)
+                CROSS JOIN LATERAL (
+                    SELECT p.page_id
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = c.collection_id
+                        AND p.host = of_host
+                        AND p.distance IS NULL
+                        AND p.page_id < before_page
+                    ORDER BY p.page_id DESC
+                    LIMIT newest
+                ) AS n
+                ORDER BY n.page_id DESC
+                OFFSET newest - 1
+                LIMIT 1
+            ),
+            (
+                SELECT n.page_id
+                FROM unnest(compared_ids) AS c (collection_id)
+                CROSS JOIN LATERAL (
+                    SELECT p.page_id
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = c.collection_id
+                        AND of_host IS NULL
+                        AND p.distance IS NULL
+                        AND p.page_id < before_page
+                    ORDER BY p.page_id DESC
+                    LIMIT newest
+                ) AS n
+                ORDER BY n.page_id DESC
+                OFFSET newest - 1
+                LIMIT 1
+            ),
+            0
+        );
+    END;
+
+COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
+    'The oldest of the newest originals of a host in some collections, or of all originals there '
+    'where it is NULL; 0 where there are fewer.';

@@ -84,6 +84,56 @@ CREATE FUNCTION pgsimhash.sketch_distance(
 COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
     'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
 
+-- As pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear one takes it away, and the
+-- simhash has a 1 where the sum is above zero (Charikar 2002). Weights count in units of 2**-16, so
+-- that sums are exact.
+CREATE FUNCTION pgsimhash.simhash(
+    features bigint[], weights double precision[] DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    made bigint;
+BEGIN
+    IF weights IS NOT NULL AND cardinality(weights) <> cardinality(features)
+        OR EXISTS (
+            SELECT FROM unnest(weights) AS w
+            WHERE (w >= 0 AND w < 68719476736) IS NOT TRUE
+        )
+    THEN
+        RAISE EXCEPTION 'each feature has a weight, of 0 or more, and finite'
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give two arrays of one length, or the features alone, each counting 1.';
+    ELSIF array_position(features, NULL) IS NOT NULL
+        OR NOT EXISTS (
+            SELECT FROM unnest(features, weights) AS f (feature, weight)
+            WHERE weights IS NULL OR round(f.weight * 65536) > 0
+        )
+    THEN
+        RAISE EXCEPTION 'a simhash takes a feature that weighs more than nothing, and none is NULL'
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give the 64-bit hashes of the features as an array.';
+    END IF;
+    SELECT bit_or(CASE WHEN v.vote > 0 THEN 1::bigint << v.bit ELSE 0 END) INTO made
+    FROM (
+        SELECT
+            b.bit,
+            sum(
+                CASE WHEN weights IS NULL THEN 1 ELSE round(f.weight * 65536)::bigint END
+                * (2 * (f.feature >> b.bit & 1) - 1)
+            ) AS vote
+        FROM unnest(features, weights) AS f (feature, weight)
+        CROSS JOIN generate_series(0, 63) AS b (bit)
+        GROUP BY b.bit
+    ) AS v;
+    RETURN made;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
+    'The simhash that 64-bit hashes of features vote for, each with its weight, else with 1.';
+
 -- Internal: for the functions above and for the package, and may change with any release.
 
 -- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,

@@ -500,3 +500,16 @@ CREATE TYPE pgsimhash.near_page AS (
 
 COMMENT ON TYPE pgsimhash.near_page IS
     'The present version of a page, and in how many bits it differs from what was asked for.';
+
+CREATE TYPE pgsimhash.verdict AS (
+    url text,
+    verdict text,
+    reason text,
+    distance integer,
+    duplicate_of text,
+    keep boolean,
+    page_id bigint
+);
+
+COMMENT ON TYPE pgsimhash.verdict IS
+    'What was decided about a page, and the number of its row.';

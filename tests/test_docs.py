@@ -94,6 +94,20 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
                 "unknown_page",
             ],
         ),
+        (
+            "crawlers.md",
+            "PgsimhashPipeline",
+            [
+                r"pgsimhash/dropped 15",
+                r"pgsimhash/identical \d+",
+                r"pgsimhash/new 8",
+                r"pgsimhash/too_short 1",
+            ],
+        ),
+        ("crawlers.md", "PgsimhashSpiderMiddleware", [r"(new|identical) .+"] * 2),
+        ("crawlers.md", "urlopen", [r"keep file://.+\.html"] * 8),
+        ("frames.md", "pandas", [r"\['first_seen', 'within_distance', .+\]", "3"]),
+        ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", r"\d+ were .+", "8 8"]),
         ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
@@ -122,12 +136,13 @@ def test_commands(page: str, dsn: str, clone: Path) -> None:
     """The commands of a page in their order, as a reader types them who begins with that page."""
     run_commands(commands(page), dsn, clone)
     for name, is_right in FILES[page].items():
-        assert is_right((clone / name).read_text(encoding="utf-8")), name
+        assert is_right((clone / name).read_text(encoding="utf-8", errors="replace")), name
     # Whatever else a command writes is to be looked at, too.
     assert {path.name for path in clone.iterdir()} == {"examples", *FILES[page]}
 
 
 html: Callable[[str], bool] = lambda text: text.startswith("<!doctype html>")  # noqa: E731
+parquet: Callable[[str], bool] = lambda text: text.startswith("PAR1")  # noqa: E731
 verdicts: Callable[[str], bool] = lambda text: text.count('"verdict"') > 15  # noqa: E731
 
 FILES: dict[str, dict[str, Callable[[str], bool]]] = {
@@ -143,6 +158,11 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
         "labelled.csv": lambda text: ",duplicate,borderline," in text,
         "known.jsonl": lambda text: text.count('"recommended": true') == 1,
         "near.jsonl": lambda text: text.count("\n") > 15,
+    },
+    "frames.md": {
+        "verdicts.jsonl": verdicts,
+        "verdicts.parquet": parquet,
+        "clusters.parquet": parquet,
     },
     "ingest.md": {"verdicts.jsonl": verdicts},
     "layouts.md": {},
@@ -217,7 +237,7 @@ def test_a_query_of_ones_own_is_exact(page: str, part: str, filled: str) -> None
 
 def test_what_the_sql_returns(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
-        near = rows_of(connection, "sql.md", "CROSS JOIN pgsimhash.near_duplicates")
+        near = rows_of(connection, "sql.md", "near_duplicates(q.simhash, 8)")
         assert near[0][1] == 0
         assert any(str(url).endswith("tide-pools-print.html") for url, _ in near)
         moved = [row[2] for row in rows_of(connection, "sql.md", "lag(") if row[2] is not None]

@@ -19,13 +19,19 @@ HEAVY = {
     "mako",
     "markdown_it",
     "mmh3",
+    "narwhals",
     "numba",
     "numpy",
+    "pandas",
+    "polars",
     "psycopg",
+    "pyarrow",
     "pygments",
     "readability",
     "rich",
+    "scrapy",
     "sqlalchemy",
+    "twisted",
     "warcio",
 }
 
@@ -72,6 +78,36 @@ def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
 
 def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
     assert loaded("import pgsimhash.sqlalchemy") <= {"mako", "numpy", "pygments", "sqlalchemy"}
+
+
+@pytest.mark.parametrize(
+    ("module", "needs"),
+    [
+        ("frames", {"numpy", "mmh3", "lxml", "narwhals"}),
+        ("parquet", {"numpy", "mmh3", "lxml", "psycopg", "pyarrow"}),
+        ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
+    ],
+)
+def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:
+    assert loaded(f"import pgsimhash.{module}") == needs
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("frames", "narwhals"), ("parquet", "pyarrow"), ("scrapy", "scrapy")]
+)
+def test_a_module_whose_library_is_missing_names_the_extra(module: str, package: str) -> None:
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+from pgsimhash.errors import MissingPackageError
+try:
+    import pgsimhash.{module}
+except MissingPackageError as error:
+    print(error.reason, error)
+"""
+    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert told.startswith("not_installed ")
+    assert f"pip install 'pgsimhash[{module}]'" in told
 
 
 def test_every_public_name_is_there_and_listed() -> None:

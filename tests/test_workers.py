@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pgsimhash import Store
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract, extract_many
@@ -33,6 +34,19 @@ def page(number: int, html: object = None) -> SourcePage:
 
 def outcome(item: PageRecord | PageFailure) -> str:
     return item.reason if isinstance(item, PageFailure) else "record"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_was_read_before_is_not_read_again(jobs: int) -> None:
+    read = [extract(page(number)) for number in range(3)]
+    assert {outcome(item) for item in read} == {"record"}
+    assert list(extract_many(read, jobs)) == read
+
+
+def test_a_store_takes_what_was_read_before(store: Store) -> None:
+    said = list(store.decide_many(map(page, range(5))))
+    read = [extract(page(number)) for number in range(5)]
+    assert list(store.ingest_many(read)) == said
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -1,3 +1,15 @@
+DROP TRIGGER put_simhashes ON pgsimhash.pages;
+
+DROP FUNCTION pgsimhash._put_inserted();
+
+DROP FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint);
+
+DROP FUNCTION pgsimhash.add_page(text, bigint, text, timestamptz);
+
+DROP FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]);
+
+DROP FUNCTION pgsimhash._window(integer[], text, integer, bigint);
+
 DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);
 
 DROP FUNCTION pgsimhash._nearest(
@@ -67,6 +79,8 @@ DROP FUNCTION pgsimhash.near_pages(bigint, integer, text);
 
 DROP FUNCTION pgsimhash._near_pages(text, bigint, bigint, bigint, integer, text, bigint);
 
+DROP FUNCTION pgsimhash._siblings(integer);
+
 DROP FUNCTION pgsimhash._writable_collection(text);
 
 DROP FUNCTION pgsimhash._hold_collection(text);
@@ -86,6 +100,8 @@ DROP FUNCTION pgsimhash._id_of(text);
 DROP FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint);
 
 DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
+
+DROP FUNCTION pgsimhash.simhash(bigint[], double precision[]);
 
 DROP FUNCTION pgsimhash.from_base32(text);
 
@@ -118,6 +134,8 @@ DROP FUNCTION pgsimhash.host_of(text);
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;
+
+DROP TYPE pgsimhash.verdict;
 
 DROP TYPE pgsimhash.near_page;
 

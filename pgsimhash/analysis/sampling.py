@@ -60,18 +60,23 @@ def known_simhashes(store: Store, urls: Iterable[str]) -> dict[str, int]:
     Raises:
         StoreError: the database does not answer.
     """
-    # No page has such a URL, and the database takes none.
-    wanted = [url for url in dict.fromkeys(urls) if "\0" not in url]
     known: dict[str, int] = {}
     with (
         store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row) as cursor,
     ):
-        for start in range(0, len(wanted), _URLS):
+        # No page has a URL with NUL, and the database takes none.
+        asked = [(url, collection.page_url(url)) for url in dict.fromkeys(urls) if "\0" not in url]
+        for start in range(0, len(asked), _URLS):
+            batch = asked[start : start + _URLS]
             scope = {
                 "collection_id": collection.collection_id,
-                "urls": wanted[start : start + _URLS],
+                "urls": [spelled for _, spelled in batch],
             }
-            for url, simhash in cursor.execute(query("known_simhashes", connection), scope):
-                known[url] = from_bigint(simhash)
+            found: dict[str, int] = dict(
+                cursor.execute(query("known_simhashes", connection), scope)
+            )
+            known |= {
+                url: from_bigint(found[spelled]) for url, spelled in batch if spelled in found
+            }
     return known

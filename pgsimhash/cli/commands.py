@@ -26,6 +26,7 @@ __all__ = ["commands"]
 _WRONG_VALUES = frozenset(
     {
         "contrary_mark",
+        "invalid_file",
         "invalid_simhash",
         "invalid_distance",
         "invalid_number",

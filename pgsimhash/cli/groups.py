@@ -12,6 +12,7 @@ from pgsimhash.cli.options import (
     collection_option,
     distance_option,
     dsn_option,
+    parquet_option,
 )
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import progress_bar
@@ -82,6 +83,7 @@ def pairs(
 @distance_option("the collection's")
 @cluster_options
 @_table_options
+@parquet_option("the pages of clusters, not to stdout")
 @collection_option
 @dsn_option
 def clusters(
@@ -90,15 +92,20 @@ def clusters(
     canonical: tuple[str, ...],
     table: str | None,
     replace: bool,
+    parquet: str | None,
     collection: str,
     dsn: str | None,
 ) -> None:
     """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
     _check(table, replace)
+    if table and parquet:
+        raise click.UsageError("name a table or a Parquet file, not both")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
-        progress_bar(console, "clusters", pages=False, prints=table is None) as progress,
+        progress_bar(
+            console, "clusters", pages=False, prints=(table or parquet) is None
+        ) as progress,
     ):
         if table is not None:
             count = analysis.save_clusters(
@@ -112,7 +119,12 @@ def clusters(
             )
             console.print(f"{count:,} clusters in {table}")
             return
-        for cluster in store.clusters(
-            distance, linkage=linkage, canonical=canonical, progress=progress
-        ):
+        found = store.clusters(distance, linkage=linkage, canonical=canonical, progress=progress)
+        if parquet is not None:
+            from pgsimhash.parquet import write_clusters
+
+            count = write_clusters(parquet, found)
+            console.print(f"{count:,} clusters in {parquet}", soft_wrap=True)
+            return
+        for cluster in found:
             print_json(cluster.as_json())

@@ -13,11 +13,18 @@ from pgsimhash.cli.options import (
     check_paths,
     collection_option,
     dsn_option,
+    parquet_option,
     scheme_option,
 )
 from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
-from pgsimhash.cli.work import choose_jobs, jobs_option, summary_option, with_progress
+from pgsimhash.cli.work import (
+    choose_jobs,
+    jobs_option,
+    summary_option,
+    verdicts_too,
+    with_progress,
+)
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.sources import count_pages, read_pages
@@ -40,6 +47,7 @@ _WHAT_MAX = 200
     help="How large a page may be; a larger one fails.",
 )
 @collection_option
+@parquet_option("the verdicts, beside stdout")
 @click.option("--create", is_flag=True, help="Create the collection if it is not there.")
 @dsn_option
 @click.pass_context
@@ -50,6 +58,7 @@ def ingest(
     summary: bool | None,
     scheme: str | None,
     max_bytes: int,
+    parquet: str | None,
     collection: str,
     create: bool,
     dsn: str | None,
@@ -73,5 +82,6 @@ def ingest(
         verdicts = store.ingest_many(
             pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **options
         )
-        code = print_verdicts(with_progress(verdicts, total, console, "ingest"), console, summary)
+        with verdicts_too(parquet, verdicts) as told:
+            code = print_verdicts(with_progress(told, total, console, "ingest"), console, summary)
     context.exit(code)

@@ -120,6 +120,13 @@ def cluster_options(command: Command) -> Command:
     return linkage(canonical(command))
 
 
+def parquet_option(what: str) -> Callable[[Command], Command]:
+    """Add ``--parquet``; ``what`` says what is written."""
+    return click.option(
+        "--parquet", metavar="FILE", help=f"Write {what}, as Parquet (extra parquet)."
+    )
+
+
 class LayoutName(click.ParamType[str]):
     """The name of a layout."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TypeVar
 
 import click
@@ -23,6 +23,7 @@ from rich.progress import (
 )
 
 from pgsimhash.cli.options import Command
+from pgsimhash.records import Verdict
 
 Item = TypeVar("Item")
 
@@ -53,6 +54,19 @@ def choose_jobs(asked: int | None, pages: int | None) -> int:
     if asked is not None:
         return asked
     return 1 if pages is not None and pages < _WORTH_PROCESSES else os.cpu_count() or 1
+
+
+@contextmanager
+def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[Iterator[Verdict]]:
+    """Give verdicts that go to a Parquet file on the way, where one is named."""
+    if parquet is None:
+        yield verdicts
+        return
+    from pgsimhash.parquet import write_verdicts
+
+    # After Ctrl-C, too, the file has all that was told.
+    with closing(write_verdicts(parquet, verdicts)) as told:
+        yield told
 
 
 def with_progress(

@@ -64,7 +64,6 @@ def _copy_pages(connection: psycopg.Connection[Any], work: Work, row: Row) -> Ta
     batch = {**work.scope, **after, "last_page": last_page}
     keep = {"keep_markdown": work.target.keep_markdown}
     copied = connection.execute(query("copy_pages", connection), {**batch, **keep}).rowcount
-    connection.execute(query("copied_simhashes", connection), batch)
     connection.execute(query("copy_last_seen", connection), batch)
     move_on(connection, work, last_page, row.last_slice)
     return copied, []

@@ -28,12 +28,13 @@ BATCH_SECONDS: Final = 2.0
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are what they should be, but say too little."""
 
-Page = SourcePage | PageFailure | tuple[str, str | Octets]
+Page = SourcePage | PageFailure | PageRecord | tuple[str, str | Octets]
+"""A record was read before, by the scheme of the collection: :func:`pgsimhash.workers.extract`."""
 
 Item = PageRecord | PageFailure
 
 
-def as_source(page: Page) -> SourcePage | PageFailure:
+def as_source(page: Page) -> SourcePage | PageFailure | PageRecord:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
     if isinstance(page, tuple):
         url, html = page

@@ -183,11 +183,7 @@ def sibling_collections(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> list[Collection]:
     """Return all collections that a collection is compared with and itself, by their numbers."""
-    scope = {
-        "scheme": collection.scheme,
-        "collection_id": collection.collection_id,
-        "source_id": collection.source_id,
-    }
+    scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("siblings", connection), scope).fetchall()
 

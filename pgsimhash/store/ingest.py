@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
@@ -86,21 +87,20 @@ class Ingest:
             for number, verdict in enumerate(verdicts, 1):
                 yield verdict
                 if goes_on and number < len(verdicts) and not session.is_in_transaction():
-                    raise StoreError(
-                        "ended_within_batch",
-                        f"the transaction ended after {number} of the {len(verdicts)} verdicts of "
-                        "a batch, which is stored as a whole; end it after a batch, or leave out "
-                        "batch_size, and each page is stored when its verdict is taken",
-                    )
+                    raise ended_within_batch(number, len(verdicts))
 
     def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         while True:
             try:
-                return self._decide_batch(batch, options, remember)
+                verdicts = self._decide_batch(batch, options, remember)
             except StalePoliciesError:
                 self._policies = True
-            except MovedCollectionError:
-                continue
+            except MovedCollectionError as error:
+                logger.info("%s", error)
+            else:
+                told = (len(verdicts), "stored in" if remember else "compared with")
+                logger.debug("%d pages %s %r", *told, self._session.collection.name)
+                return verdicts
 
     def _decide_batch(
         self, items: list[Item], options: MatchOptions, remember: bool
@@ -146,3 +146,13 @@ class Ingest:
         said = said_about(connection, collection, urls)
         self._policies = said.policies
         return settings_by(rules, said, len(urls))
+
+
+def ended_within_batch(told: int, stored: int) -> StoreError:
+    """Return the error of who ended his transaction after some verdicts of a batch."""
+    return StoreError(
+        "ended_within_batch",
+        f"the transaction ended after {told} of the {stored} verdicts of a batch, which is stored "
+        "as a whole; end it after a batch, or leave out batch_size, and each page is stored when "
+        "its verdict is taken",
+    )

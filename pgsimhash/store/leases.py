@@ -158,7 +158,7 @@ def lease(where: Any, schema: str | None = None) -> Lease:
         if where.closed:
             raise _closed("connection")
         return _Lent(where)
-    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(where).__mro__}
+    kinds = kinds_of(where)
     if "psycopg_pool.ConnectionPool" in kinds:
         return _FromPool(where)
     if "sqlalchemy.URL" in kinds:
@@ -170,7 +170,7 @@ def lease(where: Any, schema: str | None = None) -> Lease:
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = ""
     if "Async" in name or "async" in name:
-        hint = "; nothing asynchronous can be used by what is not"
+        hint = "; for what is asynchronous there is pgsimhash.connect_async()"
     elif callable(where):
         hint = "; call it first, perhaps"
     raise ArgumentError(
@@ -180,8 +180,20 @@ def lease(where: Any, schema: str | None = None) -> Lease:
     )
 
 
-def _over_alchemy(lender: Any) -> Lease:
-    from sqlalchemy import Engine, exc
+def kinds_of(where: object) -> set[str]:
+    """Return the classes of an object, each as its package and its name: nothing is imported."""
+    kinds = type(where).__mro__
+    return {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds}
+
+
+def check_driver(lender: Any) -> None:
+    """Check that psycopg 3 is what SQLAlchemy's engine, connection or session stands on.
+
+    Raises:
+        ArgumentError: it is a session without an engine.
+        StoreError: it stands on another driver.
+    """
+    from sqlalchemy import exc
     from sqlalchemy.orm import Session
 
     try:
@@ -192,7 +204,13 @@ def _over_alchemy(lender: Any) -> Lease:
             "invalid_connection", "the session has no engine; give Session(engine)"
         ) from error
     if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
-        raise _wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
+        raise wrong_driver(f"{engine.dialect.name}+{engine.dialect.driver}")
+
+
+def _over_alchemy(lender: Any) -> Lease:
+    from sqlalchemy import Engine, exc
+
+    check_driver(lender)
     if not isinstance(lender, Engine):
         return _OfAlchemy(lender)
     try:
@@ -204,11 +222,12 @@ def _over_alchemy(lender: Any) -> Lease:
 def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
     found = connection.connection.driver_connection
     if not isinstance(found, psycopg.Connection):
-        raise _wrong_driver(type(found).__module__)
+        raise wrong_driver(type(found).__module__)
     return found
 
 
-def _wrong_driver(name: str) -> StoreError:
+def wrong_driver(name: str) -> StoreError:
+    """Return the error of who stands on a driver of another name."""
     return StoreError(
         "wrong_driver",
         f"the store speaks to PostgreSQL by psycopg 3, and this engine by {name}; make it with "

@@ -79,10 +79,9 @@ class Store:
     use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
     row of the collection as it was read last.
 
-    A store that opened its own connection commits batch by batch and closes the connection at
-    the end of its ``with`` block. One that was given a connection neither commits nor closes
-    it: on a connection with ``autocommit`` each batch is a transaction, on any other the caller
-    commits.
+    A store over a DSN, a pool or an engine commits batch by batch and gives the connection back at
+    the end of its ``with`` block. One over a connection or a session of the caller's neither
+    commits nor closes it: on autocommit each batch is a transaction, else the caller commits.
 
     A store belongs to the thread that opened it, and after a fork to the parent: every method
     raises :class:`~pgsimhash.errors.StoreError` elsewhere, but for :meth:`close`. Open one in
@@ -348,7 +347,7 @@ class Store:
                 from another one.
             StoreError: the database does not answer.
         """
-        page = _page(url, html, fetched_at)
+        page = page_of(url, html, fetched_at)
         return next(iter(self.ingest_many([page], max_bytes=max_bytes, **options)))
 
     def ingest_many(
@@ -412,9 +411,7 @@ class Store:
                 message say why. Otherwise as for :meth:`ingest`.
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
-        if verdict.verdict == "failed":
-            raise PageError(verdict.reason, f"{url}: {verdict.detail}")
-        return verdict.keep
+        return worth_keeping(verdict)
 
     def decide(
         self,
@@ -430,7 +427,7 @@ class Store:
         Raises:
             As for :meth:`ingest`.
         """
-        page = _page(url, html, fetched_at)
+        page = page_of(url, html, fetched_at)
         return next(iter(self.decide_many([page], max_bytes=max_bytes, **options)))
 
     def decide_many(
@@ -693,6 +690,22 @@ class Store:
                 self.session.check()
 
 
-def _page(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
+def worth_keeping(verdict: Verdict) -> bool:
+    """Return whether a page is worth keeping.
+
+    Raises:
+        PageError: nothing was decided, for it cannot be read.
+    """
+    if verdict.verdict == "failed":
+        raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
+    return verdict.keep
+
+
+def page_of(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
+    """Return a page, its time in UTC.
+
+    Raises:
+        ArgumentError: ``fetched_at`` names no zone, is in the future or before 1970.
+    """
     moment = None if fetched_at is None else check_time(fetched_at)
     return SourcePage(url, frozen(html), fetched_at=moment)

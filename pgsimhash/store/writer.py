@@ -137,10 +137,6 @@ def insert_pages(
     rows = [_row(made, collection) for made in decisions]
     columns = {name: list(map(itemgetter(name), rows)) for name in rows[0]}
     connection.execute(
-        query("add_simhashes_of_pages", connection),
-        {"collection_id": collection.collection_id, "simhashes": columns["simhash"]},
-    )
-    connection.execute(
         query("add_pages", connection),
         {
             "collection_id": collection.collection_id,

@@ -21,14 +21,11 @@ ON CONFLICT DO NOTHING
 SELECT name FROM pgsimhash.collections ORDER BY name
 
 -- siblings --
--- Those that are being made from others have what those have, and do not count.
 SELECT
     c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
     c.normalize_urls, r.source_id
 FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
-WHERE c.scheme = %(scheme)s
-    AND (r.source_id IS NULL OR c.collection_id = %(collection_id)s)
-    AND c.collection_id IS DISTINCT FROM %(source_id)s
+WHERE c.collection_id = ANY (pgsimhash._siblings(%(collection_id)s::integer))
 ORDER BY c.collection_id
 
 -- lock_collections --

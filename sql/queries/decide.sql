@@ -68,44 +68,8 @@ WHERE p.collection_id = %(compared_id)s AND p.page_id > %(newest_page)s
 ORDER BY p.page_id
 
 -- window --
--- The oldest of the newest originals of each host in some collections, or of all originals there; 0
--- where there are fewer. Copies do not count: a hundred of one story push no other one out.
-SELECT coalesce(
-    (
-        SELECT n.page_id
-        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
-        CROSS JOIN LATERAL (
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id
-                AND p.host = h.host
-                AND p.distance IS NULL
-                AND p.page_id < %(before_page)s
-            ORDER BY p.page_id DESC
-            LIMIT %(newest)s
-        ) AS n
-        ORDER BY n.page_id DESC
-        OFFSET %(newest)s - 1
-        LIMIT 1
-    ),
-    (
-        SELECT n.page_id
-        FROM pg_catalog.unnest(%(collection_ids)s::integer[]) AS c (collection_id)
-        CROSS JOIN LATERAL (
-            SELECT p.page_id
-            FROM pgsimhash.pages AS p
-            WHERE p.collection_id = c.collection_id
-                AND h.host IS NULL
-                AND p.distance IS NULL
-                AND p.page_id < %(before_page)s
-            ORDER BY p.page_id DESC
-            LIMIT %(newest)s
-        ) AS n
-        ORDER BY n.page_id DESC
-        OFFSET %(newest)s - 1
-        LIMIT 1
-    ),
-    0
+SELECT pgsimhash._window(
+    %(collection_ids)s::integer[], h.host, %(newest)s::integer, %(before_page)s::bigint
 )
 FROM pg_catalog.unnest(%(hosts)s::text[]) WITH ORDINALITY AS h (host, number)
 ORDER BY h.number

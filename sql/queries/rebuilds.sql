@@ -55,18 +55,6 @@ FROM pgsimhash.pages
 WHERE collection_id = %(source_id)s AND page_id > %(after_page)s AND page_id <= %(last_page)s
 ORDER BY page_id
 
--- copied_simhashes --
-SELECT pgsimhash._put_simhashes(
-    %(collection_id)s::integer,
-    ARRAY(
-        SELECT simhash
-        FROM pgsimhash.pages
-        WHERE collection_id = %(collection_id)s
-            AND page_id > %(after_page)s AND page_id <= %(last_page)s
-    ),
-    false
-)
-
 -- copy_last_seen --
 INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
 SELECT %(collection_id)s, s.page_id, s.seen_at

@@ -8,9 +8,6 @@ FROM pg_catalog.generate_series(1, %(count)s)
 -- add_simhashes --
 SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])
 
--- add_simhashes_of_pages --
-SELECT pgsimhash._put_simhashes(%(collection_id)s::integer, %(simhashes)s::bigint[], false)
-
 -- add_pages --
 -- An original that someone deleted since it was looked up is none.
 INSERT INTO pgsimhash.pages (

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from pgsimhash.bits import from_bigint
+from pgsimhash.parquet import read_clusters
 from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
 
@@ -151,3 +152,21 @@ def test_find_many_reports_bad_lines_and_goes_on(run: Run, folder: Path) -> None
     assert done.code == 1
     assert [line["match"] for line in done.lines] == [known]
     assert [f"line {n}:" in done.stderr for n in range(1, 8)] == [True] * 6 + [False]
+
+
+def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
+    ingested(run)
+    file = tmp_path / "groups.parquet"
+    clusters = run("analyse", "clusters", "--distance", "8").lines
+    made = run("analyse", "clusters", "--parquet", file, "--distance", "8")
+    assert f"{len(clusters)} clusters in {file}" in made.stderr
+    assert made.stdout == ""
+    assert [row.url for row in read_clusters(file)] == [
+        page["url"] for cluster in clusters for page in cluster["pages"]
+    ]
+    both = run("analyse", "clusters", "--parquet", file, "--table", "groups")
+    assert both.code == 2
+    assert "not both" in both.stderr
+    nowhere = run("analyse", "clusters", "--parquet", tmp_path / "none" / "groups.parquet")
+    assert nowhere.code == 2
+    assert "cannot be written" in nowhere.stderr

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -32,3 +36,22 @@ def test_the_list_says_what_the_command_says(
 @pytest.mark.parametrize("name", ["rebuild", "explain", "report"])
 def test_a_command_of_a_group_is_not_at_the_top(name: str) -> None:
     assert commands.get_command(click.Context(commands), name) is None
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_is_told_how_to_complete_commands(shell: str) -> None:
+    environment = {**os.environ, "_PGSIMHASH_COMPLETE": f"{shell}_source"}
+    pgsimhash = Path(sys.executable).with_name("pgsimhash")
+    script = subprocess.run(
+        [pgsimhash], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "_PGSIMHASH_COMPLETE" in script.stdout
+    asked = {
+        "COMP_WORDS": "pgsimhash col",
+        "COMP_CWORD": "1",
+        "_PGSIMHASH_COMPLETE": "bash_complete",
+    }
+    done = subprocess.run(
+        [pgsimhash], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["plain,collection"]

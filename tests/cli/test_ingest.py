@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 
+from pgsimhash.parquet import read_verdicts
 from tests.cli.harness import COMMAND, Run, on_a_terminal, without_ids
 from tests.sources.test_warc import record
 
@@ -46,6 +47,18 @@ def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
     (line,) = run("ingest", wells, "--max-bytes", size - 1).lines
     assert line["reason"] == "too_large"
     assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
+
+
+def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "verdicts.parquet"
+    nowhere = run("ingest", folder, "--parquet", tmp_path / "none" / "verdicts.parquet")
+    assert nowhere.code == 2
+    assert "cannot be written" in nowhere.stderr
+    # Said before the first page was stored.
+    assert nowhere.lines == []
+    done = run("ingest", folder, "--parquet", file)
+    assert "new" in {line["verdict"] for line in done.lines}
+    assert [verdict.as_json() for verdict in read_verdicts(file)] == done.lines
 
 
 def test_a_second_run_adds_nothing_and_says_so(run: Run, folder: Path, dsn: str) -> None:

@@ -83,6 +83,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "ingest": [
         ["ingest", ".", "--summary", "--collection", EVIL],
         ["ingest", f"{EVIL}.jsonl", "--summary"],
+        ["ingest", ".", "--parquet", f"{EVIL}/{EVIL}.parquet"],
         ["ingest", f"missing{EVIL}", "--summary"],
         ["ingest", "x", f"--{EVIL}"],
     ],
@@ -110,6 +111,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["analyse", "clusters", "--collection", EVIL],
         ["analyse", "clusters", "--collection", EVIL, "--table", f"groups{EVIL}"],
         ["analyse", "clusters", "--collection", EVIL, "--table", f"near{EVIL}", "--replace"],
+        ["analyse", "clusters", "--collection", EVIL, "--parquet", f"{EVIL}.parquet"],
     ],
     "fingerprint": [
         ["fingerprint", f"{EVIL}.html", f"{EVIL}short.html", f"missing{EVIL}"],

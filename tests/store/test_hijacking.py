@@ -28,7 +28,7 @@ from pgsimhash.policies import PolicySettings
 from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
-from tests.conftest import _create, _drop, _fresh_name
+from pgsimhash.testing import fresh_database
 from tests.store.test_store import FAR, page, paragraph
 
 NOW = datetime.now(UTC)
@@ -112,23 +112,20 @@ def second_role(server_dsn: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def planted(server_dsn: str, second_role: str) -> Iterator[str]:
     """The name of a database without the schema, in whose `public` the second role waits."""
-    name = _fresh_name()
-    dsn = _create(server_dsn, name, "template0")
     role = sql.Identifier(second_role)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(role))
-        connection.execute(sql.SQL("SET ROLE {}").format(role))
-        plant(connection)
-    yield name
-    _drop(server_dsn, name)
+    with fresh_database(server_dsn) as dsn:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("GRANT CREATE ON SCHEMA public TO {}").format(role))
+            connection.execute(sql.SQL("SET ROLE {}").format(role))
+            plant(connection)
+        yield str(conninfo.conninfo_to_dict(dsn)["dbname"])
 
 
 @pytest.fixture
 def hostile_dsn(server_dsn: str, planted: str) -> Iterator[str]:
     """The DSN of a copy of that database."""
-    name = _fresh_name()
-    yield _create(server_dsn, name, planted)
-    _drop(server_dsn, name)
+    with fresh_database(server_dsn, planted) as dsn:
+        yield dsn
 
 
 def deploy_all(dsn: str) -> None:

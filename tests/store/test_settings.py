@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +15,6 @@ from pgsimhash import StoreError, Verdict, analysis, connect, maintenance, migra
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
 from pgsimhash.policies import PolicySettings
-from tests.conftest import _drop, _fresh_name
 from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
 
 WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
@@ -47,8 +47,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
     with psycopg.connect(dsn, autocommit=True) as connection:
         if not own and "client_encoding" in settings:
             connection.execute("SET client_encoding TO 'UTF8'")
-        given = {} if own else {"connection": connection}
-        with connect(dsn if own else None, keep_markdown=True, **given) as store:  # type: ignore[arg-type]
+        with connect(dsn if own else connection, keep_markdown=True) as store:
             said = PolicySettings(max_age=AGE, expire_after=AGE * 9)
             for made in (
                 maintenance.set_policy(store, "a.example", said),
@@ -106,7 +105,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
 @pytest.fixture(params=["SQL_ASCII", "LATIN1"])
 def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """The DSN of an empty database of another encoding than UTF-8."""
-    name = _fresh_name()
+    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server_dsn, autocommit=True) as connection:
         # From 15 on, the locale of a server may be one that knows UTF-8 only.
         of_libc = connection.info.server_version >= 150000
@@ -116,7 +115,8 @@ def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[
         )
         connection.execute(statement.format(sql.Identifier(name), request.param))
     yield conninfo.make_conninfo(server_dsn, dbname=name)
-    _drop(server_dsn, name)
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) -> None:

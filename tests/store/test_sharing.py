@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash import Store, analysis, connect, maintenance, parquet
 from pgsimhash.errors import StoreError
 from pgsimhash.policies import PolicySettings
 from tests.refusals import because
@@ -113,6 +114,7 @@ BESIDE: dict[str, Callable[[Store], Any]] = {
     "save_clusters": lambda store: analysis.save_clusters(store, "groups"),
     "save_pairs": lambda store: analysis.save_pairs(store, "near"),
     "simhashes": lambda store: analysis.simhashes(store),
+    "save_simhashes": lambda store: parquet.save_simhashes(store, os.devnull),
     "versions": lambda store: analysis.versions(store, URL),
 }
 """What takes a store and is none of its methods."""

@@ -1,0 +1,427 @@
+"""The store for asyncio: the same questions and decisions, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+
+from pgsimhash.connection import no_connection, open_deployed
+from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError
+from pgsimhash.matching import MatchOptions
+from pgsimhash.octets import MAX_BYTES, Octets
+from pgsimhash.records import (
+    CollectionStatus,
+    Deletion,
+    Match,
+    Matches,
+    NearPage,
+    StoredPage,
+    Verdict,
+)
+from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.store.batches import (
+    BATCH_PAGES,
+    BATCH_SIMHASHES,
+    Item,
+    Page,
+    as_record,
+    as_source,
+    with_checked_time,
+)
+from pgsimhash.store.ingest import ended_within_batch
+from pgsimhash.store.leases import Lease, check_driver, kinds_of, wrong_driver
+from pgsimhash.store.store import Store, page_of, worth_keeping
+from pgsimhash.workers import extract
+
+try:
+    from sqlalchemy.util import greenlet_spawn
+
+    from pgsimhash.store.awaiting import awaited
+except ImportError as error:  # pragma: no cover - the tests have it
+    raise MissingPackageError(
+        "not_installed", "the asynchronous store needs greenlet: pip install 'pgsimhash[async]'"
+    ) from error
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _Awaited:
+    """A lease of a connection that is awaited."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> None:
+        self._connection = awaited(connection)
+        self.owned = owned
+
+    def connection(self) -> psycopg.Connection[Any]:
+        return self._connection
+
+    def close(self) -> None:
+        """Whoever awaits closes."""
+
+
+class AsyncStore:
+    """A collection of pages in PostgreSQL, for asyncio; made by :func:`pgsimhash.connect_async`.
+
+    Its methods are those of :class:`pgsimhash.Store`, awaited. Pages are fingerprinted in threads.
+    Over a pool or an engine, calls of several tasks run at a time, each on a connection of its
+    own; over one connection or session they wait for one another.
+    """
+
+    def __init__(self, where: Any, options: dict[str, Any]) -> None:
+        self._where = where
+        self._options = options
+        self._own: psycopg.AsyncConnection[Any] | None = None
+        self._turn = asyncio.Lock()
+        self._stores: WeakKeyDictionary[psycopg.AsyncConnection[Any], Store] = WeakKeyDictionary()
+
+    async def open(self) -> Self:
+        """Connect, and check schema and collection; :func:`pgsimhash.connect_async` does."""
+        if self._where is None or isinstance(self._where, str):
+            # Deploys the schema of the embedded server, and says what is wrong with a DSN.
+            first = await asyncio.to_thread(open_deployed, self._where, self._options["schema"])
+            dsn, password = first.info.dsn, first.info.password
+            await asyncio.to_thread(first.close)
+            self._own = await psycopg.AsyncConnection.connect(
+                dsn, password=password, autocommit=True, client_encoding="UTF8"
+            )
+        async with self._store():
+            return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection, if it is the store's own."""
+        if self._own is not None:
+            await self._own.close()
+
+    async def _call(
+        self,
+        method: Callable[Concatenate[Store, _P], _T],
+        *arguments: _P.args,
+        **options: _P.kwargs,
+    ) -> _T:
+        async with self._store() as store:
+            return await greenlet_spawn(lambda: method(store, *arguments, **options))
+
+    @asynccontextmanager
+    async def _store(self) -> AsyncIterator[Store]:
+        """Give a store over a connection that nobody else uses until the end of the block."""
+        where: Any = self._own or self._where
+        kinds = kinds_of(where)
+        if "psycopg_pool.AsyncConnectionPool" in kinds:
+            try:
+                async with where.connection() as connection:
+                    before = connection.autocommit
+                    await connection.set_autocommit(True)
+                    try:
+                        yield await self._over(connection, owned=True)
+                    finally:
+                        if not connection.closed:
+                            await connection.set_autocommit(before)
+            except psycopg.OperationalError as error:
+                raise no_connection(error) from error
+        elif "sqlalchemy.AsyncEngine" in kinds:
+            check_driver(where.sync_engine)
+            lent = await _begun(where.connect())
+            try:
+                await lent.execution_options(isolation_level="AUTOCOMMIT")
+                yield await self._over(await _raw(lent), owned=True)
+            finally:
+                await lent.close()
+        elif kinds & {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}:
+            async with self._turn:
+                session = getattr(where, "sync_session", None)
+                check_driver(session or where)
+                lent = where if session is None else await where.connection()
+                if not lent.in_transaction():
+                    await lent.exec_driver_sql("SELECT 1")
+                yield await self._over(await _raw(lent), owned=False)
+        elif isinstance(where, psycopg.AsyncConnection):
+            async with self._turn:
+                if where.closed and where is not self._own:
+                    raise StoreError("closed", "the connection is closed; give one that is open")
+                yield await self._over(where, owned=where is self._own)
+        else:
+            raise ArgumentError(
+                "invalid_connection",
+                "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
+                "AsyncConnectionPool, or SQLAlchemy's AsyncEngine, AsyncConnection or "
+                f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
+            )
+
+    async def _over(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> Store:
+        found = self._stores.get(connection)
+        if found is None:
+            lease: Lease = _Awaited(connection, owned=owned)
+            found = await greenlet_spawn(lambda: Store(lease, **self._options))
+            self._stores[connection] = found
+        return found
+
+    async def find(
+        self,
+        simhash: int,
+        distance: int | None = None,
+        *,
+        limit: int | None = None,
+        host: str | None = None,
+        since: datetime | None = None,
+        sketch: int | None = None,
+    ) -> list[Match]:
+        """Do as :meth:`pgsimhash.Store.find`."""
+        return await self._call(
+            Store.find, simhash, distance, limit=limit, host=host, since=since, sketch=sketch
+        )
+
+    async def near_pages(
+        self,
+        page: str | int,
+        distance: int | None = None,
+        *,
+        limit: int | None = None,
+        verify: bool = True,
+        sketch: int | None = None,
+    ) -> list[NearPage]:
+        """Do as :meth:`pgsimhash.Store.near_pages`."""
+        return await self._call(
+            Store.near_pages, page, distance, limit=limit, verify=verify, sketch=sketch
+        )
+
+    async def find_many(
+        self, simhashes: NDArray[np.uint64], distance: int | None = None
+    ) -> Matches:
+        """Do as :meth:`pgsimhash.Store.find_many`."""
+        return await self._call(Store.find_many, simhashes, distance)
+
+    async def exists(self, simhash: int, distance: int | None = None) -> bool:
+        """Do as :meth:`pgsimhash.Store.exists`."""
+        return await self._call(Store.exists, simhash, distance)
+
+    async def get(self, url: str) -> StoredPage | None:
+        """Do as :meth:`pgsimhash.Store.get`."""
+        return await self._call(Store.get, url)
+
+    async def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
+        """Do as :meth:`pgsimhash.Store.should_fetch`."""
+        return await self._call(Store.should_fetch, url, now=now)
+
+    async def ingest(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[MatchOptions],
+    ) -> Verdict:
+        """Do as :meth:`pgsimhash.Store.ingest`."""
+        pages = [page_of(url, html, fetched_at)]
+        return await anext(self.ingest_many(pages, max_bytes=max_bytes, batch_size=1, **options))
+
+    async def should_store(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[MatchOptions],
+    ) -> bool:
+        """Do as :meth:`pgsimhash.Store.should_store`."""
+        made = await self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
+        return worth_keeping(made)
+
+    async def decide(
+        self,
+        url: str,
+        html: str | Octets,
+        *,
+        fetched_at: datetime | None = None,
+        max_bytes: int = MAX_BYTES,
+        **options: Unpack[MatchOptions],
+    ) -> Verdict:
+        """Do as :meth:`pgsimhash.Store.decide`."""
+        items = self._read([page_of(url, html, fetched_at)], max_bytes)
+        return await anext(self._decided(items, 1, None, options, remember=False))
+
+    def ingest_many(
+        self,
+        pages: Iterable[Page] | AsyncIterable[Page],
+        *,
+        max_bytes: int = MAX_BYTES,
+        batch_size: int | None = None,
+        **options: Unpack[MatchOptions],
+    ) -> AsyncIterator[Verdict]:
+        """Do as :meth:`pgsimhash.Store.ingest_many`; pages may come asynchronously."""
+        items = self._read(pages, max_bytes)
+        return self._decided(items, BATCH_PAGES, batch_size, options, remember=True)
+
+    async def add(
+        self,
+        url: str,
+        simhash: int,
+        *,
+        fetched_at: datetime | None = None,
+        **options: Unpack[MatchOptions],
+    ) -> Verdict:
+        """Do as :meth:`pgsimhash.Store.add`."""
+        return await self._call(Store.add, url, simhash, fetched_at=fetched_at, **options)
+
+    def add_many(
+        self,
+        pages: Iterable[tuple[str, int]] | AsyncIterable[tuple[str, int]],
+        *,
+        batch_size: int | None = None,
+        **options: Unpack[MatchOptions],
+    ) -> AsyncIterator[Verdict]:
+        """Do as :meth:`pgsimhash.Store.add_many`; pairs may come asynchronously."""
+        items = (as_record(page) async for page in _any_kind(pages))
+        return self._decided(items, BATCH_SIMHASHES, batch_size, options, remember=True)
+
+    async def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
+        """Do as :meth:`pgsimhash.Store.add_simhashes`."""
+        return await self._call(Store.add_simhashes, simhashes)
+
+    async def expire(self, older_than: timedelta | None = None) -> Deletion:
+        """Do as :meth:`pgsimhash.Store.expire`."""
+        return await self._call(Store.expire, older_than)
+
+    async def delete(self, url: str) -> Deletion:
+        """Do as :meth:`pgsimhash.Store.delete`."""
+        return await self._call(Store.delete, url)
+
+    async def delete_host(self, host: str) -> Deletion:
+        """Do as :meth:`pgsimhash.Store.delete_host`."""
+        return await self._call(Store.delete_host, host)
+
+    async def status(self) -> list[CollectionStatus]:
+        """Do as :meth:`pgsimhash.Store.status`."""
+        return await self._call(Store.status)
+
+    async def _decided(
+        self,
+        items: AsyncIterator[Item],
+        size: int,
+        asked: int | None,
+        options: MatchOptions,
+        *,
+        remember: bool,
+    ) -> AsyncIterator[Verdict]:
+        async with self._store() as store:
+            theirs = remember and await greenlet_spawn(store.session.is_in_callers_transaction)
+        wanted = asked or (1 if theirs else size)
+        while batch := await _next_batch(items, wanted):
+            # Only while it is decided: whoever loops may ask other things meanwhile.
+            async with self._store() as store:
+                made = store._ingest.decide(
+                    batch, wanted, options, remember=remember, asked=len(batch)
+                )
+                verdicts = await greenlet_spawn(_list, made)
+            goes_on = theirs and store.session.is_in_transaction()
+            for number, verdict in enumerate(verdicts, 1):
+                yield verdict
+                if goes_on and number < len(verdicts) and not store.session.is_in_transaction():
+                    raise ended_within_batch(number, len(verdicts))
+
+    async def _read(
+        self, pages: Iterable[Page] | AsyncIterable[Page], max_bytes: int
+    ) -> AsyncIterator[Item]:
+        """Yield what is read of pages, each in a thread."""
+        async with self._store() as store:
+            keeps, scheme = store.opened.keep_markdown, get_scheme(store.opened.scheme)
+
+        def read(page: Page) -> Item:
+            made = extract(as_source(page), scheme, markdown=keeps, max_bytes=max_bytes)
+            return with_checked_time(made)
+
+        async for page in _any_kind(pages):
+            yield await asyncio.to_thread(read, page)
+
+
+def _list(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return list(verdicts)
+
+
+async def _next_batch(items: AsyncIterator[Item], size: int) -> list[Item]:
+    batch: list[Item] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) >= size:
+            break
+    return batch
+
+
+async def _any_kind(values: Iterable[_T] | AsyncIterable[_T]) -> AsyncIterator[_T]:
+    if isinstance(values, AsyncIterable):
+        async for value in values:
+            yield value
+    else:
+        for value in values:
+            yield value
+
+
+async def _begun(lent: Any) -> Any:
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        return await lent
+    except OperationalError as error:
+        raise no_connection(error.orig or error) from error
+
+
+async def _raw(lent: Any) -> psycopg.AsyncConnection[Any]:
+    found = (await lent.get_raw_connection()).driver_connection
+    if not isinstance(found, psycopg.AsyncConnection):
+        raise wrong_driver(type(found).__module__)
+    return found
+
+
+async def connect_async(
+    where: Any = None,
+    *,
+    collection: str = "default",
+    create: bool = True,
+    scheme: str | Scheme | None = None,
+    layout: str | None = None,
+    keep_markdown: bool | None = None,
+    normalize_urls: bool | None = None,
+    schema: str | None = None,
+) -> AsyncStore:
+    """Open the store for asyncio; see :func:`pgsimhash.connect`.
+
+    Args:
+        where: a DSN, as there; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``;
+            SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
+        collection: as there, and so are the others.
+        create: whether to create it.
+        scheme: its recipe.
+        layout: its layout.
+        keep_markdown: whether it keeps Markdown.
+        normalize_urls: whether it brings URLs into one spelling.
+        schema: the schema that the tables are in.
+
+    Raises:
+        As there.
+    """
+    options = {
+        "collection": collection,
+        "create": create,
+        "scheme": scheme,
+        "layout": layout,
+        "keep_markdown": keep_markdown,
+        "normalize_urls": normalize_urls,
+        "schema": schema,
+    }
+    return await AsyncStore(where, options).open()

@@ -1,0 +1,83 @@
+"""A connection that is awaited, for code that does not await.
+
+The store's SQL and decisions are written once, for a connection that blocks. Over an
+``AsyncConnection`` they run in a greenlet, as SQLAlchemy's do in ``run_sync``: whatever would block
+gives the thread back to the event loop until the answer is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self, cast
+
+import psycopg
+from sqlalchemy.util import await_only
+
+
+class _Cursor:
+    """What the store uses of a cursor."""
+
+    def __init__(self, cursor: psycopg.AsyncCursor[Any]) -> None:
+        self._cursor = cursor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        await_only(self._cursor.close())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+    def execute(self, *arguments: Any, **options: Any) -> Self:
+        await_only(self._cursor.execute(*arguments, **options))
+        return self
+
+    def executemany(self, *arguments: Any, **options: Any) -> None:
+        await_only(self._cursor.executemany(*arguments, **options))
+
+    def fetchone(self) -> Any:
+        return await_only(self._cursor.fetchone())
+
+    def fetchmany(self, size: int = 0) -> list[Any]:
+        return await_only(self._cursor.fetchmany(size))
+
+    def fetchall(self) -> list[Any]:
+        return await_only(self._cursor.fetchall())
+
+
+class _Connection:
+    """What the store uses of a connection."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def cursor(self, *arguments: Any, **options: Any) -> _Cursor:
+        return _Cursor(self._connection.cursor(*arguments, **options))
+
+    def execute(self, *arguments: Any, **options: Any) -> _Cursor:
+        return _Cursor(await_only(self._connection.execute(*arguments, **options)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        block = self._connection.transaction()
+        await_only(block.__aenter__())
+        try:
+            yield
+        except BaseException as error:
+            if not await_only(block.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            await_only(block.__aexit__(None, None, None))
+
+
+def awaited(connection: psycopg.AsyncConnection[Any]) -> psycopg.Connection[Any]:
+    """Return what stands for a connection in a greenlet."""
+    return cast("psycopg.Connection[Any]", _Connection(connection))

@@ -1,0 +1,154 @@
+"""Fixtures for the tests of what stands on pgsimhash: a real PostgreSQL, a database for each test.
+
+In a ``conftest.py``::
+
+    pytest_plugins = ["pgsimhash.testing"]
+
+and tests have ``pgsimhash_dsn``, the DSN of a fresh database with the schema,
+``pgsimhash_store``, a store over it, and ``pgsimhash_empty_dsn``, that of a database with nothing
+in it.
+
+The server is ``PGSIMHASH_TEST_DSN`` where that is set (its user may create databases), else a
+container of ``PGSIMHASH_TEST_IMAGE`` (``postgres:18`` by default) where a Docker engine answers and
+testcontainers is installed, else the embedded server, with data of its own. It is started once;
+the schema is deployed once, and each test gets a copy, which is dropped after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import pytest
+from psycopg import conninfo, sql
+
+from pgsimhash import migrate, server
+from pgsimhash.connection import plain_dsn
+from pgsimhash.store import Store, connect
+
+DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
+IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
+
+_DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
+"""Settings that protect data from a crash, which tests do without."""
+
+
+def chosen_server() -> str:
+    """Return which server the tests take, in words."""
+    if os.environ.get(DSN_VARIABLE):
+        return DSN_VARIABLE
+    return f"testcontainers {_image()}" if _docker_answers() else "embedded server"
+
+
+def _image() -> str:
+    return os.environ.get(IMAGE_VARIABLE, "postgres:18")
+
+
+def _docker_answers() -> bool:
+    if find_spec("testcontainers") is None:
+        return False
+    import docker
+    from docker.errors import DockerException
+
+    with warnings.catch_warnings():
+        # Where nothing answers, the client leaves its socket to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            with contextlib.closing(docker.from_env()) as client:
+                return bool(client.ping())
+        except DockerException:
+            return False
+        finally:
+            gc.collect()
+
+
+def _container(stack: ExitStack) -> str:
+    from testcontainers.community.postgres import PostgresContainer
+
+    settings = " ".join(f"-c {setting}=off" for setting in _DURABILITY)
+    container = PostgresContainer(_image(), driver=None).with_command(settings)
+    stack.enter_context(container)
+    return str(container.get_connection_url())
+
+
+def _embedded(stack: ExitStack) -> str:
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-test-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    dsn = server.start(folder)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in _DURABILITY:
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
+    return dsn
+
+
+@contextmanager
+def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str]:
+    """Give the DSN of a database that is a copy of ``template``, and drop it after the block."""
+    name = sql.Identifier(f"pgsimhash_test_{uuid.uuid4().hex[:12]}")
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(statement.format(name, sql.Identifier(template)))
+    try:
+        yield conninfo.make_conninfo(server_dsn, dbname=name.as_string().strip('"'))
+    finally:
+        with psycopg.connect(server_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def pytest_report_header() -> str:
+    """Say which server it is."""
+    return f"PostgreSQL: {chosen_server()}"
+
+
+@pytest.fixture(scope="session")
+def pgsimhash_server() -> Iterator[str]:
+    """The DSN of a server on which databases may be created."""
+    with ExitStack() as stack:
+        route = chosen_server()
+        if route == DSN_VARIABLE:
+            yield plain_dsn(os.environ[DSN_VARIABLE])
+        elif route == "embedded server":
+            yield _embedded(stack)
+        else:
+            yield _container(stack)
+
+
+@pytest.fixture(scope="session")
+def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
+    """The name of a database with the schema, to be copied for each test."""
+    with fresh_database(pgsimhash_server) as dsn:
+        migrate.upgrade(dsn)
+        yield str(conninfo.conninfo_to_dict(dsn)["dbname"])
+
+
+@pytest.fixture
+def pgsimhash_dsn(pgsimhash_server: str, pgsimhash_template: str) -> Iterator[str]:
+    """The DSN of a fresh database with the schema."""
+    with fresh_database(pgsimhash_server, pgsimhash_template) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def pgsimhash_empty_dsn(pgsimhash_server: str) -> Iterator[str]:
+    """The DSN of a fresh database with nothing in it."""
+    with fresh_database(pgsimhash_server) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def pgsimhash_store(pgsimhash_dsn: str) -> Iterator[Store]:
+    """An empty store."""
+    with connect(pgsimhash_dsn) as store:
+        yield store

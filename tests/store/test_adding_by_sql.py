@@ -1,0 +1,196 @@
+"""What is added by SQL is decided as the package decides, and found whoever inserted it."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import pgsimhash
+from pgsimhash import PgsimhashError, Store, connect, maintenance
+from pgsimhash.bits import from_bigint, to_bigint
+from pgsimhash.policies import PolicySettings
+
+A, B = "https://a.example/", "https://b.example/"
+URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(2)]
+
+PAGES = st.lists(
+    st.tuples(
+        st.sampled_from([*URLS, "nowhere", "https://a.example/ b"]),
+        st.sampled_from([0, 1, 3, 0xF, 0xFF, 0xFFF, 2**64 - 1, 2**63]),
+    ),
+    max_size=9,
+)
+POLICIES = st.lists(
+    st.tuples(
+        st.sampled_from(["*", "a.example", "b.example/1"]),
+        st.builds(
+            PolicySettings,
+            distance=st.none() | st.sampled_from([0, 3, 12]),
+            scope=st.none() | st.sampled_from(["host", "global"]),
+            newest=st.none() | st.integers(1, 2),
+            keep_first=st.none() | st.integers(1, 3),
+        ).filter(PolicySettings.given),
+    ),
+    max_size=2,
+)
+MARKS = st.lists(
+    st.tuples(st.sampled_from(URLS[:3]), st.sampled_from(URLS[3:]), st.booleans()), max_size=2
+)
+
+Row = tuple[Any, ...]
+
+
+def by_sql(connection: psycopg.Connection, statement: LiteralString, *values: object) -> list[Row]:
+    return connection.execute(statement, values).fetchall()
+
+
+@example(pages=[(URLS[0], 0), (URLS[1], 1), (URLS[0], 3), (URLS[0], 3)], policies=[], marks=[])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(pages=PAGES, policies=POLICIES, marks=MARKS)
+def test_it_decides_as_the_package_does(
+    connection: psycopg.Connection,
+    pages: list[tuple[str, int]],
+    policies: list[tuple[str, PolicySettings]],
+    marks: list[tuple[str, str, bool]],
+) -> None:
+    def prepared(name: str) -> Store:
+        connect(connection, collection="other").add(URLS[3], 1)
+        store = connect(connection, collection=name)
+        for pattern, wanted in policies:
+            maintenance.set_policy(store, pattern, wanted)
+        list(store.add_many([(url, 5 << 40) for url in URLS[:4]]))
+        for a, b, same in marks:
+            try:
+                maintenance.mark(store, a, b, same=same)
+            except PgsimhashError:
+                continue  # It contradicts the one before it.
+        return store
+
+    try:
+        store = prepared("same")
+        told = [
+            (v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep)
+            for v in (next(store.add_many([page])) for page in pages)
+        ]
+        stored = content_of(connection, "same")
+        connection.rollback()
+        prepared("same")
+        urls = [url for url, _ in pages]
+        simhashes = [to_bigint(simhash) for _, simhash in pages]
+        rows = by_sql(
+            connection,
+            "SELECT * FROM pgsimhash.add_pages(%s::text[], %s::bigint[], 'same')",
+            urls,
+            simhashes,
+        )
+        assert [tuple(row[:6]) for row in rows] == told
+        assert content_of(connection, "same") == stored
+    finally:
+        connection.rollback()
+
+
+def content_of(connection: psycopg.Connection, collection: str) -> list[Row]:
+    """The rows of a collection, but for the numbers that the database gave."""
+    return connection.execute(
+        "SELECT p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
+        "JOIN pgsimhash.collections AS c USING (collection_id) "
+        "LEFT JOIN pgsimhash.pages AS o "
+        "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
+        "WHERE c.name = %s ORDER BY p.page_id",
+        [collection],
+    ).fetchall()
+
+
+def test_one_page(store: Store, connection: psycopg.Connection) -> None:
+    (first,) = by_sql(connection, "SELECT * FROM pgsimhash.add_page(%s, 7)", A)
+    (copy,) = by_sql(
+        connection,
+        "SELECT * FROM pgsimhash.add_page(%s, 5, fetched_at => now() - interval '1 d')",
+        B,
+    )
+    assert tuple(first[:6]) == (A, "new", "first_seen", None, None, True)
+    assert tuple(copy[:6]) == (B, "identical", "within_distance", 1, A, False)
+    connection.commit()
+    run = maintenance.runs(store)[0]
+    assert (run.what, run.pages, run.new, run.duplicates) == ("SQL", 1, 0, 1)
+    assert [page.url for page in store.near_pages(7)] == [A, B]
+    assert maintenance.undo(store)[1].gone == [B]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("ARRAY['https://a.example/'], ARRAY[1, 2]", "one length"),
+        ("ARRAY['https://a.example/'], ARRAY[NULL]::bigint[]", "without NULL"),
+        ("ARRAY['https://a.example/'], ARRAY[1], 'nowhere'", "does not exist"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    connection: psycopg.Connection, store: Store, arguments: LiteralString, said: str
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(f"SELECT * FROM pgsimhash.add_pages({arguments})")
+    assert said in f"{refused.value}{refused.value.diag.message_hint}"
+
+
+def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+        "SELECT collection_id, 'https://a.example/' || n, n << 20 "
+        "FROM pgsimhash.collections, generate_series(1, 3) AS n WHERE name = 'default'"
+    )
+    connection.commit()
+    assert [match.url for match in store.find(1 << 20, distance=0)] == ["https://a.example/1"]
+    assert store.add(B, 3 << 20).duplicate_of == "https://a.example/3"
+    assert store.delete("https://a.example/1").gone == ["https://a.example/1"]
+    assert store.find(1 << 20, distance=0) == []
+
+
+HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(hashes=HASHES, data=st.data())
+def test_a_simhash_made_in_sql_is_the_one_of_python(
+    connection: psycopg.Connection, hashes: list[int], data: st.DataObject
+) -> None:
+    signed = [to_bigint(value) for value in hashes]
+    (plain,) = (
+        connection.execute("SELECT pgsimhash.simhash(%s::bigint[])", [signed]).fetchone() or ()
+    )
+    assert from_bigint(plain) == pgsimhash.simhash(np.array(hashes, np.uint64))
+    weights = {value: data.draw(st.floats(0.001, 1e6)) for value in hashes}
+    ((weighted,),) = by_sql(
+        connection,
+        "SELECT pgsimhash.simhash(%s::bigint[], %s)",
+        [to_bigint(value) for value in weights],
+        list(weights.values()),
+    )
+    assert from_bigint(weighted) == pgsimhash.simhash(weights)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "'{}'::bigint[]",
+        "ARRAY[NULL]::bigint[]",
+        "ARRAY[1::bigint, 2], ARRAY[1.0::float8]",
+        "ARRAY[1::bigint], ARRAY[-1.0::float8]",
+        "ARRAY[1::bigint], ARRAY['NaN'::float8]",
+        "ARRAY[1::bigint], ARRAY[0.0::float8]",
+    ],
+)
+def test_what_makes_no_simhash_is_refused(
+    connection: psycopg.Connection, arguments: LiteralString
+) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute(f"SELECT pgsimhash.simhash({arguments})")

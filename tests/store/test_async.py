@@ -1,0 +1,286 @@
+"""The store for asyncio does as the other one, over whatever asyncio people have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+import pgsimhash
+from pgsimhash import (
+    ArgumentError,
+    NotFoundError,
+    PageError,
+    Store,
+    StoreError,
+    connect,
+    connect_async,
+)
+from pgsimhash.store.async_store import AsyncStore
+from tests.refusals import because
+from tests.store.content import content
+from tests.store.test_store import ARTICLE, page, paragraph
+
+A, B = "https://a.example/", "https://b.example/"
+FAR = 2**63
+
+T = TypeVar("T")
+
+
+def run(made: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(made)
+
+
+def urls(dsn: str) -> list[str]:
+    return [row[0] for row in content(dsn, "default")]
+
+
+def engine_over(dsn: str) -> AsyncEngine:
+    return create_async_engine(
+        "postgresql+psycopg://",
+        pool_size=3,
+        max_overflow=0,
+        async_creator=lambda: psycopg.AsyncConnection.connect(dsn),
+    )
+
+
+async def over_dsn(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with await connect_async(dsn) as store:
+        return await use(store)
+
+
+async def over_pool(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with AsyncConnectionPool(dsn, min_size=2, open=False) as pool:
+        return await use(await connect_async(pool))
+
+
+async def over_engine(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    try:
+        return await use(await connect_async(engine))
+    finally:
+        await engine.dispose()
+
+
+async def over_connection(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with await psycopg.AsyncConnection.connect(dsn) as connection:
+        return await use(await connect_async(connection))
+
+
+async def over_alchemy(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    async with engine.connect() as connection:
+        made = await use(await connect_async(connection))
+        await connection.commit()
+    await engine.dispose()
+    return made
+
+
+async def over_session(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    async with AsyncSession(engine) as session:
+        made = await use(await connect_async(session))
+        await session.commit()
+    await engine.dispose()
+    return made
+
+
+WAYS = [over_dsn, over_pool, over_engine, over_connection, over_alchemy, over_session]
+PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
+SIMHASHES = np.array([0, 3, FAR], np.uint64)
+
+
+async def everything(store: AsyncStore) -> list[object]:
+    """Use each method; what comes back is to be the same in every way."""
+    seen: list[object] = [v async for v in store.ingest_many(PAGES)]
+    seen += [v async for v in store.add_many([(A, 0), (B, 1), ("none", 2)])]
+    seen.append(await store.ingest(f"{A}one", page(*ARTICLE)))
+    seen.append(await store.decide(f"{B}one", page(*ARTICLE)))
+    seen.append(await store.should_store(f"{A}two", page(*ARTICLE)))
+    seen.append(await store.add(f"{A}three", FAR))
+    seen.append(await store.find(0, 3))
+    seen.append(await store.exists(FAR))
+    seen.append((await store.find_many(SIMHASHES, 1)).distances.tolist())
+    seen.append([one.url for one in await store.near_pages(A, 3)])
+    known = await store.get(A)
+    seen.append(known and known.simhash)
+    seen.append(await store.should_fetch(f"{A}never"))
+    seen.append(await store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
+    seen.append(await store.delete(f"{A}three"))
+    seen.append((await store.delete_host("b.example")).versions)
+    seen.append([one.pages for one in await store.status()])
+    return seen
+
+
+def the_same(store: Store) -> list[object]:
+    seen: list[object] = list(store.ingest_many(PAGES))
+    seen += store.add_many([(A, 0), (B, 1), ("none", 2)])
+    seen.append(store.ingest(f"{A}one", page(*ARTICLE)))
+    seen.append(store.decide(f"{B}one", page(*ARTICLE)))
+    seen.append(store.should_store(f"{A}two", page(*ARTICLE)))
+    seen.append(store.add(f"{A}three", FAR))
+    seen.append(store.find(0, 3))
+    seen.append(store.exists(FAR))
+    seen.append(store.find_many(SIMHASHES, 1).distances.tolist())
+    seen.append([one.url for one in store.near_pages(A, 3)])
+    known = store.get(A)
+    seen.append(known and known.simhash)
+    seen.append(store.should_fetch(f"{A}never"))
+    seen.append(store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
+    seen.append(store.delete(f"{A}three"))
+    seen.append(store.delete_host("b.example").versions)
+    seen.append([one.pages for one in store.status()])
+    return seen
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_it_answers_as_the_other_store(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, list[object]]]
+) -> None:
+    made = run(way(dsn, everything))
+    stored = content(dsn, "default")
+    with connect(dsn, collection="other") as other:
+        expected = the_same(other)
+        # The status is of all collections.
+        expected[-1] = [expected[-1][-1]]  # type: ignore[index]
+    assert made == expected
+    assert [row[:2] for row in stored] == [row[:2] for row in content(dsn, "other")]
+
+
+class TestTransactions:
+    def test_a_sessions_rollback_takes_our_rows_back(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                assert (await store.add(A, 0)).verdict == "new"
+                count = sqlalchemy.text("SELECT count(*) FROM pgsimhash.pages")
+                assert await session.scalar(count) == 1
+                await session.rollback()
+                assert await store.get(A) is None
+                await store.add(B, 0)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [B]
+
+    def test_a_page_is_stored_when_its_verdict_is_taken(self, dsn: str) -> None:
+        async def use() -> None:
+            async with await psycopg.AsyncConnection.connect(dsn) as connection:
+                store = await connect_async(connection)
+                async for verdict in store.add_many([(A, 0), (B, FAR)]):
+                    assert await store.get(verdict.url) is not None
+                    assert verdict.url == A
+                    break
+                await connection.commit()
+                made = store.add_many([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
+                await anext(made)
+                await connection.commit()
+                with pytest.raises(StoreError, check=because("ended_within_batch")):
+                    await anext(made)
+
+        run(use())
+        assert urls(dsn) == [A, f"{A}1", f"{A}2"]
+
+
+class TestTasks:
+    def test_over_a_pool_many_tasks_ask_at_a_time(self, dsn: str, store: Store) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
+
+        async def use(own: AsyncStore) -> list[str | None]:
+            found = await asyncio.gather(*(own.find(n << 40, 0) for n in range(200)))
+            return [one[0].url for one in found]
+
+        expected = [f"{A}{n}" for n in range(200)]
+        for way in (over_pool, over_engine, over_dsn):
+            assert run(way(dsn, use)) == expected
+
+    def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            made = await asyncio.gather(*(own.add(f"{A}{n}", 5) for n in range(20)))
+            return sorted(verdict.verdict for verdict in made)
+
+        for way in (over_pool, over_connection):
+            assert run(way(dsn, use)).count("new") <= 1
+
+    def test_the_loop_goes_on_meanwhile(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> int:
+            async def pages() -> AsyncIterator[tuple[str, str]]:
+                for one in PAGES:
+                    await asyncio.sleep(0)
+                    yield one
+
+            ticks = 0
+
+            async def tick() -> None:
+                nonlocal ticks
+                while True:
+                    ticks += 1
+                    await asyncio.sleep(0.001)
+
+            ticking = asyncio.create_task(tick())
+            assert len([v async for v in own.ingest_many(pages())]) == len(PAGES)
+            ticking.cancel()
+            return ticks
+
+        assert run(over_dsn(dsn, use)) > 3
+
+
+def test_errors_are_the_same(dsn: str) -> None:
+    async def use(own: AsyncStore) -> None:
+        with pytest.raises(NotFoundError, check=because("unknown_page")):
+            await own.near_pages(A)
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            await own.find(0, 64)
+        with pytest.raises(PageError, check=because("not_html")):
+            await own.should_store(A, b"%PDF-1.7")
+        assert (await own.add(A, 0)).keep
+
+    run(over_dsn(dsn, use))
+
+
+def test_a_server_that_is_not_there() -> None:
+    async def use() -> None:
+        gone = engine_over("postgresql://127.0.0.1:1/none")
+        with pytest.raises(pgsimhash.NoServerError, match="no PostgreSQL server answers"):
+            await connect_async(gone)
+        await gone.dispose()
+
+    run(use())
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (lambda dsn: psycopg.connect(dsn), ArgumentError, "AsyncEngine"),
+        (lambda dsn: 5, ArgumentError, "not over builtins.int"),
+        (lambda dsn: "postgresql://127.0.0.1:1/x", pgsimhash.NoServerError, "no PostgreSQL"),
+        (lambda dsn: sqlalchemy.create_engine("sqlite://"), ArgumentError, "AsyncEngine"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    dsn: str, make: Callable[[str], Any], kind: type[Exception], said: str
+) -> None:
+    where = make(dsn)
+    with pytest.raises(kind, match=said):
+        run(connect_async(where))
+    if isinstance(where, psycopg.Connection):
+        where.close()
+
+
+def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
+    async def use() -> None:
+        async with await psycopg.AsyncConnection.connect(dsn) as connection:
+            with pytest.raises(ArgumentError, match="connect_async"):
+                connect(connection)  # type: ignore[arg-type]
+
+    run(use())

@@ -1,0 +1,27 @@
+"""One logger tells what goes on, to whoever listens."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from pgsimhash import Store
+
+
+def test_who_listens_hears_of_each_batch(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="pgsimhash"):
+        list(store.add_many([("https://a.example/", 1), ("none", 2)]))
+        list(store.decide_many([("https://a.example/", "<p>Short.")]))
+    assert [(one.name, one.levelname, one.message) for one in caplog.records] == [
+        ("pgsimhash", "DEBUG", "2 pages stored in 'default'"),
+        ("pgsimhash", "DEBUG", "1 pages compared with 'default'"),
+    ]
+
+
+def test_nobody_else_hears_anything(dsn: str) -> None:
+    code = "import sys, pgsimhash; pgsimhash.connect(sys.argv[1]).add('https://a.example/', 1)"
+    done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")

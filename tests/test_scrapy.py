@@ -1,0 +1,400 @@
+"""Real crawls of a site on loopback: what is dropped or tagged, counted, and never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import psycopg
+import pytest
+import scrapy
+from psycopg import conninfo, sql
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
+from scrapy.statscollectors import MemoryStatsCollector
+
+from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
+from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
+from tests.conftest import ROOT
+from tests.crawl import PagesSpider
+from tests.refusals import because
+
+PAGES = {path.name: path.read_bytes() for path in (ROOT / "examples" / "pages").glob("*.html")}
+MIRRORS = ("a", "b", "c")
+LINKS = [f"/{mirror}/{name}" for mirror in MIRRORS for name in sorted(PAGES)]
+COUNT = len(LINKS)
+SHORT = len(MIRRORS)  # not-found.html says too little
+FRONT = "".join(f'<a class="page" href="{link}"></a>' for link in ["/data", "/gone", *LINKS])
+PIPELINE = {"ITEM_PIPELINES": {"pgsimhash.scrapy.PgsimhashPipeline": 300}}
+MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware": 600}}
+
+
+class Site(ThreadingHTTPServer):
+    """The front page, a page that is JSON, one that is gone, and the sample pages three times."""
+
+    daemon_threads = True
+    met: Callable[[int], None] = staticmethod(lambda number: None)
+    """Told how many pages were asked for so far, before one is answered."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked = 0
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Site
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        status, kind, body = 200, "text/html", b"<html><body>" + FRONT.encode()
+        if self.path in LINKS:
+            body = PAGES[self.path.rsplit("/", 1)[1]]
+            with self.server.lock:
+                self.server.asked += 1
+                self.server.met(self.server.asked)
+        elif self.path == "/data":
+            kind, body = "application/json", b"{}"
+        elif self.path == "/gone":
+            status = 404
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *parts: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class Crawl:
+    """What a crawl did: its counters without their prefix, its items, what it logged."""
+
+    def __init__(self, site: Site, dsn: str, settings: dict[str, Any]) -> None:
+        settings = {"PGSIMHASH_DSN": dsn, "HTTPERROR_ALLOWED_CODES": [404], **settings}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.crawl", site.url, json.dumps(settings)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        told = json.loads(done.stdout)
+        self.log: str = done.stderr
+        self.items: list[dict[str, Any]] = told["items"]
+        self.all: dict[str, Any] = told["stats"]
+        self.counted: Counter[str] = Counter()
+        for name, count in self.all.items():
+            if name.startswith("pgsimhash/"):
+                self.counted[name.removeprefix("pgsimhash/")] = count
+
+
+def stored(dsn: str) -> dict[str, str | None]:
+    """The URL of each page in the store, and what it duplicates."""
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT p.url, o.url FROM pgsimhash.pages AS p "
+            "LEFT JOIN pgsimhash.pages AS o ON o.page_id = p.duplicate_of"
+        )
+        return dict(rows.fetchall())
+
+
+def verdicts(crawl: Crawl) -> int:
+    """How many pages were decided about."""
+    beside = ("dropped", "no_page", "unanswered", "untagged")
+    return sum(count for name, count in crawl.counted.items() if name not in beside)
+
+
+def test_a_pipeline_drops_what_is_known(site: Site, dsn: str) -> None:
+    crawl = Crawl(site, dsn, PIPELINE)
+    assert crawl.log == ""
+    # The front page and the missing one say too little, and so do those that say there is none.
+    assert crawl.counted["too_short"] == SHORT + 2
+    assert verdicts(crawl) == COUNT + 2
+    assert crawl.counted["no_page"] == 1
+    kept = stored(dsn)
+    assert len(kept) == COUNT - SHORT
+    assert crawl.counted["new"] == sum(original is None for original in kept.values()) == 8
+    assert crawl.counted["dropped"] == crawl.all["item_dropped_count"] == COUNT - SHORT - 8
+    assert len(crawl.items) == 8 + SHORT + 3
+    new = {item["url"] for item in crawl.items} & {*kept}
+    assert new == {url for url, original in kept.items() if original is None}
+
+
+def test_a_second_crawl_drops_all_that_the_first_met(site: Site, dsn: str) -> None:
+    Crawl(site, dsn, PIPELINE)
+    crawl = Crawl(site, dsn, PIPELINE)
+    assert crawl.counted["unchanged"] == crawl.counted["dropped"] == COUNT - SHORT
+    assert crawl.counted["new"] == 0
+    assert len(crawl.items) == SHORT + 3
+    with connect(dsn) as store:
+        runs = maintenance.runs(store)
+    assert [(run.what, run.unchanged) for run in runs] == [
+        ("scrapy pages", COUNT - SHORT),
+        ("scrapy pages", 0),
+    ]
+
+
+def test_a_pipeline_tags_all_items(site: Site, dsn: str) -> None:
+    crawl = Crawl(site, dsn, {**PIPELINE, "PGSIMHASH_ACTION": "tag", "PGSIMHASH_TAG": "said"})
+    assert len(crawl.items) == COUNT + 3
+    said = Counter(item["said"]["verdict"] for item in crawl.items if "said" in item)
+    assert said["new"] == crawl.counted["new"] == 8
+    assert said.total() == verdicts(crawl) == COUNT + 2
+    assert crawl.counted["dropped"] == 0
+    assert stored(dsn) == {
+        item["url"]: item["said"]["duplicate_of"]
+        for item in crawl.items
+        if "said" in item and item["said"]["simhash"]
+    }
+
+
+@pytest.mark.parametrize("spider", [{}, {"LIST": True}])
+def test_a_middleware_drops_the_items_of_known_pages(
+    site: Site, dsn: str, spider: dict[str, Any]
+) -> None:
+    crawl = Crawl(site, dsn, {**MIDDLEWARE, **spider})
+    assert crawl.log == ""
+    assert crawl.counted["new"] == 8
+    assert crawl.counted["dropped"] == COUNT - SHORT - 8
+    # Neither JSON nor what is not there is a page.
+    assert crawl.counted["no_page"] == 2
+    assert len(crawl.items) == 8 + SHORT + 3
+    seen = Counter(item.get("seen") for item in crawl.items)
+    if not spider:  # A list was made before the verdict.
+        assert seen == {"new": 8, "too_short": SHORT + 1, None: 2}
+    assert len(stored(dsn)) == COUNT - SHORT
+
+
+def test_a_middleware_tags_responses(site: Site, dsn: str) -> None:
+    crawl = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_ACTION": "tag"})
+    assert len(crawl.items) == COUNT + 3
+    seen = Counter(item.get("seen") for item in crawl.items)
+    assert seen["new"] == 8
+    assert seen[None] == 2
+    assert seen.total() - 2 == verdicts(crawl)
+
+
+def test_a_known_page_is_not_followed_if_nobody_asks_for_it(site: Site, dsn: str) -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[__name__], "FRONT", f"<p>{words}</p>{FRONT}")
+        first = Crawl(site, dsn, MIDDLEWARE)
+        assert first.counted["new"] == 9
+        again = Crawl(site, dsn, {**MIDDLEWARE, "PGSIMHASH_FOLLOW": False})
+    assert again.counted == {"unchanged": 1, "dropped": 1}
+    assert again.items == []
+
+
+def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> None:
+    settings = {"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_MATCH": {"keep_first": 2}}
+    crawl = Crawl(site, dsn, {**PIPELINE, **settings})
+    known = stored(dsn)
+    kept = [url for url in (item["url"] for item in crawl.items) if url in known]
+    assert len(kept) > crawl.counted["new"] == 8
+    with connect(dsn) as store:
+        assert [one.collection for one in store.status() if one.pages] == ["crawl"]
+
+
+@contextmanager
+def closed(server_dsn: str, dsn: str) -> Iterator[Callable[[bool], None]]:
+    """Give what ends all sessions of a database, and lets new ones in again or not."""
+    name = conninfo.conninfo_to_dict(dsn)["dbname"]
+    allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+
+        def lose(comes_back: bool) -> None:
+            if not comes_back:
+                connection.execute(allow.format(sql.Identifier(str(name)), sql.SQL("false")))
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+
+        yield lose
+        connection.execute(allow.format(sql.Identifier(str(name)), sql.SQL("true")))
+
+
+@pytest.mark.parametrize("component", [PIPELINE, MIDDLEWARE])
+def test_pages_pass_when_the_database_is_lost(
+    site: Site, server_dsn: str, dsn: str, component: dict[str, Any]
+) -> None:
+    with closed(server_dsn, dsn) as lose:
+        site.met = lambda number: lose(False) if number == 30 else None
+        crawl = Crawl(site, dsn, component)
+    unanswered = crawl.counted["unanswered"]
+    assert unanswered >= COUNT - 30 - SHORT
+    assert verdicts(crawl) > 0
+    assert crawl.log.count("no verdict about http://127.0.0.1") == unanswered
+    assert "Traceback" not in crawl.log
+    # Each page was decided about, or came through.
+    assert verdicts(crawl) + unanswered + crawl.counted["no_page"] == COUNT + 3
+    assert len(crawl.items) == COUNT + 3 - crawl.counted["dropped"]
+    assert crawl.all["finish_reason"] == "finished"
+
+
+def test_the_store_is_opened_again(site: Site, server_dsn: str, dsn: str) -> None:
+    with closed(server_dsn, dsn) as lose:
+        site.met = lambda number: lose(True) if number == 5 else None
+        settings = {**PIPELINE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
+        crawl = Crawl(site, dsn, settings)
+    assert 0 < crawl.counted["unanswered"] < COUNT - 10
+    assert verdicts(crawl) + crawl.counted["unanswered"] == COUNT + 2
+    with connect(dsn) as store:
+        assert len(maintenance.runs(store)) == 2
+
+
+def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str) -> None:
+    with closed(server_dsn, dsn) as lose:
+        site.met = lambda number: lose(False) if number == 10 else None
+        settings = {"PGSIMHASH_CLOSE_ON_ERROR": True, "CONCURRENT_REQUESTS": 2}
+        crawl = Crawl(site, dsn, {**PIPELINE, **settings})
+    assert crawl.all["finish_reason"] == "pgsimhash_error"
+    assert 10 <= site.asked < COUNT
+    met = crawl.all["response_received_count"]
+    assert len(crawl.items) == met - crawl.counted["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"PGSIMHASH_DSN": "host=127.0.0.1 port=1"}, "port 1"),
+        (
+            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+            "needs the asyncio reactor",
+        ),
+    ],
+)
+def test_what_is_wrong_ends_the_crawl_before_it_begins(
+    site: Site, dsn: str, settings: dict[str, Any], told: str
+) -> None:
+    crawl = Crawl(site, dsn, {**PIPELINE, **settings})
+    assert told in crawl.log
+    assert crawl.items == []
+    assert "response_received_count" not in crawl.all
+
+
+def crawler_of(dsn: str, **settings: Any) -> Crawler:
+    crawler = Crawler(PagesSpider, {"PGSIMHASH_DSN": dsn, **settings})
+    crawler.stats = MemoryStatsCollector(crawler)
+    return crawler
+
+
+async def process(crawler: Crawler, items: list[Any]) -> list[Any]:
+    """What a pipeline makes of items that come together, None for one that it drops."""
+    pipeline = PgsimhashPipeline.from_crawler(crawler)
+    made = await asyncio.gather(*map(pipeline.process_item, items), return_exceptions=True)
+    crawler.signals.send_catch_log(signals.spider_closed, spider=None, reason="")
+    for one in made:
+        if isinstance(one, BaseException) and not isinstance(one, DropItem):
+            raise one
+    return [None if isinstance(one, DropItem) else one for one in made]
+
+
+@dataclass
+class PageItem:
+    url: str
+    body: str | bytes
+    pgsimhash: dict[str, Any] | None = None
+
+
+class StrictItem(scrapy.Item):
+    url = scrapy.Field()
+    body = scrapy.Field()
+
+
+def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+    html, other = PAGES["tide-pools.html"], PAGES["night-train.html"]
+    url = "https://example.com/"
+    items: list[Any] = [
+        PageItem(f"{url}a", html),
+        {"url": f"{url}b", "body": html.decode()},
+        StrictItem(url=f"{url}c", body=other),
+        {"url": f"{url}d"},
+        {"url": f"{url}e", "body": None},
+        {"url": "nowhere", "body": html},
+        {"url": 5, "body": html},
+        {"url": f"{url}f", "body": 5},
+        object(),
+    ]
+    crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag", PGSIMHASH_HTML_FIELD="body")
+    made = asyncio.run(process(crawler, items))
+    # Not even one that takes no tag, or holds no page, is lost.
+    assert list(map(id, made)) == list(map(id, items))
+    assert crawler.stats.get_stats() == {
+        "pgsimhash/new": 2,
+        "pgsimhash/identical": 1,
+        "pgsimhash/failed": 3,
+        "pgsimhash/no_page": 3,
+        "pgsimhash/untagged": 1,
+    }
+    assert "StrictItem takes no field 'pgsimhash'" in caplog.text
+    assert items[0].pgsimhash["verdict"] == "new"
+    assert items[1]["pgsimhash"]["duplicate_of"] == f"{url}a"
+
+
+def test_what_waits_is_written_together(dsn: str) -> None:
+    """One transaction for many items, not one for each."""
+    pages = [
+        {"url": f"https://example.com/{n}", "html": PAGES["tide-pools.html"]} for n in range(99)
+    ]
+    made = asyncio.run(process(crawler_of(dsn), pages))
+    assert sum(one is not None for one in made) == 1
+    with psycopg.connect(dsn) as connection:
+        batches = connection.execute("SELECT count(DISTINCT xmin::text) FROM pgsimhash.pages")
+        (count,) = batches.fetchone() or (0,)
+    assert 1 <= count <= 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "told", "reason"),
+    [
+        ({"PGSIMHASH_ACTION": "delete"}, "is drop or tag, not 'delete'", "invalid_setting"),
+        ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_setting"),
+        ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_distance"),
+        ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
+        ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
+    ],
+)
+def test_settings_that_are_none_are_refused(
+    dsn: str, settings: dict[str, Any], told: str, reason: str
+) -> None:
+    before = threading.active_count()
+    with pytest.raises(PgsimhashError, match=told, check=because(reason)):
+        asyncio.run(process(crawler_of(dsn, **settings), []))
+    assert threading.active_count() == before
+
+
+def test_the_two_are_not_enabled_together(dsn: str) -> None:
+    crawler = crawler_of(dsn)
+
+    async def both() -> None:
+        await process(crawler, [])
+        PgsimhashSpiderMiddleware.from_crawler(crawler)
+
+    with pytest.raises(ArgumentError, match="enable one of them", check=because("invalid_setting")):
+        asyncio.run(both())

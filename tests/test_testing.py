@@ -1,0 +1,47 @@
+"""The fixtures that people use for tests of their own, in a project of theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+import psycopg
+
+import pgsimhash
+
+
+def test_one(pgsimhash_store, pgsimhash_dsn):
+    assert pgsimhash_store.add("https://a.example/", 7).keep
+    with pgsimhash.connect(pgsimhash_dsn, create=False) as other:
+        assert other.exists(7)
+
+
+def test_two_knows_nothing_of_it(pgsimhash_store):
+    assert not pgsimhash_store.exists(7)
+
+
+def test_nothing_is_there(pgsimhash_empty_dsn):
+    with psycopg.connect(pgsimhash_empty_dsn) as connection:
+        names = connection.execute("SELECT to_regnamespace('pgsimhash')").fetchone()
+    assert names == (None,)
+
+
+def test_the_first_one_is_gone(pgsimhash_server):
+    with psycopg.connect(pgsimhash_server) as connection:
+        left = connection.execute(
+            "SELECT count(*) FROM pg_database WHERE datname LIKE 'pgsimhash_test_%'"
+        ).fetchone()
+    assert left[0] >= 1
+"""
+
+
+def test_each_test_of_theirs_has_a_database_of_its_own(
+    pytester: pytest.Pytester, server_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSIMHASH_TEST_DSN", server_dsn)
+    pytester.makeconftest('pytest_plugins = ["pgsimhash.testing"]')
+    pytester.makepyfile(TESTS)
+    done = pytester.runpytest_subprocess("-q")
+    done.assert_outcomes(passed=4)
