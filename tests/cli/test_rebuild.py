@@ -33,6 +33,7 @@ def test_a_collection_gets_another_layout(run: Run, folder: Path) -> None:
             "layout": "16+16+16+16",
             "default_distance": 8,
             "keep_markdown": False,
+            "normalize_urls": False,
         }
     ]
     assert "pgsimhash collection delete default-2" in done.stderr

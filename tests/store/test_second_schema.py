@@ -22,6 +22,7 @@ from pgsimhash.connection import check_schema, checked_connection, schema_revisi
 from pgsimhash.errors import ArgumentError, SchemaError, StoreError
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.records import CollectionStatus
 from pgsimhash.schema_names import SCHEMA, bound_to_schema, check_schema_name, in_schema, schema_of
 from pgsimhash.statements import layout_statements, query_in, read_sql, schema_script
 from pgsimhash.store.collection import collection_names
@@ -110,7 +111,8 @@ def test_what_is_done_in_one_schema_leaves_the_other_as_it_is(both_dsn: str) -> 
         connection.execute("DROP SCHEMA pgsimhash CASCADE")
     with connect(both_dsn, schema=CRAWL) as store:
         assert list(store.clusters(8)) == clusters
-        assert analysis.report(store, 8).status == report.status
+        # But for the room that vacuum makes or takes meanwhile.
+        assert _in_rows(analysis.report(store, 8).status) == _in_rows(report.status)
     with pytest.raises(SchemaError, match="pgsimhash is not in this database; run: pgsimhash mig"):
         connect(both_dsn)
 
@@ -397,3 +399,8 @@ def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None
     with crawled.connect() as connection:
         assert connection.execute(urls).all() == [("https://a.example/", "a.example")]
     engine.dispose()
+
+
+def _in_rows(status: CollectionStatus) -> CollectionStatus:
+    nothing = {name: 0 for name in status.__dataclass_fields__ if name.endswith("_bytes")}
+    return replace(status, **nothing)
