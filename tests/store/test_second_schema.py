@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import numpy as npfrom dataclasses import replace
+
 import psycopg
 import pytest
 from click.testing import CliRunner
