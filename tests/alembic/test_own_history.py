@@ -52,10 +52,7 @@ def test_up_down_and_up_again(history: Project, dsn: str) -> None:
     assert history.tables() == deployed | own
     # It is what `pgsimhash migrate` makes, which finds nothing left to do.
     by_route = dump(history.dsn)
-    pages, expected = (
-        text[text.index("CREATE SCHEMA pgsimhash") :] for text in (by_route, dump(dsn))
-    )
-    assert sorted(set(expected.splitlines()) - set(pages.splitlines())) == []
+    assert set(dump(dsn).splitlines()) <= set(by_route.splitlines())
     migrate.upgrade(history.dsn)
     assert dump(history.dsn) == by_route
     with pgsimhash.connect(history.dsn) as store:
@@ -104,7 +101,8 @@ def test_tables_of_other_layouts_are_dropped_as_well(history: Project) -> None:
 
 def test_a_script_does_the_same(history: Project) -> None:
     up = history.alembic("upgrade", "head", "--sql")
-    assert up.count("BEGIN;\n") == up.count("COMMIT;\n") == 1
+    assert up.startswith("BEGIN;")
+    assert up.rstrip().endswith("COMMIT;")
     with psycopg.connect(history.dsn, autocommit=True) as connection:
         connection.execute("SET search_path = public, pg_temp")
         connection.execute(up.encode())
@@ -209,7 +207,8 @@ def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -
     )
     history.alembic("upgrade", "head")
     said = history.alembic("check", fails=True)
-    assert said.count("remove_table") == 12
+    # Eleven of the schema, and its version table.
+    assert said.count("('remove_table', ") == 12
     env = history.folder / "history" / "env.py"
     env.write_text("import pgsimhash.alembic\n" + env.read_text())
     history.configure(include_name="pgsimhash.alembic.include_name")
@@ -259,6 +258,7 @@ def test_a_newer_schema_is_left_alone_and_not_taken_down(history: Project) -> No
 
 
 def test_outside_of_a_transaction(project: Project) -> None:
+    project.alembic("upgrade", "0001")
     refused(
         project,
         "call it outside of op.get_context().autocommit_block()",
@@ -275,11 +275,8 @@ def test_a_failed_transaction(project: Project) -> None:
 
 
 def test_a_read_only_server(project: Project) -> None:
-    refused(
-        project,
-        "connect to the primary server",
-        f'op.execute("SET TRANSACTION READ ONLY")\n    {UP}',
-    )
+    up = f'op.execute("SET TRANSACTION READ ONLY")\n    {UP}'
+    refused(project, "connect to the primary server", up)
 
 
 def test_another_database_than_postgresql() -> None:
@@ -306,7 +303,7 @@ def test_a_schema_of_somebody_else(project: Project) -> None:
             project.alembic("upgrade", "0001")
             connection.execute(sql.SQL("GRANT ALL ON alembic_version TO {}").format(user))
             become = f"op.execute('SET LOCAL ROLE {user.as_string(connection)}')\n    {UP}"
-            refused(project, "If that role is to own it, deploy as that role".lower()[:20], become)
+            refused(project, "if that role is to own it, deploy as that role", become)
         finally:
             connection.execute(sql.SQL("DROP OWNED BY {}, {} CASCADE").format(role, user))
             connection.execute(sql.SQL("DROP ROLE {}, {}").format(role, user))
