@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from pgsimhash import analysis
+from pgsimhash import analysis, connect
 from pgsimhash.connection import open_connection
 
 if TYPE_CHECKING:

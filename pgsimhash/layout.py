@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
 from pgsimhash.bits import BITS, check_distance
 from pgsimhash.errors import ArgumentError
@@ -142,7 +142,7 @@ class Layout:
             for permutation, radius in zip(self.permutations, self._radii(distance), strict=True)
         )
 
-    def radii(self, distance: int) -> tuple[int, ...]:
+    def radii(self, distance: SupportsIndex) -> tuple[int, ...]:
         """Return one radius for each permutation, so that no match within ``distance`` is missed.
 
         With one leading block each, the radii add up, with one more for each permutation, to

@@ -27,6 +27,7 @@ from pgsimhash.bits import NEAR_MAX
 from pgsimhash.layout import COLLECTION_MAX, DEFAULT_LAYOUT, Layout
 from pgsimhash.statements import prefix_expression
 from pgsimhash.tables.schema import metadata
+from pgsimhash.tables.simhash import SIMHASH
 
 layouts = Table(
     "layouts",
@@ -82,7 +83,7 @@ def _simhashes(layout: Layout) -> Table:
         metadata,
         Column("collection_id", Integer, nullable=False),
         Column("bare", Boolean, nullable=False, server_default=text("true")),
-        Column("simhash", BigInteger, nullable=False),
+        Column("simhash", SIMHASH(), nullable=False),
         *columns,
         PrimaryKeyConstraint(first.column, "simhash", name="simhashes_pkey"),
         *(Index(f"simhashes_{other.column}_idx", other.column, "simhash") for other in others),
@@ -102,7 +103,7 @@ pages = Table(
         Text,
         Computed("pgsimhash.host_of(url)", persisted=True),
     ),
-    Column("simhash", BigInteger, nullable=False),
+    Column("simhash", SIMHASH(), nullable=False),
     Column("fetched_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("run_id", BigInteger),
     Column("title", Text),
@@ -113,7 +114,7 @@ pages = Table(
     Column("html_bytes", Integer),
     Column("html_digest", LargeBinary),
     Column("text_digest", BigInteger),
-    Column("structure", BigInteger),
+    Column("structure", SIMHASH()),
     Column("sketch_high", BigInteger),
     Column("sketch_low", BigInteger),
     Column("markdown", Text),

@@ -1,0 +1,150 @@
+"""Measure lookups in a table of one's own, by pgsimhash.sqlalchemy, beside those of a store.
+
+python bench/own_table.py [--rows N] [--lookups N] [--dsn DSN]
+
+Both hold the same random simhashes, each with a URL and a title. Every query is asked once before
+anything is measured, and then by all ways in turn, so that they find the same blocks in memory and
+the same load on the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+import psycopg
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import Engine, bindparam, create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from pgsimhash import Store, connect
+from pgsimhash.bits import to_bigint
+from pgsimhash.connection import open_connection
+from pgsimhash.copying import copy_binary
+from pgsimhash.sqlalchemy import SIMHASH, SimhashMixin
+
+if TYPE_CHECKING:
+    from bench.workload import Simhashes, database, near_copies, random_simhashes
+else:  # A script finds its neighbours under their own names.
+    from workload import Simhashes, database, near_copies, random_simhashes
+
+
+class Base(DeclarativeBase):
+    """The project's tables."""
+
+
+class Article(SimhashMixin, Base):
+    """A table of one's own."""
+
+    __tablename__ = "articles"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    url: Mapped[str]
+    title: Mapped[str]
+
+
+def fill(connection: psycopg.Connection, engine: Engine, values: Simhashes) -> None:
+    """Write the same simhashes, URLs and titles into both."""
+    Base.metadata.create_all(engine)
+    connection.execute("CREATE TEMP TABLE made (n bigint GENERATED ALWAYS AS IDENTITY, s bigint)")
+    copy_binary(connection.cursor(), ("pg_temp", "made"), {"s": values.view(np.int64)})
+    connection.execute(
+        "INSERT INTO articles (url, title, simhash) "
+        "SELECT 'https://a.example/' || n, 'A title', s FROM made"
+    )
+    connection.execute(
+        "INSERT INTO pgsimhash.pages (collection_id, url, title, simhash) "
+        "SELECT collection_id, 'https://a.example/' || n, 'A title', s "
+        "FROM made, pgsimhash.collections WHERE name = 'default'"
+    )
+    connection.execute("SELECT pgsimhash.add_simhashes('default', array_agg(s)) FROM made")
+    connection.execute("VACUUM (ANALYZE)")
+
+
+def one_statement(distance: int) -> Any:
+    """A statement that is made once, for any simhash."""
+    sought = bindparam("q", type_=SIMHASH())
+    return select(
+        Article.simhash, Article.simhash.hamming_distance(sought), Article.url, Article.title
+    ).where(Article.simhash.within(sought, distance))
+
+
+def ways_of(
+    store: Store, connection: psycopg.Connection, session: Session, distance: int
+) -> dict[str, Callable[[int], Any]]:
+    """The ways to look a simhash up, by name."""
+    core = session.connection()
+    statement = one_statement(distance)
+    # What SQLAlchemy sends, and what it binds but for the simhash.
+    made = statement.compile(core)
+    bound = {name: value for name, value in made.params.items() if name != "q"}
+    columns = (Article.simhash, Article.url, Article.title)
+    return {
+        "Store.find": lambda q: store.find(q, distance),
+        "psycopg, the same SQL": lambda q: connection.execute(
+            str(made).encode(), {**bound, "q": to_bigint(q)}
+        ).fetchall(),
+        "Core, one statement": lambda q: core.execute(statement, {"q": q}).all(),
+        "Core, made each time": lambda q: core.execute(
+            select(*columns).where(Article.simhash.within(q, distance))
+        ).all(),
+        "ORM, made each time": lambda q: session.scalars(
+            select(Article).where(Article.simhash.within(q, distance))
+        ).all(),
+    }
+
+
+def measure(ways: dict[str, Callable[[int], Any]], queries: list[int]) -> dict[str, float]:
+    """Milliseconds of a lookup by each way, the median; all of them find as much."""
+    for query in queries:
+        found = {name: len(ask(query)) for name, ask in ways.items()}
+        assert len(set(found.values())) == 1, found
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for query in queries:
+        for name, ask in ways.items():
+            started = time.perf_counter()
+            ask(query)
+            took[name].append(time.perf_counter() - started)
+    return {name: float(np.median(seconds)) * 1e3 for name, seconds in took.items()}
+
+
+@click.command()
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--lookups", default=500, show_default=True)
+@click.option("--dsn", help="Of a database that has no table articles.")
+def main(rows: int, lookups: int, dsn: str | None) -> None:
+    """Fill both, ask and print."""
+    rng = np.random.default_rng(1)
+    values = np.unique(random_simhashes(rows, rng))
+    table = Table("way", "distance", "ms", "lookups/s", "by the store", title=f"{rows:,} rows")
+    with ExitStack() as stack:
+        where = stack.enter_context(database(dsn))
+        connection = stack.enter_context(open_connection(where, autocommit=True))
+        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(where))
+        stack.callback(engine.dispose)
+        store = connect(connection)
+        fill(connection, engine, values)
+        session = stack.enter_context(Session(engine))
+        for distance in (3, 8):
+            queries = near_copies(values, lookups, distance, rng).tolist()
+            ways = ways_of(store, connection, session, distance)
+            took = measure(ways, queries)
+            for name, milliseconds in took.items():
+                ratio = took["Store.find"] / milliseconds
+                table.add_row(
+                    name,
+                    str(distance),
+                    f"{milliseconds:.2f}",
+                    f"{1e3 / milliseconds:,.0f}",
+                    f"{ratio:.2f} x",
+                )
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()
