@@ -13,17 +13,26 @@ In a revision of the project's::
 runs on the project's connection and in its transaction, or goes into the script that ``--sql``
 prints. Which revision the schema is at is recorded in the schema itself, as ``pgsimhash migrate``
 does it; the project's own ``alembic_version`` has nothing of it.
+
+For a table of the project's own there are the operations ``op.add_simhash`` and
+``op.drop_simhash``: :class:`AddSimhash`, :class:`DropSimhash`. Alembic 1.18 and later know them
+wherever this package is installed, older ones once this module is imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sqlalchemy import Connection, text
+from alembic.operations import MigrateOperation, Operations
+from sqlalchemy import Computed, Connection, Index, Table, inspect, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateIndex, DropIndex
 
 from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schema_names import configured_schema
 
 if TYPE_CHECKING:
@@ -204,4 +213,220 @@ def _check_connection(connection: Connection) -> None:
         raise StoreError(
             "read_only",
             "the database is read-only here, and a migration writes; connect to the primary server",
+        )
+
+
+@dataclass
+class _SimhashOperation(MigrateOperation):
+    table: str
+    column: str
+    layout: str
+    schema: str | None
+    concurrently: bool
+    nullable: bool = True
+
+    def __post_init__(self) -> None:
+        self.layout = get_layout(self.layout).name
+
+
+@Operations.register_operation("add_simhash")
+class AddSimhash(_SimhashOperation):
+    """A column for simhashes in a table of the project's own, with what a search goes by."""
+
+    @classmethod
+    def add_simhash(
+        cls,
+        operations: Operations,
+        table: str,
+        column: str = "simhash",
+        layout: str = DEFAULT_LAYOUT.name,
+        schema: str | None = None,
+        *,
+        nullable: bool = True,
+        concurrently: bool = False,
+    ) -> None:
+        """Add what :func:`pgsimhash.sqlalchemy.simhash_columns` lists: columns, then indexes.
+
+        The columns come by one ALTER TABLE, which writes the table anew once.
+
+        Args:
+            operations: Alembic's ``op``.
+            table: the project's table.
+            column: the name of the column for the simhash.
+            layout: how its 64 bits are cut.
+            schema: the one that the table is in; None means the first of the search_path.
+            nullable: whether rows may be without a simhash; they have to, where there are any.
+            concurrently: build the indexes beside writers. That ends the transaction, so after a
+                failure the columns stay; run again, it drops the invalid index and goes on.
+
+        Raises:
+            ArgumentError: no layout has the name, or it would take too many columns.
+            StoreError: with ``concurrently``: the project's env.py holds a transaction that
+                Alembic cannot end, an index was not built, or the table has other columns with
+                these names.
+        """
+        operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
+
+    def reverse(self) -> MigrateOperation:
+        """Return what takes it back."""
+        return DropSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
+
+
+@Operations.register_operation("drop_simhash")
+class DropSimhash(_SimhashOperation):
+    """The opposite: the columns go, and their indexes with them."""
+
+    @classmethod
+    def drop_simhash(
+        cls,
+        operations: Operations,
+        table: str,
+        column: str = "simhash",
+        layout: str = DEFAULT_LAYOUT.name,
+        schema: str | None = None,
+        *,
+        concurrently: bool = False,
+    ) -> None:
+        """Drop what :meth:`AddSimhash.add_simhash` adds; arguments as there.
+
+        With ``concurrently`` the indexes go first, beside readers and writers.
+
+        Raises:
+            ArgumentError: no layout has the name, or it would take too many columns.
+            StoreError: with ``concurrently``: the project's env.py holds a transaction that
+                Alembic cannot end.
+        """
+        operations.invoke(cls(table, column, layout, schema, concurrently))
+
+    def reverse(self) -> MigrateOperation:
+        """Return what takes it back."""
+        return AddSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
+
+
+@Operations.implementation_for(AddSimhash)
+def _add(operations: Operations, wanted: AddSimhash) -> None:
+    context, table = operations.get_context(), _table_of(operations, wanted)
+    if not wanted.concurrently:
+        _alter(context, table, "ADD COLUMN")
+        for index in _indexes(table):
+            context.impl.create_index(index)
+        return
+    _check_can_commit(context)
+    if context.as_sql:
+        _alter(context, table, "ADD COLUMN IF NOT EXISTS")
+    elif not _has_columns(context, table, wanted):
+        _alter(context, table, "ADD COLUMN")
+    with context.autocommit_block():
+        for index in _indexes(table):
+            valid = None if context.as_sql else _is_valid(context, index)
+            if valid:
+                continue
+            if context.as_sql or valid is False:
+                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+            try:
+                context.impl.execute(_concurrent(CreateIndex(index), index))
+            except DBAPIError as error:
+                raise StoreError(
+                    "gave_up",
+                    f"the index {index.name} was not built: {str(error.orig).strip()}; migrate "
+                    "again, which drops what is left of it first",
+                ) from error
+
+
+@Operations.implementation_for(DropSimhash)
+def _drop(operations: Operations, unwanted: DropSimhash) -> None:
+    context, table = operations.get_context(), _table_of(operations, unwanted)
+    if unwanted.concurrently:
+        _check_can_commit(context)
+        with context.autocommit_block():
+            for index in _indexes(table):
+                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+    # With the columns their indexes go.
+    _alter(context, table, "DROP COLUMN")
+
+
+def _table_of(operations: Operations, wanted: _SimhashOperation) -> Table:
+    """Return a table of these columns only, with the names that the project's metadata gives."""
+    from pgsimhash.sqlalchemy import simhash_columns
+
+    made = simhash_columns(wanted.column, wanted.layout, nullable=wanted.nullable)
+    metadata = operations.schema_obj.metadata()
+    return Table(wanted.table, metadata, *made, schema=wanted.schema)
+
+
+def _indexes(table: Table) -> list[Index]:
+    return sorted(table.indexes, key=lambda index: str(index.name))
+
+
+def _alter(context: MigrationContext, table: Table, change: str) -> None:
+    """Change all columns at once, those first that are made from others when they go."""
+    compiler: Any = context.dialect.ddl_compiler(context.dialect, None)  # type: ignore[arg-type]
+    if change == "DROP COLUMN":
+        parts = [compiler.preparer.format_column(each) for each in reversed(table.c.values())]
+    else:
+        parts = [compiler.get_column_specification(each) for each in table.c]
+    changes = ", ".join(f"{change} {part}" for part in parts)
+    statement = f"ALTER TABLE {compiler.preparer.format_table(table)} {changes}"
+    # Not one of the colons stands before the name of a parameter.
+    context.execute(statement.replace(":", r"\:"))
+
+
+def _has_columns(context: MigrationContext, table: Table, wanted: AddSimhash) -> bool:
+    """Whether the columns are there, from a try that failed later."""
+    assert context.connection is not None
+    present = {
+        each["name"]: each["computed"]["sqltext"] if "computed" in each else ""
+        for each in inspect(context.connection).get_columns(table.name, schema=table.schema)
+    }
+    if not any(each.name in present for each in table.c):
+        return False
+    for each in table.c:
+        wanted_text = str(each.computed.sqltext) if isinstance(each.computed, Computed) else ""
+        if each.name not in present or _plain(present[each.name]) != _plain(wanted_text):
+            raise StoreError(
+                "other_table",
+                f"the table {table.fullname} has columns with the names of {wanted.column} and its "
+                f"prefixes, and they are not those of layout {wanted.layout!r}; drop them, or give "
+                "the column another name",
+            )
+    return True
+
+
+def _plain(expression: str) -> str:
+    return "".join(each for each in expression if each not in "()'\" \n")
+
+
+def _is_valid(context: MigrationContext, index: Index) -> bool | None:
+    """Return whether an index can be used, None where there is none."""
+    assert context.connection is not None
+    assert index.table is not None
+    prepared = context.dialect.identifier_preparer
+    found: bool | None = context.connection.scalar(
+        text(
+            "SELECT i.indisvalid AND i.indisready FROM pg_catalog.pg_index AS i "
+            "WHERE i.indexrelid = pg_catalog.to_regclass(:name)"
+        ),
+        {"name": _qualified(prepared.format_index(index), prepared, index)},
+    )
+    return found
+
+
+def _qualified(name: str, preparer: Any, index: Index) -> str:
+    assert index.table is not None
+    schema = index.table.schema
+    return name if schema is None else f"{preparer.quote(schema)}.{name}"
+
+
+def _concurrent(statement: Any, index: Index) -> Any:
+    index.dialect_options["postgresql"]["concurrently"] = True
+    return statement
+
+
+def _check_can_commit(context: MigrationContext) -> None:
+    if not context.as_sql and context._in_external_transaction:
+        raise StoreError(
+            "needs_autocommit",
+            "indexes are built concurrently outside of a transaction, and env.py began one that "
+            "Alembic cannot end; let context.begin_transaction() begin it, or leave out "
+            "concurrently=True",
         )

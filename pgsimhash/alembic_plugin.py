@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from sqlalchemy import text
 
@@ -47,9 +47,16 @@ def setup(plugin: Plugin) -> None:
 def pass_over(
     context: AutogenContext, _found: UpgradeOps, schemas: set[str | None]
 ) -> PriorityDispatchResult:
-    """Let autogenerate not even look at what is deployed."""
+    """Let autogenerate not even look at what is deployed, and know how to write a SIMHASH."""
     from alembic.util import PriorityDispatchResult
 
+    render = context.opts.get("render_item")
+
+    def rendered(kind: str, item: object, asking: AutogenContext) -> str | Literal[False]:
+        found: str | Literal[False] = render(kind, item, asking) if render else False
+        return render_item(kind, item, asking) if found is False else found
+
+    context.opts["render_item"] = rendered
     schemas -= _ours(context)
     return PriorityDispatchResult.CONTINUE
 
@@ -63,6 +70,16 @@ def propose_nothing(
     ours = _ours(context)
     found.ops[:] = [step for step in found.ops if getattr(step, "schema", None) not in ours]
     return PriorityDispatchResult.CONTINUE
+
+
+def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
+    """Return a SIMHASH as a revision writes it, which then imports it; False for all else."""
+    # A project has one only where this module is loaded.
+    module = sys.modules.get("pgsimhash.tables.simhash")
+    if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
+        return False
+    context.imports.add("import pgsimhash.sqlalchemy")
+    return f"pgsimhash.sqlalchemy.SIMHASH({'' if item.layout is None else repr(item.layout)})"
 
 
 def _ours(context: AutogenContext) -> set[str | None]:
