@@ -28,8 +28,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from alembic.operations import MigrateOperation, Operations
 from sqlalchemy import Computed, Connection, Index, Table, inspect, text
+from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateIndex, DropIndex
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import CreateIndex, DropIndex, ExecutableDDLElement
+from sqlalchemy.sql.compiler import DDLCompiler
 
 from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
@@ -307,15 +310,15 @@ class DropSimhash(_SimhashOperation):
 def _add(operations: Operations, wanted: AddSimhash) -> None:
     context, table = operations.get_context(), _table_of(operations, wanted)
     if not wanted.concurrently:
-        _alter(context, table, "ADD COLUMN")
+        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
         for index in _indexes(table):
             context.impl.create_index(index)
         return
     _check_can_commit(context)
     if context.as_sql:
-        _alter(context, table, "ADD COLUMN IF NOT EXISTS")
+        context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
     elif not _has_columns(context, table, wanted):
-        _alter(context, table, "ADD COLUMN")
+        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
     with context.autocommit_block():
         for index in _indexes(table):
             valid = None if context.as_sql else _is_valid(context, index)
@@ -342,7 +345,7 @@ def _drop(operations: Operations, unwanted: DropSimhash) -> None:
             for index in _indexes(table):
                 context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
     # With the columns their indexes go.
-    _alter(context, table, "DROP COLUMN")
+    context.impl.execute(_AlterTable(table, "DROP COLUMN"))
 
 
 def _table_of(operations: Operations, wanted: _SimhashOperation) -> Table:
@@ -358,17 +361,24 @@ def _indexes(table: Table) -> list[Index]:
     return sorted(table.indexes, key=lambda index: str(index.name))
 
 
-def _alter(context: MigrationContext, table: Table, change: str) -> None:
-    """Change all columns at once, those first that are made from others when they go."""
-    compiler: Any = context.dialect.ddl_compiler(context.dialect, None)  # type: ignore[arg-type]
-    if change == "DROP COLUMN":
-        parts = [compiler.preparer.format_column(each) for each in reversed(table.c.values())]
+class _AlterTable(ExecutableDDLElement):
+    """One ALTER TABLE that does the same with each of the table's columns."""
+
+    def __init__(self, table: Table, change: str) -> None:
+        self.table = table
+        self.change = change
+
+
+@compiles(_AlterTable)
+def _alter_table(element: _AlterTable, compiler: DDLCompiler, **_options: object) -> str:
+    columns = list(element.table.c)
+    if element.change.startswith("ADD"):
+        parts = [compiler.get_column_specification(each) for each in columns]
     else:
-        parts = [compiler.get_column_specification(each) for each in table.c]
-    changes = ", ".join(f"{change} {part}" for part in parts)
-    statement = f"ALTER TABLE {compiler.preparer.format_table(table)} {changes}"
-    # Not one of the colons stands before the name of a parameter.
-    context.execute(statement.replace(":", r"\:"))
+        # Those first that are made from another one.
+        parts = [compiler.preparer.format_column(each) for each in reversed(columns)]
+    changes = ", ".join(f"{element.change} {part}" for part in parts)
+    return f"ALTER TABLE {compiler.preparer.format_table(element.table)} {changes}"
 
 
 def _has_columns(context: MigrationContext, table: Table, wanted: AddSimhash) -> bool:
@@ -396,25 +406,23 @@ def _plain(expression: str) -> str:
     return "".join(each for each in expression if each not in "()'\" \n")
 
 
+_VALID: Final = text(
+    "SELECT i.indisvalid AND i.indisready FROM pg_catalog.pg_index AS i "
+    "WHERE i.indexrelid = pg_catalog.to_regclass(:name)"
+)
+
+
 def _is_valid(context: MigrationContext, index: Index) -> bool | None:
     """Return whether an index can be used, None where there is none."""
     assert context.connection is not None
     assert index.table is not None
-    prepared = context.dialect.identifier_preparer
-    found: bool | None = context.connection.scalar(
-        text(
-            "SELECT i.indisvalid AND i.indisready FROM pg_catalog.pg_index AS i "
-            "WHERE i.indexrelid = pg_catalog.to_regclass(:name)"
-        ),
-        {"name": _qualified(prepared.format_index(index), prepared, index)},
-    )
+    # Of the driver's own, names would have their percent signs doubled.
+    quoting = PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
+    name, schema = quoting.format_index(index), index.table.schema
+    if schema is not None:
+        name = f"{quoting.quote_schema(schema)}.{name}"
+    found: bool | None = context.connection.scalar(_VALID, {"name": name})
     return found
-
-
-def _qualified(name: str, preparer: Any, index: Index) -> str:
-    assert index.table is not None
-    schema = index.table.schema
-    return name if schema is None else f"{preparer.quote(schema)}.{name}"
 
 
 def _concurrent(statement: Any, index: Index) -> Any:
