@@ -34,6 +34,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateIndex, DropIndex, ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
+from pgsimhash.alembic_plugin import render_item
 from pgsimhash.errors import ArgumentError, StoreError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schema_names import configured_schema
@@ -41,6 +42,9 @@ from pgsimhash.schema_names import configured_schema
 if TYPE_CHECKING:
     from alembic.migration import MigrationContext
     from alembic.runtime.migration import RevisionStep
+
+
+__all__ = ["AddSimhash", "DropSimhash", "downgrade", "include_name", "render_item", "upgrade"]
 
 
 class HasContext(Protocol):

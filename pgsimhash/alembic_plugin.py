@@ -73,7 +73,16 @@ def propose_nothing(
 
 
 def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
-    """Return a SIMHASH as a revision writes it, which then imports it; False for all else."""
+    """Return a SIMHASH as a revision writes it, which then imports it; False for all else.
+
+    For ``context.configure(render_item=...)`` in an ``env.py`` whose Alembic is older than 1.18, or
+    that turns the plugin off.
+
+    Args:
+        kind: ``"type"``, ``"column"``, ...
+        item: what is to be written.
+        context: Alembic's.
+    """
     # A project has one only where this module is loaded.
     module = sys.modules.get("pgsimhash.tables.simhash")
     if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
