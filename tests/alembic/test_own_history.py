@@ -207,8 +207,8 @@ def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -
     )
     history.alembic("upgrade", "head")
     said = history.alembic("check", fails=True)
-    # Eleven of the schema, and its version table.
-    assert said.count("('remove_table', ") == 12
+    for table in ("pages", "simhashes", "alembic_version"):
+        assert f"('remove_table', Table('{table}'" in said
     env = history.folder / "history" / "env.py"
     env.write_text("import pgsimhash.alembic\n" + env.read_text())
     history.configure(include_name="pgsimhash.alembic.include_name")
