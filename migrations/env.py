@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager, nullcontext
 import psycopg
 from alembic import context
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
+from pgsimhash import alembic_plugin
 from pgsimhash.connection import (
     DSN_VARIABLE,
     EMBEDDED,
@@ -25,15 +26,15 @@ from pgsimhash.connection import (
 )
 from pgsimhash.errors import PgsimhashError
 from pgsimhash.migrate import (
-    MIGRATION_LOCK,
     VERSION_TABLE,
     dsn_of_url,
     engine_for,
+    run_revisions,
     search_path_kept,
     search_path_kept_by_script,
+    wait_for_others,
 )
-from pgsimhash.schema_names import configured_schema, in_schema
-from pgsimhash.statements import read_sql, split_statements
+from pgsimhash.schema_names import configured_schema
 from pgsimhash.tables import metadata_in, simhashes
 
 
@@ -66,15 +67,14 @@ def _run(connection: Connection | None, schema: str) -> None:
             target_metadata=metadata_in(schema),
             include_schemas=True,
             include_name=include_name,
+            # Here the schema is what is to be compared.
+            autogenerate_plugins=["alembic.autogenerate.*", f"~{alembic_plugin.NAME}"],
         )
         kept = search_path_kept(connection)
     with context.begin_transaction(), kept:
         if connection is not None:
-            connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
-        # The version table needs its schema before Alembic creates it.
-        for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
-            context.execute(statement)
-        context.run_migrations()
+            wait_for_others(connection)
+        run_revisions(context.get_context(), schema)
 
 
 def _dsn() -> str:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from alembic import op
-
-from pgsimhash.statements import schema_statements
+from alembic.operations import Operations
 
 revision: str = ${repr(up_revision)}
 down_revision: str | None = ${repr(down_revision)}
@@ -18,9 +16,9 @@ branch_labels: str | Sequence[str] | None = ${repr(branch_labels)}
 depends_on: str | Sequence[str] | None = ${repr(depends_on)}
 
 
-def upgrade() -> None:
+def upgrade(op: Operations, schema: str) -> None:
     ${upgrades if upgrades else "pass"}
 
 
-def downgrade() -> None:
+def downgrade(op: Operations, schema: str) -> None:
     ${downgrades if downgrades else "pass"}

@@ -10,12 +10,13 @@ import base64
 import operator
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, SupportsIndex
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
 
 from pgsimhash.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 BITS: Final = 64
 IDENTICAL_MAX: Final = 3
@@ -63,6 +64,8 @@ def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     Raises:
         ArgumentError: it is another.
     """
+    import numpy as np
+
     if not isinstance(values, np.ndarray) or values.dtype != np.uint64 or values.ndim != 1:
         given = getattr(values, "dtype", type(values).__name__)
         raise ArgumentError(
@@ -224,5 +227,7 @@ def level_distance(name: Level) -> int:
 
 def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return the distances between arrays of simhashes (dtype uint64), by numpy's broadcasting."""
+    import numpy as np
+
     left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
     return np.bitwise_count(np.bitwise_xor(left, b))

@@ -155,7 +155,13 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         SchemaError: it is missing, older or newer; the message names the command to run.
     """
     schema = schema_of(connection)
-    migrate = "pgsimhash migrate" + ("" if schema == SCHEMA else f" --schema {schema}")
+    option, argument = (
+        ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
+    )
+    migrate = (
+        f"pgsimhash migrate{option}; or, where the schema is part of an Alembic history of yours, "
+        f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
+    )
     found = schema_revision(connection)
     if found is None:
         raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")

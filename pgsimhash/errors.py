@@ -122,6 +122,7 @@ class StoreError(PgsimhashError):
         "wrong_encoding": "the database or the connection is not in UTF-8",
         "wrong_isolation": "the isolation level is not READ COMMITTED",
         "failed_transaction": "the connection is in a transaction that failed",
+        "no_transaction": "the connection is in no transaction, and what is asked takes one",
         "mixed_statements": "a pooler mixes up the prepared statements of its clients",
         "read_only": "the database takes no writes",
         "not_permitted": "the user may not do this",

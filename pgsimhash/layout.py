@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from math import comb
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from pgsimhash.bits import BITS, check_distance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.permutation import Block, Permutation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 COLLECTION_SHIFT: Final = 40
 """A prefix column holds the collection's number above this bit and the prefix below it."""
@@ -177,6 +178,8 @@ class Layout:
         """
         if not 0 < collection_id <= COLLECTION_MAX:
             raise ValueError(f"a collection's number is 1 to {COLLECTION_MAX}, not {collection_id}")
+        import numpy as np
+
         columns = [
             permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
             for permutation in self.permutations

@@ -12,21 +12,28 @@ from typing import Final
 import psycopg
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from alembic.util.exc import CommandError
 from psycopg import conninfo
-from sqlalchemy import Connection, Engine, create_engine, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, func, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.connection import open_connection, server_words
 from pgsimhash.errors import NoServerError, SchemaError, StoreError
 from pgsimhash.log import logger
-from pgsimhash.schema_names import configured_schema
+from pgsimhash.schema_names import configured_schema, in_schema
+from pgsimhash.statements import read_sql, split_statements
 
 VERSION_TABLE: Final = "alembic_version"
 
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 """The advisory lock that a migration holds: whoever else would migrate waits."""
+
+_INVALID_SCHEMA_DEFINITION: Final = "42P15"
+_IN_FAILED_TRANSACTION: Final = "25P02"
+_READ_ONLY: Final = "25006"
 
 # Unlike a SELECT it prints nothing.
 _COPIED_SETTING: Final = (
@@ -93,10 +100,69 @@ def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]
     execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
-def _config(output: io.StringIO | None = None, *, schema: str | None = None) -> Config:
+def wait_for_others(connection: Connection) -> None:
+    """Hold the migrations' lock until the transaction ends."""
+    connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
+
+
+def run_revisions(context: MigrationContext, schema: str) -> None:
+    """Run the revisions that ``context`` was made to run, in a schema whose owner is trusted."""
+    # The version table needs its schema before Alembic creates it.
+    for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
+        context.execute(statement)
+    context.run_migrations(op=Operations(context), schema=schema)
+
+
+@contextmanager
+def refusals_translated() -> Iterator[None]:
+    """Turn what Alembic and the server refuse inside the block into this package's errors.
+
+    Raises:
+        SchemaError: a revision is not one this package knows; or an owner is not trusted.
+        StoreError: the transaction failed before, is read-only, or the user may not do this.
+    """
+    try:
+        yield
+    except CommandError as error:
+        raise SchemaError(
+            "unknown_revision",
+            f"this version of pgsimhash cannot migrate: {error}; "
+            "run: pip install --upgrade pgsimhash",
+        ) from error
+    except DBAPIError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: DBAPIError) -> StoreError:
+    said = error.orig
+    # A project may have another driver than psycopg 3.
+    state = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
+    words = server_words(said) if isinstance(said, psycopg.Error) else str(said).strip()
+    if state == _INVALID_SCHEMA_DEFINITION:
+        return SchemaError("other_owner", words)
+    if state == _IN_FAILED_TRANSACTION:
+        return StoreError(
+            "failed_transaction",
+            "the connection is in a transaction that failed; roll it back before migrating",
+        )
+    if state == _READ_ONLY:
+        return StoreError(
+            "read_only",
+            f"the database is read-only here: {words}; connect to the primary server",
+        )
+    return StoreError(
+        "not_permitted",
+        f"the database refuses to migrate: {str(said).strip()}; connect as a user "
+        "who may create a schema in it, or hand an administrator the script that "
+        "`pgsimhash migrate --sql` prints",
+    )
+
+
+def config_for(schema: str, output: io.StringIO | None = None) -> Config:
+    """Return Alembic's configuration of this package's revisions."""
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
-    config.attributes["schema"] = configured_schema(schema)
+    config.attributes["schema"] = schema
     return config
 
 
@@ -139,27 +205,11 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
 
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
-    config = _config(schema=schema)
-    with _one_at_a_time, engine_for(dsn).connect() as connection:
+    config = config_for(configured_schema(schema))
+    with _one_at_a_time, engine_for(dsn).connect() as connection, refusals_translated():
         config.attributes["connection"] = connection
         logger.info("%s to revision %s", step.__name__, revision)
-        try:
-            step(config, revision)
-        except CommandError as error:
-            raise SchemaError(
-                "unknown_revision",
-                f"this version of pgsimhash cannot migrate: {error}; "
-                "run: pip install --upgrade pgsimhash",
-            ) from error
-        except DBAPIError as error:
-            if isinstance(error.orig, psycopg.errors.InvalidSchemaDefinition):
-                raise SchemaError("other_owner", server_words(error.orig)) from error
-            raise StoreError(
-                "not_permitted",
-                f"the database refuses to migrate: {str(error.orig).strip()}; connect as a user "
-                "who may create a schema in it, or hand an administrator the script that "
-                "`pgsimhash migrate --sql` prints",
-            ) from error
+        step(config, revision)
 
 
 def upgrade_sql(
@@ -177,7 +227,7 @@ def upgrade_sql(
         ArgumentError: ``schema`` is no name that the schema can have.
     """
     output = io.StringIO()
-    config = _config(output, schema=schema)
+    config = config_for(configured_schema(schema), output)
     config.attributes["own_transaction"] = transaction
     with _one_at_a_time:
         command.upgrade(config, revision, sql=True)

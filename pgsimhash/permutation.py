@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from pgsimhash.bits import BITS, check_simhash, to_bigint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class Permutation:
 
     def permute(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return a new array of permuted simhashes, the prefix in the highest bits."""
+        import numpy as np
+
         permuted = np.zeros_like(simhashes)
         position = BITS
         for block in _joined((*self.leading, *self.trailing)):
@@ -86,6 +90,8 @@ class Permutation:
 
     def restore(self, permuted: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the simhashes that :meth:`permute` made ``permuted`` of."""
+        import numpy as np
+
         simhashes = np.zeros_like(permuted)
         position = BITS
         for block in _joined((*self.leading, *self.trailing)):

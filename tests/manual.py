@@ -14,8 +14,9 @@ README = ROOT / "README.md"
 
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
-ONE_STORY = "first-hour.md"
-"""The page whose blocks build on one another; tests/test_first_hour.py runs it as a whole."""
+STORIES = frozenset({"first-hour.md", "alembic.md"})
+"""Pages whose blocks build on one another; tests/test_first_hour.py and tests/alembic/test_page.py
+run them as a whole."""
 
 LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 
@@ -40,7 +41,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def pages_with(language: str) -> list[str]:
     """Return the pages whose blocks of a language can be run by themselves."""
-    return [page for page in PAGES if page != ONE_STORY and blocks(page, language)]
+    return [page for page in PAGES if page not in STORIES and blocks(page, language)]
 
 
 def commands(page: str) -> list[str]:

@@ -65,7 +65,7 @@ def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
 @pytest.mark.parametrize(
     ("name", "needs"),
     [
-        ("hamming_distance", {"numpy"}),
+        ("hamming_distance", set()),
         ("find_pairs", {"numpy"}),
         ("simhash", {"numpy", "mmh3"}),
         ("fingerprint", {"numpy", "mmh3", "lxml"}),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
-from alembic import op
+from alembic.operations import Operations
 from sqlalchemy import text
 
-from pgsimhash.layout import get_layout
+from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schema_names import in_schema
 from pgsimhash.statements import layout_statements, split_statements
 
@@ -22,29 +22,46 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 
-def upgrade() -> None:
+def upgrade(op: Operations, schema: str) -> None:
     """Run the script as it was when this revision was released."""
-    _run("0001.sql")
+    _run(op, "0001.sql", schema)
 
 
-def downgrade() -> None:
-    """Drop what is there, the tables of all layouts first."""
-    schema = _schema()
-    names = text(in_schema("SELECT name FROM pgsimhash.layouts", schema))
-    for name in op.get_bind().execute(names).scalars().all():
+def downgrade(op: Operations, schema: str) -> None:
+    """Drop what is there, the tables of all layouts first.
+
+    A script cannot ask which there are; it drops that of the default layout, and fails at once
+    where there are others.
+    """
+    names = [DEFAULT_LAYOUT.name]
+    if op.get_context().as_sql:
+        op.execute(in_schema(_NO_OTHER_LAYOUT, schema))
+    else:
+        rows = op.get_bind().execute(text(in_schema(_LAYOUTS, schema)))
+        names = list(rows.scalars())
+    for name in names:
         for statement in layout_statements("drop", get_layout(name), schema):
             op.execute(statement)
-    _run("0001_drop.sql")
+    _run(op, "0001_drop.sql", schema)
 
 
-def _run(script: str) -> None:
+_LAYOUTS = "SELECT name FROM pgsimhash.layouts"
+
+_NO_OTHER_LAYOUT = """
+DO $$
+BEGIN
+    IF (SELECT count(*) FROM pgsimhash.layouts) > 1 THEN
+        RAISE EXCEPTION 'there are tables of other layouts'
+            USING ERRCODE = 'dependent_objects_still_exist',
+            HINT = 'Downgrade with a connection in place of a script: it sees which there are.';
+    END IF;
+END
+$$
+"""
+
+
+def _run(op: Operations, script: str, schema: str) -> None:
     path = files("pgsimhash.migrations.versions").joinpath(script)
-    written = in_schema(path.read_text(encoding="utf-8"), _schema())
+    written = in_schema(path.read_text(encoding="utf-8"), schema)
     for statement in split_statements(written):
         op.execute(statement)
-
-
-def _schema() -> str:
-    schema: str | None = op.get_context().version_table_schema
-    assert schema is not None
-    return schema

@@ -454,7 +454,7 @@ def test_the_deployers_search_path_is_as_it_was(empty_dsn: str) -> None:
             set_default_layout(connection, LAYOUTS["32+32"])
             assert path(connection) == "public, pg_temp"
     engine = migrate.engine_for(empty_dsn)
-    config = migrate._config()
+    config = migrate.config_for("pgsimhash")
     with engine.connect() as given:
         given.execute(text("SET search_path = public, pg_temp"))
         config.attributes["connection"] = given

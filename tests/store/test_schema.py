@@ -159,8 +159,7 @@ def upgrade_with_ini(
     """``alembic upgrade head`` in a project of another's own."""
     line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
     ini = folder / "alembic.ini"
-    # Where the package is installed from a wheel, this is pgsimhash:migrations.
-    ini.write_text(f"[alembic]\nscript_location = {ROOT / 'migrations'}\n{line}")
+    ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
     environment = {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
     if variable is not None:
         environment["PGSIMHASH_DSN"] = variable

@@ -1,0 +1,14 @@
+from sqlalchemy import BigInteger, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from pgsimhash.sqlalchemy import SimhashMixin
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Article(SimhashMixin, Base):
+    __tablename__ = "articles"
+    article_id: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    url: Mapped[str] = mapped_column(Text)

@@ -1,0 +1,384 @@
+"""The schema as one step of a project's own history."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import create_engine, text
+
+import pgsimhash
+import pgsimhash.alembic
+from pgsimhash import migrate
+from pgsimhash.connection import REVISION, open_connection
+from tests.alembic.conftest import Project, as_url
+from tests.manual import environment
+from tests.store.test_schema import dump
+
+UP = 'pgsimhash.alembic.upgrade(op, revision="0001")'
+DOWN = "pgsimhash.alembic.downgrade(op)"
+
+
+@pytest.fixture
+def history(project: Project) -> Project:
+    """The same with the schema in its second revision, and another table in its third."""
+    project.revision("0002", UP, DOWN, below="0001")
+    project.revision(
+        "0003",
+        'op.create_index("articles_url_idx", "articles", ["url"])',
+        'op.drop_index("articles_url_idx")',
+        below="0002",
+    )
+    with (project.folder / "models.py").open("a") as models:
+        models.write('\n\nfrom sqlalchemy import Index\nIndex("articles_url_idx", Article.url)\n')
+    return project
+
+
+def versions(project: Project) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    return (
+        project.rows("SELECT version_num FROM public.alembic_version"),
+        project.rows("SELECT version_num FROM pgsimhash.alembic_version"),
+    )
+
+
+def test_up_down_and_up_again(history: Project, dsn: str) -> None:
+    history.alembic("upgrade", "head")
+    assert versions(history) == ([("0003",)], [(REVISION,)])
+    own = {"public.articles", "public.alembic_version"}
+    deployed = {name for name in history.tables() if name.startswith("pgsimhash.")}
+    assert history.tables() == deployed | own
+    # It is what `pgsimhash migrate` makes, which finds nothing left to do.
+    by_route = dump(history.dsn)
+    assert set(dump(dsn).splitlines()) <= set(by_route.splitlines())
+    migrate.upgrade(history.dsn)
+    assert dump(history.dsn) == by_route
+    with pgsimhash.connect(history.dsn) as store:
+        store.add("https://example.com/", 7)
+        assert len(store.find(7)) == 1
+
+    history.alembic("downgrade", "0001")
+    assert history.tables() == own
+    history.alembic("upgrade", "head")
+    assert dump(history.dsn) == by_route
+    history.alembic("downgrade", "base")
+    assert history.tables() == {"public.alembic_version"}
+
+
+def test_what_is_there_already_stays(history: Project) -> None:
+    migrate.upgrade(history.dsn)
+    with pgsimhash.connect(history.dsn) as store:
+        store.add("https://example.com/", 7)
+    history.alembic("upgrade", "head")
+    with pgsimhash.connect(history.dsn) as store:
+        assert len(store.find(7)) == 1
+    # Nor is there anything to take back where it has gone already.
+    migrate.downgrade(history.dsn)
+    history.alembic("downgrade", "base")
+
+
+def test_tables_of_other_layouts_are_dropped_as_well(history: Project) -> None:
+    history.alembic("upgrade", "head")
+    done = subprocess.run(
+        [sys.executable, "-m", "pgsimhash", "migrate", "--layout", "32+32"],
+        env=environment(history.dsn),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    script = history.alembic("downgrade", "0003:0001", "--sql")
+    with (
+        psycopg.connect(history.dsn, autocommit=True) as connection,
+        pytest.raises(psycopg.errors.DependentObjectsStillExist, match="other layouts"),
+    ):
+        connection.execute(script.encode())
+    history.alembic("downgrade", "0001")
+    assert history.tables() == {"public.articles", "public.alembic_version"}
+
+
+def test_a_script_does_the_same(history: Project) -> None:
+    up = history.alembic("upgrade", "head", "--sql")
+    assert up.startswith("BEGIN;")
+    assert up.rstrip().endswith("COMMIT;")
+    with psycopg.connect(history.dsn, autocommit=True) as connection:
+        connection.execute("SET search_path = public, pg_temp")
+        connection.execute(up.encode())
+        assert connection.execute("SHOW search_path").fetchone() == ("public, pg_temp",)
+    assert versions(history) == ([("0003",)], [(REVISION,)])
+    by_script = dump(history.dsn)
+    down = history.alembic("downgrade", "0003:base", "--sql")
+    with psycopg.connect(history.dsn, autocommit=True) as connection:
+        connection.execute(down.encode())
+    assert {name for name in history.tables() if "articles" in name or "pgsimhash" in name} == set()
+    history.alembic("upgrade", "head")
+    assert dump(history.dsn) == by_script
+
+
+def test_a_script_is_the_same_whatever_the_projects_paramstyle(history: Project) -> None:
+    usual = history.alembic("upgrade", "head", "--sql")
+    env = history.folder / "history" / "env.py"
+    plain = env.read_text().replace('dialect_opts={"paramstyle": "named"},', "")
+    env.write_text(plain)
+    assert history.alembic("upgrade", "head", "--sql") == usual
+
+
+@pytest.mark.parametrize("place", ["within", "after"])
+def test_what_fails_leaves_nothing(history: Project, place: str) -> None:
+    if place == "within":
+        # The tables are there already, but by nobody's revision.
+        with psycopg.connect(history.dsn) as connection:
+            connection.execute("CREATE SCHEMA pgsimhash")
+            connection.execute("CREATE TABLE pgsimhash.pages ()")
+    else:
+        history.revision("0004", "raise RuntimeError('no more')", below="0003")
+    before = history.tables()
+    history.alembic("upgrade", "head", fails=True)
+    assert history.tables() == before
+
+
+def test_a_second_schema(project: Project) -> None:
+    project.revision(
+        "0002",
+        'pgsimhash.alembic.upgrade(op, revision="0001")\n'
+        '    pgsimhash.alembic.upgrade(op, revision="0001", schema="crawl")',
+        'pgsimhash.alembic.downgrade(op, schema="crawl")',
+        below="0001",
+    )
+    project.configure(include_schemas="True")
+    project.alembic("upgrade", "head")
+    for name in ("pgsimhash", "crawl"):
+        assert project.rows(f"SELECT version_num FROM {name}.alembic_version") == [(REVISION,)]
+        with pgsimhash.connect(project.dsn, schema=name) as store:
+            store.add(f"https://example.com/{name}", 7)
+            assert [match.url for match in store.find(7)] == [f"https://example.com/{name}"]
+    project.alembic("check")
+    project.alembic("downgrade", "0001")
+    assert {name.split(".")[0] for name in project.tables()} == {"public", "pgsimhash"}
+    assert project.rows("SELECT url FROM pgsimhash.pages") == [("https://example.com/pgsimhash",)]
+
+
+@pytest.mark.parametrize("include_schemas", ["False", "True"])
+def test_autogenerate_proposes_nothing(history: Project, include_schemas: str) -> None:
+    """Before the schema is there, with it in between, and after it has gone."""
+    history.configure(include_schemas=include_schemas)
+    history.alembic("upgrade", "0001")
+    # A project autogenerates at its head.
+    last = history.folder / "history" / "versions" / "0003.py"
+    schema = last.with_name("0002.py")
+    kept = {path: path.read_text() for path in (last, schema)}
+    for path in kept:
+        path.unlink()
+    assert "pgsimhash" not in history.autogenerated()
+    for path, written in kept.items():
+        path.write_text(written)
+    history.alembic("upgrade", "head")
+    history.alembic("check")
+    assert "op." not in history.autogenerated().split("def upgrade")[1]
+    history.revision("0004", DOWN, UP, below="0003")
+    history.alembic("upgrade", "head")
+    history.alembic("check")
+    history.alembic("downgrade", "0003")
+    history.revision("0004", "pass", below="0003")
+    history.alembic("upgrade", "head")
+    history.alembic("check")
+
+
+def test_autogenerate_leaves_our_tables_out_of_a_metadata_that_has_them(history: Project) -> None:
+    history.configure(include_schemas="True")
+    env = history.folder / "history" / "env.py"
+    env.write_text(
+        env.read_text().replace(
+            "target_metadata = Base.metadata",
+            "from pgsimhash.tables import metadata\ntarget_metadata = [Base.metadata, metadata]",
+        )
+    )
+    history.alembic("upgrade", "head")
+    history.alembic("check")
+
+
+def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -> None:
+    """As with an Alembic that has no plugins."""
+    history.configure(
+        include_schemas="True",
+        autogenerate_plugins='["alembic.autogenerate.*", "~alembic.autogenerate.pgsimhash"]',
+    )
+    history.alembic("upgrade", "head")
+    said = history.alembic("check", fails=True)
+    for table in ("pages", "simhashes", "alembic_version"):
+        assert f"('remove_table', Table('{table}'" in said
+    env = history.folder / "history" / "env.py"
+    env.write_text("import pgsimhash.alembic\n" + env.read_text())
+    history.configure(include_name="pgsimhash.alembic.include_name")
+    history.alembic("check")
+
+
+def test_a_name_is_left_out_where_it_is_in_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    include = pgsimhash.alembic.include_name
+    assert not include("pgsimhash", "schema", {})
+    assert not include("pages", "table", {"schema_name": "pgsimhash"})
+    assert include("pgsimhash", "table", {"schema_name": None})
+    assert include("crawl", "schema", {})
+    assert not include("crawl", "schema", {}, schema="crawl")
+    monkeypatch.setenv("PGSIMHASH_SCHEMA", "crawl")
+    assert not include("crawl", "schema", {})
+    with pytest.raises(pgsimhash.ArgumentError, match="cannot be the schema's name"):
+        include("pages", "table", {}, schema="public")
+
+
+def refused(project: Project, advice: str, up: str = UP) -> None:
+    """What Alembic says is ours, names the fix, and is all that happened."""
+    project.revision("0002", up, below="0001")
+    before = project.tables()
+    said = project.alembic("upgrade", "0002", fails=True)
+    assert advice in " ".join(said.split("pgsimhash.errors.")[-1].split())
+    assert project.tables() == before
+
+
+def test_a_revision_that_is_not_known(project: Project) -> None:
+    refused(
+        project,
+        "run: pip install --upgrade pgsimhash",
+        'pgsimhash.alembic.upgrade(op, revision="9999")',
+    )
+
+
+def test_a_newer_schema_is_left_alone_and_not_taken_down(history: Project) -> None:
+    history.alembic("upgrade", "head")
+    with psycopg.connect(history.dsn) as connection:
+        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '9999'")
+    history.alembic("stamp", "0001")
+    history.revision("0003", "pass", below="0002")
+    history.alembic("upgrade", "head")
+    assert versions(history)[1] == [("9999",)]
+    said = history.alembic("downgrade", "0001", fails=True)
+    assert "run: pip install --upgrade pgsimhash" in said
+
+
+def test_outside_of_a_transaction(project: Project) -> None:
+    project.alembic("upgrade", "0001")
+    refused(
+        project,
+        "call it outside of op.get_context().autocommit_block()",
+        f"with op.get_context().autocommit_block():\n        {UP}",
+    )
+
+
+def test_a_failed_transaction(project: Project) -> None:
+    refused(
+        project,
+        "roll it back before migrating",
+        f'try:\n        op.execute("SELECT 1/0")\n    except Exception:\n        {UP}',
+    )
+
+
+def test_a_read_only_server(project: Project) -> None:
+    up = f'op.execute("SET TRANSACTION READ ONLY")\n    {UP}'
+    refused(project, "connect to the primary server", up)
+
+
+def test_another_database_than_postgresql() -> None:
+    engine = create_engine("sqlite://")
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+
+    with engine.connect() as connection:
+        op = Operations(MigrationContext.configure(connection))
+        with pytest.raises(pgsimhash.ArgumentError, match="where op is connected to PostgreSQL"):
+            pgsimhash.alembic.upgrade(op)
+    engine.dispose()
+
+
+def test_a_schema_of_somebody_else(project: Project) -> None:
+    with psycopg.connect(project.dsn, autocommit=True) as connection:
+        role = sql.Identifier("owner_of_" + connection.info.dbname)
+        user = sql.Identifier("user_of_" + connection.info.dbname)
+        connection.execute(sql.SQL("CREATE ROLE {}").format(role))
+        connection.execute(sql.SQL("CREATE ROLE {}").format(user))
+        try:
+            connection.execute(sql.SQL("CREATE SCHEMA pgsimhash AUTHORIZATION {}").format(role))
+            connection.execute(sql.SQL("GRANT ALL ON SCHEMA public, pgsimhash TO {}").format(user))
+            project.alembic("upgrade", "0001")
+            connection.execute(sql.SQL("GRANT ALL ON alembic_version TO {}").format(user))
+            become = f"op.execute('SET LOCAL ROLE {user.as_string(connection)}')\n    {UP}"
+            refused(project, "if that role is to own it, deploy as that role", become)
+        finally:
+            connection.execute(sql.SQL("DROP OWNED BY {}, {} CASCADE").format(role, user))
+            connection.execute(sql.SQL("DROP ROLE {}, {}").format(role, user))
+
+
+def test_who_may_not_create_a_schema(project: Project) -> None:
+    with psycopg.connect(project.dsn, autocommit=True) as connection:
+        user = sql.Identifier("user_of_" + connection.info.dbname)
+        connection.execute(sql.SQL("CREATE ROLE {}").format(user))
+        try:
+            project.alembic("upgrade", "0001")
+            become = f"op.execute('SET LOCAL ROLE {user.as_string(connection)}')\n    {UP}"
+            refused(project, "connect as a user who may create a schema", become)
+        finally:
+            connection.execute(sql.SQL("DROP ROLE {}").format(user))
+
+
+def test_migrations_wait_for_one_another(history: Project) -> None:
+    """One by `pgsimhash migrate`, one in the project's history."""
+    history.alembic("upgrade", "0001")
+    with psycopg.connect(history.dsn) as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [migrate.MIGRATION_LOCK])
+        waiting = [
+            subprocess.Popen(
+                [sys.executable, "-m", *words],
+                cwd=history.folder,
+                env=environment(history.dsn),
+                stderr=subprocess.PIPE,
+            )
+            for words in (["alembic", "upgrade", "head"], ["pgsimhash", "migrate"])
+        ]
+        with psycopg.connect(history.dsn, autocommit=True) as watching:
+            for _ in range(300):
+                (count,) = watching.execute(
+                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                ).fetchall()[0]
+                if count == 2:
+                    break
+                watching.execute("SELECT pg_sleep(0.1)")
+            else:
+                pytest.fail("they do not wait")
+    said = [process.communicate()[1] for process in waiting]
+    assert [process.returncode for process in waiting] == [0, 0], said
+    assert versions(history) == ([("0003",)], [(REVISION,)])
+
+
+def test_connect_names_the_call_to_add(history: Project) -> None:
+    call = f'pgsimhash.alembic.upgrade(op, revision="{REVISION}")'
+    with pytest.raises(pgsimhash.SchemaError) as missing:
+        pgsimhash.connect(history.dsn)
+    assert missing.value.reason == "missing"
+    assert call in str(missing.value)
+    history.alembic("upgrade", "head")
+    with psycopg.connect(history.dsn) as connection:
+        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '0000'")
+    with pytest.raises(pgsimhash.SchemaError) as older:
+        pgsimhash.connect(history.dsn)
+    assert older.value.reason == "older"
+    assert call in str(older.value)
+
+
+def test_the_transaction_goes_on_with_its_search_path(empty_dsn: str) -> None:
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+
+    engine = create_engine(as_url(empty_dsn))
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL search_path = public, pg_temp"))
+        op = Operations(MigrationContext.configure(connection))
+        for step in (pgsimhash.alembic.upgrade, pgsimhash.alembic.downgrade):
+            step(op)
+            path = connection.scalar(text("SHOW search_path"))
+            assert path == "public, pg_temp"
+        assert connection.in_transaction()
+        connection.rollback()
+    engine.dispose()
+    with open_connection(empty_dsn) as own:
+        assert own.execute("SELECT to_regnamespace('pgsimhash')").fetchone() == (None,)

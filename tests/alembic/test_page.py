@@ -1,0 +1,57 @@
+"""docs/alembic.md from its first line to its last, in a copy of examples/alembic."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.alembic.conftest import as_url
+from tests.conftest import ROOT
+from tests.manual import all_blocks, run_commands, run_python
+
+EXAMPLE = ROOT / "examples" / "alembic"
+
+
+@pytest.fixture
+def example(empty_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DATABASE_URL", as_url(empty_dsn))
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "project"))
+
+
+def revision_of(dsn: str, table: str) -> object:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(f"SELECT version_num FROM {table}".encode()).fetchone()
+
+
+def test_every_step_works_as_it_stands(example: Path, empty_dsn: str) -> None:
+    printed = []
+    for language, block in all_blocks("alembic.md"):
+        named = re.match(r"# (history/\S+)\n", block)
+        if named:
+            # What the page shows is what the example has.
+            assert (example / named[1]).read_text(encoding="utf-8") == block[named.end() :]
+        elif language == "python":
+            printed += run_python(block, empty_dsn, example)
+        else:
+            run_commands(block.splitlines(), empty_dsn, example)
+    assert printed == ["False True"]
+    assert "ALTER TABLE articles ADD COLUMN IF NOT EXISTS simhash" in (
+        example / "later.sql"
+    ).read_text(encoding="utf-8")
+    assert revision_of(empty_dsn, "alembic_version") == ("0003",)
+    assert revision_of(empty_dsn, "pgsimhash.alembic_version") == ("0001",)
+
+
+def test_the_example_runs_by_itself(example: Path, empty_dsn: str) -> None:
+    commands = ["alembic upgrade head", "alembic check", "alembic downgrade base"]
+    run_commands(commands, empty_dsn, example)
+    assert revision_of(empty_dsn, "alembic_version") is None
+    with psycopg.connect(empty_dsn) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'pgsimhash')"
+        ).fetchall()
+    assert tables == [("alembic_version",)]
