@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pgsimhash.schemes import Scheme
-from pgsimhash.store.leases import lease
-from pgsimhash.store.store import Store
-
 if TYPE_CHECKING:
     import psycopg
     import sqlalchemy
     from psycopg_pool import ConnectionPool
     from sqlalchemy.orm import Session, scoped_session
+
+    from pgsimhash.schemes import Scheme
+    from pgsimhash.store.store import Store
 
 __all__ = ["Store", "connect"]
 
@@ -75,6 +74,10 @@ def connect(
         StoreError: what is given is closed, or stands on another driver than psycopg 3; or a store
             over it works with another schema.
     """
+    # A command that says its --help has no use for them, and they are half of what loads.
+    from pgsimhash.store.leases import lease
+    from pgsimhash.store.store import Store
+
     lent = lease(where, schema)
     try:
         return Store(
@@ -90,3 +93,11 @@ def connect(
     except BaseException:
         lent.close()
         raise
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Store":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pgsimhash.store.store import Store
+
+    return Store
