@@ -69,7 +69,8 @@ def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
         ("find_pairs", {"numpy"}),
         ("simhash", {"numpy", "mmh3"}),
         ("fingerprint", {"numpy", "mmh3", "lxml"}),
-        ("connect", {"numpy", "mmh3", "lxml", "psycopg"}),
+        ("connect", set()),
+        ("Store", {"numpy", "mmh3", "lxml", "psycopg"}),
     ],
 )
 def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
