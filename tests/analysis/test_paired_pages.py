@@ -42,13 +42,13 @@ def some_pages(seed: int) -> Known:
 @pytest.mark.parametrize("distance", [0, 3, 6])
 @pytest.mark.parametrize("rows", [2_000, 7])
 def test_every_simhash_is_paired_by_its_first_page_and_each_page_with_that(
-    store: Store, distance: int, rows: int, monkeypatch: pytest.MonkeyPatch
+    dsn: str, store: Store, distance: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paired_pages, "_ROWS", rows)
     former, known = some_pages(1), some_pages(2)
     fill(store, former)
     fill(store, known)
-    with connect(store.session.connection.info.dsn, collection="other") as other:
+    with connect(dsn, collection="other") as other:
         fill(other, {f"b.example/{n}": value for n, value in enumerate(known.values())})
     # A page that came back with its former simhash is no later version.
     unchanged = [url for url in known if known[url] == former[url]]
