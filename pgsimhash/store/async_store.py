@@ -36,8 +36,8 @@ from pgsimhash.store.batches import (
     as_source,
     with_checked_time,
 )
-from pgsimhash.store.ingest import ended_within_batch
-from pgsimhash.store.leases import Lease, check_driver, kinds_of, wrong_driver
+from pgsimhash.store.ingest import told
+from pgsimhash.store.leases import Held, check_driver, kinds_of, wrong_driver
 from pgsimhash.store.store import Store, page_of, worth_keeping
 from pgsimhash.workers import extract
 
@@ -52,20 +52,6 @@ except ImportError as error:  # pragma: no cover - the tests have it
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
-
-class _Awaited:
-    """A lease of a connection that is awaited."""
-
-    def __init__(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> None:
-        self._connection = awaited(connection)
-        self.owned = owned
-
-    def connection(self) -> psycopg.Connection[Any]:
-        return self._connection
-
-    def close(self) -> None:
-        """Whoever awaits closes."""
 
 
 class AsyncStore:
@@ -165,8 +151,8 @@ class AsyncStore:
     async def _over(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> Store:
         found = self._stores.get(connection)
         if found is None:
-            lease: Lease = _Awaited(connection, owned=owned)
-            found = await greenlet_spawn(lambda: Store(lease, **self._options))
+            held = Held(awaited(connection), owned=owned)
+            found = await greenlet_spawn(lambda: Store(held, **self._options))
             self._stores[connection] = found
         return found
 
@@ -329,11 +315,8 @@ class AsyncStore:
                     batch, wanted, options, remember=remember, asked=len(batch)
                 )
                 verdicts = await greenlet_spawn(_list, made)
-            goes_on = theirs and store.session.is_in_transaction()
-            for number, verdict in enumerate(verdicts, 1):
+            for verdict in told(verdicts, store.session, theirs=theirs):
                 yield verdict
-                if goes_on and number < len(verdicts) and not store.session.is_in_transaction():
-                    raise ended_within_batch(number, len(verdicts))
 
     async def _read(
         self, pages: Iterable[Page] | AsyncIterable[Page], max_bytes: int

@@ -76,18 +76,12 @@ class Ingest:
         remember: bool,
         asked: int | None,
     ) -> Iterator[Verdict]:
-        session = self._session
         while True:
-            theirs = remember and session.is_in_callers_transaction()
+            theirs = remember and self._session.is_in_callers_transaction()
             batch = next_batch(items, asked or (1 if theirs else size))
             if not batch:
                 return
-            verdicts = self._verdicts(batch, options, remember)
-            goes_on = theirs and session.is_in_transaction()
-            for number, verdict in enumerate(verdicts, 1):
-                yield verdict
-                if goes_on and number < len(verdicts) and not session.is_in_transaction():
-                    raise ended_within_batch(number, len(verdicts))
+            yield from told(self._verdicts(batch, options, remember), self._session, theirs=theirs)
 
     def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         while True:
@@ -98,8 +92,8 @@ class Ingest:
             except MovedCollectionError as error:
                 logger.info("%s", error)
             else:
-                told = (len(verdicts), "stored in" if remember else "compared with")
-                logger.debug("%d pages %s %r", *told, self._session.collection.name)
+                said = (len(verdicts), "stored in" if remember else "compared with")
+                logger.debug("%d pages %s %r", *said, self._session.collection.name)
                 return verdicts
 
     def _decide_batch(
@@ -148,11 +142,19 @@ class Ingest:
         return settings_by(rules, said, len(urls))
 
 
-def ended_within_batch(told: int, stored: int) -> StoreError:
-    """Return the error of who ended his transaction after some verdicts of a batch."""
-    return StoreError(
-        "ended_within_batch",
-        f"the transaction ended after {told} of the {stored} verdicts of a batch, which is stored "
-        "as a whole; end it after a batch, or leave out batch_size, and each page is stored when "
-        "its verdict is taken",
-    )
+def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:
+    """Yield the verdicts of a batch that was stored, if ``theirs``, in a caller's transaction.
+
+    Raises:
+        StoreError: that transaction ended before the last of them was taken.
+    """
+    goes_on = theirs and session.is_in_transaction()
+    for number, verdict in enumerate(verdicts, 1):
+        yield verdict
+        if goes_on and number < len(verdicts) and not session.is_in_transaction():
+            raise StoreError(
+                "ended_within_batch",
+                f"the transaction ended after {number} of the {len(verdicts)} verdicts of a batch, "
+                "which is stored as a whole; end it after a batch, or leave out batch_size, and "
+                "each page is stored when its verdict is taken",
+            )

@@ -31,34 +31,24 @@ class Lease(Protocol):
         """Give the connection back."""
 
 
-class _Own:
-    """A connection that was opened for the store."""
+class Held:
+    """A connection that stays the same: one opened for the store, or one of the caller's."""
 
-    owned = True
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], *, owned: bool, closes: bool = False
+    ) -> None:
+        self.owned = owned
         self._connection = connection
+        self._closes = closes
 
     def connection(self) -> psycopg.Connection[Any]:
+        """Return it."""
         return self._connection
 
     def close(self) -> None:
-        self._connection.close()
-
-
-class _Lent:
-    """The caller's connection: he commits and closes."""
-
-    owned = False
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def connection(self) -> psycopg.Connection[Any]:
-        return self._connection
-
-    def close(self) -> None:
-        """Leave it open."""
+        """Close it, unless someone else does."""
+        if self._closes:
+            self._connection.close()
 
 
 class _FromPool:
@@ -153,16 +143,16 @@ def lease(where: Any, schema: str | None = None) -> Lease:
         StoreError: it is closed, or psycopg is not what it stands on.
     """
     if where is None or isinstance(where, str):
-        return _Own(open_deployed(where, schema))
+        return _opened(where, schema)
     if isinstance(where, psycopg.Connection):
         if where.closed:
             raise _closed("connection")
-        return _Lent(where)
+        return Held(where, owned=False)
     kinds = kinds_of(where)
     if "psycopg_pool.ConnectionPool" in kinds:
         return _FromPool(where)
     if "sqlalchemy.URL" in kinds:
-        return _Own(open_deployed(where.render_as_string(hide_password=False), schema))
+        return _opened(where.render_as_string(hide_password=False), schema)
     if kinds & {"sqlalchemy.Engine", "sqlalchemy.Connection", "sqlalchemy.Session"}:
         return _over_alchemy(where)
     if "sqlalchemy.scoped_session" in kinds:
@@ -178,6 +168,10 @@ def lease(where: Any, schema: str | None = None) -> Lease:
         f"a store is opened over a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
         f"Connection or Session, not over {name}{hint}",
     )
+
+
+def _opened(dsn: str | None, schema: str | None) -> Lease:
+    return Held(open_deployed(dsn, schema), owned=True, closes=True)
 
 
 def kinds_of(where: object) -> set[str]:
