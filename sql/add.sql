@@ -34,7 +34,6 @@ DECLARE
     run constant bigint := nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
     made pgsimhash.verdict;
     page record;
-    counts record;
 BEGIN
     IF cardinality(urls) <> cardinality(simhashes)
         OR cardinality(urls) <> cardinality(fetched_at)
@@ -57,27 +56,15 @@ BEGIN
         ORDER BY u.number
     LOOP
         made := pgsimhash._add_page(wanted, page.url, page.simhash, page.fetched_at, run);
-        INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, what, pages, new, duplicates, updated, unchanged,
-            first_page, last_page
-        )
-        SELECT
-            run, wanted, 'SQL', 1, (made.verdict = 'new')::integer,
+        PERFORM pgsimhash._count_batch(
+            wanted, run, 'SQL', 1, (made.verdict = 'new')::integer,
             (made.verdict IN ('identical', 'near'))::integer, (made.verdict = 'updated')::integer,
             (made.verdict = 'unchanged')::integer, o.page_id, o.page_id
+        )
         FROM (
             SELECT CASE WHEN made.verdict <> 'unchanged' THEN made.page_id END AS page_id
         ) AS o
-        WHERE made.verdict <> 'failed'
-        ON CONFLICT (collection_id, run_id) DO UPDATE SET
-            finished_at = now(),
-            pages = r.pages + excluded.pages,
-            new = r.new + excluded.new,
-            duplicates = r.duplicates + excluded.duplicates,
-            updated = r.updated + excluded.updated,
-            unchanged = r.unchanged + excluded.unchanged,
-            first_page = least(r.first_page, excluded.first_page),
-            last_page = greatest(r.last_page, excluded.last_page);
+        WHERE made.verdict <> 'failed';
         RETURN NEXT made;
     END LOOP;
 END

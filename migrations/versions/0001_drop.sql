@@ -8,6 +8,10 @@ DROP FUNCTION pgsimhash.add_page(text, bigint, text, timestamptz);
 
 DROP FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]);
 
+DROP FUNCTION pgsimhash._count_batch(
+    integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
+);
+
 DROP FUNCTION pgsimhash._window(integer[], text, integer, bigint);
 
 DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);

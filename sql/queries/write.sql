@@ -49,22 +49,8 @@ SELECT pgsimhash._see_pages(
 )
 
 -- count_batch --
--- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
--- next batch, and one that was interrupted ends with its last one.
-INSERT INTO pgsimhash.runs AS r (
-    run_id, collection_id, what, pages, new, duplicates, updated, unchanged,
-    first_page, last_page
+SELECT pgsimhash._count_batch(
+    %(collection_id)s::integer, %(run_id)s::bigint, %(what)s::text, %(pages)s::bigint,
+    %(new)s::bigint, %(duplicates)s::bigint, %(updated)s::bigint, %(unchanged)s::bigint,
+    %(first_page)s::bigint, %(last_page)s::bigint
 )
-VALUES (
-    %(run_id)s, %(collection_id)s, %(what)s, %(pages)s, %(new)s, %(duplicates)s, %(updated)s,
-    %(unchanged)s, %(first_page)s, %(last_page)s
-)
-ON CONFLICT (collection_id, run_id) DO UPDATE SET
-    finished_at = pg_catalog.now(),
-    pages = r.pages + excluded.pages,
-    new = r.new + excluded.new,
-    duplicates = r.duplicates + excluded.duplicates,
-    updated = r.updated + excluded.updated,
-    unchanged = r.unchanged + excluded.unchanged,
-    first_page = least(r.first_page, excluded.first_page),
-    last_page = greatest(r.last_page, excluded.last_page)
