@@ -1,0 +1,79 @@
+"""How much memory and how many cores there are: in a container, what it is given."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_GROUPS: Final = Path("/sys/fs/cgroup")
+_OWN_GROUPS: Final = Path("/proc/self/cgroup")
+_CONTAINER_LIMIT: Final = _GROUPS / "memory.max"
+
+
+def memory_bytes() -> int:
+    """Return the memory of the machine, or of the container that this process is in."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(_read(_CONTAINER_LIMIT)))
+    except ValueError:
+        # There is no container, or it has no limit: "max".
+        return machine
+
+
+def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Return how many cores this process may use, 1 or more.
+
+    These are the ones that it is bound to (``taskset``, ``--cpuset-cpus``), and no more than the
+    time that its control groups are given (``docker run --cpus``, a limit of Kubernetes), a part
+    of a core counting as one.
+
+    Args:
+        groups: where the control groups are.
+        own: which of them this process is in, as Linux tells.
+    """
+    return max(1, min([_bound_to(), *map(math.ceil, _limits(groups, own))]))
+
+
+def _bound_to() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        # macOS and Windows do not tell.
+        return os.cpu_count() or 1
+
+
+def _limits(groups: Path, own: Path) -> Iterator[float]:
+    """Yield the limits of the groups of this process, in cores; each holds for all below it."""
+    for line in _read(own).splitlines():
+        _, controllers, name = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # Version 2 has one tree, version 1 one for each controller.
+        root = groups / controllers if controllers else groups
+        group = root / name.lstrip("/")
+        # Within a container the name may be the one outside, and its own group is the root.
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(root):
+                break
+            quota, period = _quota(folder)
+            if quota.isdecimal() and period.isdecimal() and int(period):
+                yield int(quota) / int(period)
+
+
+def _quota(folder: Path) -> tuple[str, str]:
+    """Return the microseconds that a group may run, and of how many; no number if without limit."""
+    quota, _, period = _read(folder / "cpu.max").strip().partition(" ")
+    if quota:
+        return quota, period
+    quota, period = (_read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
+    return quota, period
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
