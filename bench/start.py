@@ -1,19 +1,30 @@
-"""How long `import pgsimhash` and `pgsimhash --help` take.
+"""How long users wait for what only starts: imports, each command's --help, and a look-up.
 
 python bench/start.py [--rounds N]
 
 Each is a process of its own, the fastest of N that take turns. Beside them stand `import psycopg`
 and the --help of a click program that does nothing. What Python itself takes to start is in all
-figures, and the ratios are of what is left without it.
+figures, and the ratios are of what is left without it. Commands come last, the slowest first.
+
+`find 0` asks the embedded server in a temporary folder: warm while another process uses it, and
+cold when nobody does, so that it starts and stops. `collection list` creates it and its data.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
+
+from pgsimhash.cli.commands import commands
+from pgsimhash.server import DATA_DIR_VARIABLE
 
 BARE = """
 import click
@@ -29,26 +40,31 @@ def nothing():
 main(["--help"])
 """
 
-HELP = "from pgsimhash.cli import main; main()"
+COMMAND = "from pgsimhash.cli import main; main()"
 
-PROGRAMS = {
+FIND = [COMMAND, "find", "0", "--dsn", "embedded"]
+
+USE = """
+import sys
+import pgsimhash
+
+store = pgsimhash.connect("embedded")
+store.add("https://example.com/", 0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+IMPORTS = {
     "python": ["pass"],
     "import psycopg": ["import psycopg"],
     "import pgsimhash": ["import pgsimhash"],
     "pgsimhash.fingerprint": ["from pgsimhash import fingerprint"],
     "pgsimhash.connect": ["from pgsimhash import connect"],
+    "pgsimhash.Store": ["from pgsimhash import Store"],
     "click --help": [BARE],
-    "pgsimhash --help": [HELP, "--help"],
-    "pgsimhash find --help": [HELP, "find", "--help"],
 }
 
-BESIDE = {
-    "import pgsimhash": "import psycopg",
-    "pgsimhash.fingerprint": "import psycopg",
-    "pgsimhash.connect": "import psycopg",
-    "pgsimhash --help": "click --help",
-    "pgsimhash find --help": "click --help",
-}
+Taken = dict[str, float]
 
 
 def milliseconds(arguments: list[str]) -> float:
@@ -58,22 +74,68 @@ def milliseconds(arguments: list[str]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
+def fastest(programs: dict[str, list[str]], rounds: int) -> Taken:
+    """Return the least that each program takes."""
+    taken: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, arguments in programs.items():
+            taken[name].append(milliseconds(arguments))
+    return {name: min(times) for name, times in taken.items()}
+
+
+def words(group: click.Group) -> Iterator[list[str]]:
+    """Yield how each command is typed, and each group."""
+    yield []
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        rest = words(command) if isinstance(command, click.Group) else [[]]
+        yield from ([name, *more] for more in rest)
+
+
+@contextmanager
+def used() -> Iterator[None]:
+    """Let another process use the embedded server meanwhile."""
+    with subprocess.Popen(
+        [sys.executable, "-c", USE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as user:
+        assert user.stdin is not None
+        assert user.stdout is not None
+        user.stdout.readline()
+        yield
+        user.stdin.close()
+
+
+def looked_up(rounds: int) -> Taken:
+    """Return what `find 0` takes: warm, cold, and with a server that is created for it."""
+    taken: Taken = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[DATA_DIR_VARIABLE] = str(Path(folder, "data"))
+        Path(folder).chmod(0o755)  # the server of root is another user's
+        with used():
+            taken |= fastest({"find 0, warm": FIND}, rounds)
+        taken |= fastest({"find 0, cold": FIND}, rounds)
+        listed = [COMMAND, "collection", "list", "--dsn", "embedded"]
+        created = []
+        for number in range(min(rounds, 3)):
+            os.environ[DATA_DIR_VARIABLE] = str(Path(folder, str(number)))
+            created.append(milliseconds(listed))
+        taken["collection list, created"] = min(created)
+    return taken
+
+
 @click.command()
 @click.option("--rounds", default=10, show_default=True)
 def main(rounds: int) -> None:
     """Measure how long the package takes to start."""
-    taken: dict[str, list[float]] = {name: [] for name in PROGRAMS}
-    for _ in range(rounds):
-        for name, arguments in PROGRAMS.items():
-            taken[name].append(milliseconds(arguments))
-    fastest = {name: min(times) for name, times in taken.items()}
-    for name, time_taken in fastest.items():
-        line = f"{name:<22} {time_taken:7.0f} ms"
-        if name in BESIDE:
-            own = time_taken - fastest["python"]
-            other = fastest[BESIDE[name]] - fastest["python"]
-            line += f"   {own / other:5.2f} x {BESIDE[name]}"
-        print(line)
+    helps = {" ".join([*typed, "--help"]): [COMMAND, *typed, "--help"] for typed in words(commands)}
+    taken = fastest(IMPORTS | helps, rounds) | looked_up(rounds)
+    bare = taken["python"]
+    others = [name for name in taken if name not in IMPORTS]
+    for name in [*IMPORTS, *sorted(others, key=taken.__getitem__, reverse=True)]:
+        beside = "click --help" if name in helps else "import psycopg"
+        ratio = (taken[name] - bare) / (taken[beside] - bare)
+        print(f"{name:<32} {taken[name]:7.0f} ms   {ratio:5.2f} x {beside}")
 
 
 if __name__ == "__main__":

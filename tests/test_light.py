@@ -6,15 +6,22 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec, resolve_name
 
 import pytest
 
 import pgsimhash
+from pgsimhash import Store
+from pgsimhash.cli.commands import commands
+from tests.cli.harness import names_of
 from tests.conftest import ROOT
 
 HEAVY = {
     "alembic",
     "bs4",
+    "cssselect",
     "lxml",
     "mako",
     "markdown_it",
@@ -37,6 +44,8 @@ HEAVY = {
 
 COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import main; main()"
 
+PACKAGE = ROOT / "pgsimhash"
+
 
 def loaded(code: str) -> set[str]:
     """Which of the heavy packages a process has loaded that ran ``code``."""
@@ -55,7 +64,10 @@ atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stder
     [
         "import pgsimhash",
         "from pgsimhash import PageError, PgsimhashError, StoreError",
+        *(f"import pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")),
+        "import pgsimhash.schemes, pgsimhash.store",
         *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
+        *(COMMAND.format([*name.split(), "--help"]) for name in names_of(commands)),
     ],
 )
 def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
@@ -68,13 +80,18 @@ def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
         ("hamming_distance", set()),
         ("find_pairs", {"numpy"}),
         ("simhash", {"numpy", "mmh3"}),
-        ("fingerprint", {"numpy", "mmh3", "lxml"}),
+        ("fingerprint", {"numpy", "mmh3", "lxml", "cssselect"}),
         ("connect", set()),
-        ("Store", {"numpy", "mmh3", "lxml", "psycopg"}),
+        ("Store", {"psycopg"}),
     ],
 )
 def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
+
+
+def test_a_look_up_loads_no_more_than_it_asks_with(store: Store, dsn: str) -> None:
+    store.add("https://example.com/a", 5)
+    assert loaded(COMMAND.format(["find", "0", "--dsn", dsn])) == {"psycopg"}
 
 
 def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
@@ -84,9 +101,9 @@ def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
 @pytest.mark.parametrize(
     ("module", "needs"),
     [
-        ("frames", {"numpy", "mmh3", "lxml", "narwhals"}),
-        ("parquet", {"numpy", "mmh3", "lxml", "psycopg", "pyarrow"}),
-        ("scrapy", {"numpy", "mmh3", "lxml", "psycopg", "scrapy", "twisted"}),
+        ("frames", {"numpy", "mmh3", "lxml", "cssselect", "narwhals"}),
+        ("parquet", {"numpy", "psycopg", "pyarrow"}),
+        ("scrapy", {"numpy", "mmh3", "lxml", "cssselect", "psycopg", "scrapy", "twisted"}),
     ],
 )
 def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:
@@ -118,7 +135,7 @@ def test_every_public_name_is_there_and_listed() -> None:
         assert getattr(pgsimhash, name).__name__ == name
     assert set(pgsimhash.__all__) <= set(dir(pgsimhash))
     with pytest.raises(AttributeError, match="'pgsimhash' has no attribute 'fingerprnt'"):
-        pgsimhash.fingerprnt  # noqa: B018
+        pgsimhash.fingerprnt  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_version_stands_in_one_place() -> None:
@@ -135,14 +152,43 @@ def test_nothing_asks_for_the_version_but_who_wants_it() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_type_checkers_see_what_is_loaded_later() -> None:
-    module = ast.parse((ROOT / "pgsimhash" / "__init__.py").read_text(encoding="utf-8"))
-    (seen,) = (node for node in module.body if isinstance(node, ast.If))
+def later_names() -> Iterator[tuple[str, ast.If]]:
+    """The modules with names that are loaded later, and what they say of those."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.If) and "loaded_later" in ast.dump(node):
+                module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                yield module.removesuffix(".__init__"), node
+
+
+LATER = dict(later_names())
+
+
+def test_packages_with_much_in_them_load_it_later() -> None:
+    packages = {f"pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")}
+    assert {"pgsimhash", "pgsimhash.schemes", "pgsimhash.store", *packages} <= set(LATER)
+
+
+@pytest.mark.parametrize("module", LATER)
+def test_type_checkers_see_what_is_loaded_later(module: str) -> None:
+    there = import_module(module)
+    (given,) = (found for found in ast.walk(LATER[module]) if isinstance(found, ast.Dict))
     homes = {
-        alias.name: str(node.module).removeprefix("pgsimhash.")
-        for node in seen.body
+        name: resolve_name(home, module)
+        for home, names in ast.literal_eval(given).items()
+        for name in names
+    }
+    seen = {
+        alias.name: node.module
+        for node in LATER[module].body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        # Others stand in annotations alone.
+        if alias.name in {*there.__all__, "__version__"}
     }
-    assert homes == pgsimhash._HOMES
-    assert sorted(homes) == pgsimhash.__all__
+    assert homes == seen
+    for name, home in homes.items():
+        assert getattr(there, name) is getattr(import_module(home), name)
+        assert name in dir(there)
+        # An import of a submodule would put it in the place of a name that is the same.
+        assert not hasattr(there, "__path__") or find_spec(f"{module}.{name}") is None

@@ -4,16 +4,41 @@ The store knows nothing of them. :mod:`pgsimhash.html_reports` makes pages for p
 return.
 """
 
-from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
-from pgsimhash.analysis.history import Version, advise_fetch, versions
-from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
-from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
-from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
-from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
-from pgsimhash.analysis.reports import Limits, Report, report
-from pgsimhash.analysis.sampling import Sample, known_simhashes, sample, simhashes
-from pgsimhash.analysis.sides import Side, known_side, read_side
-from pgsimhash.analysis.tables import save_clusters, save_pairs
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pgsimhash.later import loaded_later
+
+if TYPE_CHECKING:
+    from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
+    from pgsimhash.analysis.history import Version, advise_fetch, versions
+    from pgsimhash.analysis.labels import LabelledPair, Labels, read_labels
+    from pgsimhash.analysis.limits import Limits
+    from pgsimhash.analysis.measures import AtDistance, Measured, Score, measure, recommend
+    from pgsimhash.analysis.near_pairs import NearSample, Unlabelled, sample_near_pairs
+    from pgsimhash.analysis.paired_pages import PagePair, PairedPage, page_pairs
+    from pgsimhash.analysis.reports import Report, report
+    from pgsimhash.analysis.sampling import Sample, known_simhashes, sample, simhashes
+    from pgsimhash.analysis.sides import Side, known_side, read_side
+    from pgsimhash.analysis.tables import save_clusters, save_pairs
+else:
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            ".explanation": ["Explanation", "explain", "explain_sides"],
+            ".history": ["Version", "advise_fetch", "versions"],
+            ".labels": ["LabelledPair", "Labels", "read_labels"],
+            ".measures": ["AtDistance", "Measured", "Score", "measure", "recommend"],
+            ".near_pairs": ["NearSample", "Unlabelled", "sample_near_pairs"],
+            ".paired_pages": ["PagePair", "PairedPage", "page_pairs"],
+            ".limits": ["Limits"],
+            ".reports": ["Report", "report"],
+            ".sampling": ["Sample", "known_simhashes", "sample", "simhashes"],
+            ".sides": ["Side", "known_side", "read_side"],
+            ".tables": ["save_clusters", "save_pairs"],
+        },
+    )
 
 __all__ = [
     "AtDistance",

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import psycopg
-from rich.console import Console
-from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from pgsimhash import analysis
-from pgsimhash.analysis.reports import Limits, Report
+from pgsimhash.cli import database, drawn
 from pgsimhash.cli.options import LayoutName, distance_option, dsn_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
-from pgsimhash.connection import (
-    DSN_VARIABLE,
-    EMBEDDED,
-    checked_connection,
-    configured_dsn,
-    describe,
-    open_connection,
-    resolve_dsn,
-    schema_revision,
-    translated_errors,
-)
 from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
 from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.store import connect
-from pgsimhash.store.collection import collection_names, open_collection
-from pgsimhash.store.layouts import set_default_layout
-from pgsimhash.store.status import read_status
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 @click.command()
@@ -72,23 +56,23 @@ def migrate(
     if sql:
         print_text(migrations.upgrade_sql(transaction=not no_transaction))
         return
-    if configured_dsn(dsn) is None:
+    if database.configured_dsn(dsn) is None:
         raise click.UsageError(
-            f"name the database in --dsn or {DSN_VARIABLE}; --dsn {EMBEDDED} is the embedded "
-            "server, which needs no migrating before its first use"
+            f"name the database in --dsn or {database.DSN_VARIABLE}; --dsn {database.EMBEDDED} is "
+            "the embedded server, which needs no migrating before its first use"
         )
-    where = resolve_dsn(dsn)
+    where = database.resolve_dsn(dsn)
     if downgrade:
         migrations.downgrade(where, downgrade)
     else:
         migrations.upgrade(where)
-    with open_connection(where) as connection, bound_to_schema(connection):
-        database = describe(connection)
-        revision = schema_revision(connection)
+    with database.open_connection(where) as connection, bound_to_schema(connection):
+        name = database.describe(connection)
+        revision = database.schema_revision(connection)
         if layout is not None:
-            with translated_errors(connection):
-                set_default_layout(connection, get_layout(layout))
-    done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {database}."
+            with database.translated_errors(connection):
+                database.set_default_layout(connection, get_layout(layout))
+    done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {name}."
     people().print(done, soft_wrap=True)
 
 
@@ -110,16 +94,16 @@ def status(brief: bool, collection: str | None, distance: int | None, dsn: str |
         raise click.UsageError("--distance is for the clusters, which --brief leaves out")
     shown: list[CollectionStatus] = []
     console = people()
-    with checked_connection(dsn) as connection:
+    with database.checked_connection(dsn) as connection:
         if collection is not None:
             # Complains where there is none.
-            open_collection(connection, collection, create=False)
+            database.open_collection(connection, collection, create=False)
         if brief:
-            shown = read_status(connection, collection)
+            shown = database.read_status(connection, collection)
             for counters in shown:
                 print_json(dataclasses.asdict(counters))
         else:
-            names = collection_names(connection) if collection is None else [collection]
+            names = database.collection_names(connection) if collection is None else [collection]
             for report in _reports(connection, names, distance, console):
                 shown.append(report.status)
                 print_json(report.as_json())
@@ -131,21 +115,23 @@ def _reports(
     connection: psycopg.Connection[Any],
     names: Sequence[str],
     distance: int | None,
-    console: Console,
-) -> Iterator[Report]:
-    limits = Limits().figures_only()
+    console: drawn.Console,
+) -> Iterator[analysis.Report]:
+    limits = analysis.Limits().figures_only()
     for number, name in enumerate(names, start=1):
         store = connect(connection, collection=name, create=False)
         told = f"collection {number:,} of {len(names):,}: {printable(name)}"
-        with console.status(Text(told)):
+        with console.status(drawn.Text(told)):
             report = analysis.report(store, distance, limits=limits)
         yield report
 
 
-def _table(collections: Iterable[CollectionStatus]) -> Table:
-    table = Table("collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk")
+def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:
+    table = drawn.Table(
+        "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk"
+    )
     for row in collections:
         figures = (row.pages, row.urls, row.simhashes, row.duplicates)
         told = (f"{figure:,}" for figure in figures)
-        table.add_row(row.collection, row.scheme, *told, decimal(row.share_bytes))
+        table.add_row(row.collection, row.scheme, *told, drawn.decimal(row.share_bytes))
     return table

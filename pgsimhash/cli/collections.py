@@ -8,20 +8,13 @@ import sys
 import click
 
 from pgsimhash import maintenance
+from pgsimhash.cli import database
 from pgsimhash.cli.options import distance_option, dsn_option
 from pgsimhash.cli.printing import print_json, printable
-from pgsimhash.connection import checked_connection
-from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.store import connect
-from pgsimhash.store.collection import (
-    Collection,
-    collection_names,
-    find_collection,
-    open_collection,
-)
 
 
-def collection_fields(collection: Collection) -> dict[str, object]:
+def collection_fields(collection: database.Collection) -> dict[str, object]:
     """Return what is printed of a collection."""
     about = dataclasses.asdict(collection)
     del about["source_id"]
@@ -32,9 +25,9 @@ def collection_fields(collection: Collection) -> dict[str, object]:
 @dsn_option
 def list_collections(dsn: str | None) -> None:
     """List the collections, a JSON line each; `status` counts what they hold."""
-    with checked_connection(dsn) as connection:
-        for name in collection_names(connection):
-            found = find_collection(connection, name)
+    with database.checked_connection(dsn) as connection:
+        for name in database.collection_names(connection):
+            found = database.find_collection(connection, name)
             if found is not None:
                 print_json(collection_fields(found))
 
@@ -71,11 +64,11 @@ def delete_one(name: str, yes: bool, dsn: str | None) -> None:
     Asks first, or wants --yes where there is no terminal. All of it goes or none: after Ctrl-C
     everything is as it was. Prints a JSON line with how many versions of pages are gone.
     """
-    with checked_connection(dsn) as connection:
+    with database.checked_connection(dsn) as connection:
         if not yes:
-            open_collection(connection, name, create=False)
+            database.open_collection(connection, name, create=False)
             _confirm(name)
-        pages = delete_collection(connection, name)
+        pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.status import Status
 
 from pgsimhash import maintenance
+from pgsimhash.cli import drawn
 from pgsimhash.cli.matching import as_age
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.store import connect
-from pgsimhash.store.deleting import Deleted
 from pgsimhash.urls import host_of
+
+if TYPE_CHECKING:
+    from pgsimhash.store.deleting import Deleted
 
 _urls_option = click.option(
     "--urls", is_flag=True, help="Print the URLs too that are gone or back at an earlier version."
@@ -125,9 +127,9 @@ def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str |
     print_json(deleted.as_json(urls=urls))
 
 
-def _working(console: Console) -> Status:
+def _working(console: drawn.Console) -> drawn.Status:
     return console.status("deleting")
 
 
-def _told(status: Status) -> Deleted:
+def _told(status: drawn.Status) -> Deleted:
     return lambda pages: status.update(f"deleted: {pages:,} versions")

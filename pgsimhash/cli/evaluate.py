@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from pgsimhash.analysis.fingerprints import Fingerprints
-from pgsimhash.analysis.measures import LARGEST, Score
-from pgsimhash.analysis.near_pairs import NearSample, unlabelled_csv
+from pgsimhash import html_reports
+from pgsimhash.analysis.limits import LARGEST
 from pgsimhash.cli import INTERRUPTED
-from pgsimhash.cli.evaluate_runs import (
-    sample_collection,
-    sample_pages,
-    score_known_pairs,
-    score_pairs,
-)
-from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
 from pgsimhash.cli.options import check_paths, dsn_option
 from pgsimhash.cli.output import check_folder, output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import jobs_option, summary_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.html_reports import evaluation_page, near_pairs_page
-from pgsimhash.schemes import DEFAULT_SCHEME, get_scheme, scheme_names
+from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
+
+if TYPE_CHECKING:
+    from pgsimhash import analysis
 
 
 class _WrongLabels(click.ClickException):
@@ -42,9 +37,9 @@ class _WrongLabels(click.ClickException):
 @click.option(
     "--scheme",
     "schemes",
-    type=click.Choice(scheme_names()),
+    type=click.Choice(SHIPPED_NAMES),
     multiple=True,
-    default=(DEFAULT_SCHEME.name,),
+    default=(DEFAULT_NAME,),
     show_default=True,
     help="The recipe to try; several stand side by side.",
 )
@@ -139,6 +134,18 @@ def evaluate(
     elif pages:
         raise click.UsageError("--pages goes with a file of pairs; --sample takes paths")
     check_paths(what)
+    # These take a while to load, and --help needs none of them.
+    from pgsimhash.analysis.fingerprints import Fingerprints
+    from pgsimhash.analysis.near_pairs import unlabelled_csv
+    from pgsimhash.cli.evaluate_runs import (
+        sample_collection,
+        sample_pages,
+        score_known_pairs,
+        score_pairs,
+    )
+    from pgsimhash.cli.evaluate_tables import print_sample, print_scores, report_failures
+    from pgsimhash.schemes import get_scheme
+
     console = people()
     shows = console.is_terminal if summary is None else summary
     try:
@@ -156,7 +163,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    evaluation_page(
+                    html_reports.evaluation_page(
                         source.name, scores, precision, missed.too_short, missed.failures
                     ),
                 )
@@ -182,7 +189,7 @@ def evaluate(
             if output is not None:
                 write_text(
                     output,
-                    near_pairs_page(
+                    html_reports.near_pairs_page(
                         collection or ", ".join(what),
                         samples,
                         distance,
@@ -202,7 +209,7 @@ def evaluate(
     context.exit(1 if missed.failures or imprecise else 0)
 
 
-def _print_score(score: Score) -> None:
+def _print_score(score: analysis.Score) -> None:
     for at in score.curve:
         print_json(
             {
@@ -224,6 +231,6 @@ def _print_score(score: Score) -> None:
         )
 
 
-def _print_sample(scheme: str, near: NearSample) -> None:
+def _print_sample(scheme: str, near: analysis.NearSample) -> None:
     for bits, pairs in enumerate(near.histogram.tolist()):
         print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})

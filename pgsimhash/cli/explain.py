@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from pgsimhash import analysis
-from pgsimhash.analysis.differences import Difference, Piece
-from pgsimhash.analysis.explanation import TOP, Explanation, FeatureList
-from pgsimhash.analysis.sides import Side, read_side
+from pgsimhash import analysis, html_reports, schemes
+from pgsimhash.analysis.limits import TOP
 from pgsimhash.bits import parse_simhash
+from pgsimhash.cli import drawn
 from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.html_reports import explanation_page
 from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
 from pgsimhash.store import connect
+
+if TYPE_CHECKING:
+    from pgsimhash.analysis.differences import Difference, Piece
+    from pgsimhash.analysis.explanation import FeatureList
 
 _ROWS = 60
 
@@ -72,11 +71,11 @@ def explain_pages(
     known = [word for word in (a, b) if is_url(word)]
     if known or collection is not None:
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
-            recipe = get_scheme(store.scheme)
+            recipe = schemes.get_scheme(store.scheme)
             sides = [word if word in known else _side(word, recipe) for word in (a, b)]
             found = analysis.explain(store, *sides, distance=distance, top=top)
     else:
-        recipe = get_scheme(scheme or DEFAULT_SCHEME)
+        recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
         found = analysis.explain_sides(
             _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance, top=top
         )
@@ -85,36 +84,36 @@ def explain_pages(
     if console.is_terminal if summary is None else summary:
         print_explanation(console, found)
     if output is not None:
-        write_text(output, explanation_page(found))
+        write_text(output, html_reports.explanation_page(found))
 
 
-def _side(word: str, scheme: Scheme) -> Side:
+def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:
     if word != "-" and not Path(word).is_file():
         try:
-            return Side(parse_simhash(word))
+            return analysis.Side(parse_simhash(word))
         except ArgumentError as error:
             raise ArgumentError(
                 "invalid_simhash",
                 f"{word!r} is neither a file, nor a URL, nor a simhash (16 hex digits, 0x..., a "
                 "decimal or base32)",
             ) from error
-    return read_side(read_file(word), scheme, file_url(word))
+    return analysis.read_side(read_file(word), scheme, file_url(word))
 
 
-def print_explanation(console: Console, found: Explanation) -> None:
+def print_explanation(console: drawn.Console, found: analysis.Explanation) -> None:
     """Print an explanation for people."""
     for name, side in (("A", found.a), ("B", found.b)):
         told = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
         console.print(f"{name}  {' | '.join(told)}")
     for own, other in (("a", "b"), ("b", "a")):
-        line = Text("   ")
+        line = drawn.Text("   ")
         for block in found.blocks:
             for one, beside in zip(getattr(block, own), getattr(block, other), strict=True):
                 line.append(one, style="" if one == beside else "bold reverse")
             line.append(" ")
         console.print(line, soft_wrap=True)
     console.print(found.sentence)
-    table = Table("permutation", "bits that differ", "finds the pair")
+    table = drawn.Table("permutation", "bits that differ", "finds the pair")
     for view in found.permutations:
         sees = "at no distance" if view.sees_from is None else f"from distance {view.sees_from}"
         table.add_row(view.column, str(view.differing), sees)
@@ -126,7 +125,7 @@ def print_explanation(console: Console, found: Explanation) -> None:
         _print_difference(console, found.difference)
 
 
-def _print_features(console: Console, name: str, only: FeatureList) -> None:
+def _print_features(console: drawn.Console, name: str, only: FeatureList) -> None:
     off = ""
     if only.origin == "markdown" and only.bits_off != 0:
         far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
@@ -135,8 +134,8 @@ def _print_features(console: Console, name: str, only: FeatureList) -> None:
     console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
 
 
-def _print_difference(console: Console, difference: Difference) -> None:
-    table = Table(show_lines=True)
+def _print_difference(console: drawn.Console, difference: Difference) -> None:
+    table = drawn.Table(show_lines=True)
     table.add_column("A", overflow="fold")
     table.add_column("B", overflow="fold")
     for row in difference.rows[:_ROWS]:
@@ -150,8 +149,8 @@ def _print_difference(console: Console, difference: Difference) -> None:
         console.print("There is more; -o writes an HTML page.")
 
 
-def _pieces(pieces: tuple[Piece, ...], style: str) -> Text:
-    line = Text()
+def _pieces(pieces: tuple[Piece, ...], style: str) -> drawn.Text:
+    line = drawn.Text()
     for piece in pieces:
         line.append(printable(piece.text), style=f"bold {style}" if piece.changed else "")
     return line

@@ -6,17 +6,14 @@ from datetime import datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from pgsimhash import analysis
-from pgsimhash.analysis.history import Version
+from pgsimhash import analysis, html_reports
+from pgsimhash.cli import drawn
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.html_reports import history_page
 from pgsimhash.recrawl import RecrawlHint, recrawl_hint
 from pgsimhash.sources.page import parse_time
 from pgsimhash.store import connect
@@ -79,11 +76,11 @@ def history(
     if console.is_terminal if summary is None else summary:
         _print(console, versions, hint)
     if output is not None:
-        write_text(output, history_page(versions, hint))
+        write_text(output, html_reports.history_page(versions, hint))
 
 
-def _print(console: Console, versions: list[Version], hint: RecrawlHint) -> None:
-    table = Table("fetched", "change", "bits", "to first", "shape", "title")
+def _print(console: drawn.Console, versions: list[analysis.Version], hint: RecrawlHint) -> None:
+    table = drawn.Table("fetched", "change", "bits", "to first", "shape", "title")
     for version in versions[-_SHOWN:]:
         figures = (version.distance, version.distance_to_first, version.structure_distance)
         table.add_row(

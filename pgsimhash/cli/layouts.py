@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import click
-from rich.table import Table
 
-from pgsimhash import planner
+from pgsimhash import planner, schemes
 from pgsimhash.bits import NEAR_MAX
+from pgsimhash.cli import database, drawn
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json, tell
-from pgsimhash.connection import checked_connection
 from pgsimhash.layout import DISTANCE_MAX, get_layout
-from pgsimhash.schemes import get_scheme
-from pgsimhash.store.collection import create_collection
 
 _ROWS_MAX = 1e12
 
@@ -110,7 +107,7 @@ def plan(
         )
     console = people()
     if console.is_terminal:
-        table = Table(
+        table = drawn.Table(
             "layout",
             "columns",
             "B/row",
@@ -190,11 +187,11 @@ def create(
     One that is there and another than asked for is refused, with what would change it.
     `ingest --create` does so too, with the database's default layout.
     """
-    with checked_connection(dsn) as connection:
-        made = create_collection(
+    with database.checked_connection(dsn) as connection:
+        made = database.create_collection(
             connection,
             name,
-            scheme=None if scheme is None else get_scheme(scheme),
+            scheme=None if scheme is None else schemes.get_scheme(scheme),
             layout=layout,
             distance=distance,
             keep_markdown=keep_markdown,

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TextIO
 
 import click
-import numpy as np
 
+from pgsimhash import schemes
 from pgsimhash.bits import (
     band,
     format_simhash,
@@ -33,10 +33,7 @@ from pgsimhash.cli.printing import print_json, print_text, tell
 from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
 from pgsimhash.records import Match, NearPage
-from pgsimhash.schemes import DEFAULT_SCHEME, Fingerprint, get_scheme
-from pgsimhash.schemes import fingerprint as make_fingerprint
 from pgsimhash.store import connect
-from pgsimhash.store.batches import BATCH_SIMHASHES
 
 
 def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
@@ -48,9 +45,9 @@ def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
     return made.simhash, made.sketch
 
 
-def _fingerprint(name: str, scheme: str | None) -> Fingerprint:
-    recipe = get_scheme(scheme or DEFAULT_SCHEME)
-    return make_fingerprint(read_file(name), file_url(name), scheme=recipe)
+def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
+    recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
+    return schemes.fingerprint(read_file(name), file_url(name), scheme=recipe)
 
 
 @click.command()
@@ -122,6 +119,10 @@ def find_many(
     Prints a JSON line for each match, in the order of the lines, nearest first. A line that is
     none is reported on stderr, and the exit code is 1.
     """
+    import numpy as np
+
+    from pgsimhash.store.batches import BATCH_SIMHASHES
+
     failed = False
 
     def report(message: str) -> None:

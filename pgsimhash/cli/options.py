@@ -16,7 +16,7 @@ from pgsimhash.clusters import LINKAGES, RULES
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
-from pgsimhash.schemes import DEFAULT_SCHEME, scheme_names
+from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -144,9 +144,8 @@ def scheme_option(command: Command) -> Command:
     """Add ``--scheme``."""
     return click.option(
         "--scheme",
-        type=click.Choice(scheme_names()),
-        help=f"The recipe from page to simhash; by default the collection's, else "
-        f"{DEFAULT_SCHEME.name}.",
+        type=click.Choice(SHIPPED_NAMES),
+        help=f"The recipe from page to simhash; by default the collection's, else {DEFAULT_NAME}.",
     )(command)
 
 

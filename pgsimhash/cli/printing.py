@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pgsimhash.log import logger
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -82,6 +84,8 @@ def guard_other_output() -> None:
     """See to what libraries log, and to errors that nobody caught."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_LogLines())
+        # Ours has a handler already, which keeps it quiet where it is used as a library.
+        logger.addHandler(logging.lastResort)
     sys.excepthook = _tell_error
 
 

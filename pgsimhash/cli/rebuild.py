@@ -15,7 +15,7 @@ from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
 from pgsimhash.matching import MatchOptions
 from pgsimhash.records import Verdict
-from pgsimhash.schemes import scheme_names
+from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.store import connect
 
 
@@ -25,7 +25,7 @@ from pgsimhash.store import connect
 @layout_option
 @click.option(
     "--scheme",
-    type=click.Choice(scheme_names()),
+    type=click.Choice(SHIPPED_NAMES),
     help="The recipe from text to simhash: votes again over the Markdown that is kept.",
 )
 @click.option("--rejudge", is_flag=True, help="Give verdicts anew by the present settings too.")

@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.filesize import decimal
-from rich.table import Table
 
-from pgsimhash import analysis
-from pgsimhash.analysis.reports import Limits, Report
+from pgsimhash import analysis, html_reports
+from pgsimhash.analysis.limits import Limits
+from pgsimhash.cli import drawn
 from pgsimhash.cli.options import cluster_options, collection_option, distance_option, dsn_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.clusters import Linkage
-from pgsimhash.html_reports import report_page
 from pgsimhash.store import connect
 
 _LIMITS = Limits()
@@ -80,17 +77,17 @@ def report(
     if console.is_terminal if summary is None else summary:
         _print(console, found)
     if output is not None:
-        write_text(output, report_page(found))
+        write_text(output, html_reports.report_page(found))
 
 
-def _print(console: Console, found: Report) -> None:
+def _print(console: drawn.Console, found: analysis.Report) -> None:
     status = found.status
-    table = Table("figure", "value", show_header=False)
+    table = drawn.Table("figure", "value", show_header=False)
     table.columns[1].justify = "right"
     for name in ("pages", "urls", "duplicates", "simhashes"):
         table.add_row(name, f"{getattr(status, name):,}")
-    table.add_row("bytes saved", decimal(status.duplicate_bytes))
-    table.add_row("bytes on disk", decimal(status.share_bytes))
+    table.add_row("bytes saved", drawn.decimal(status.duplicate_bytes))
+    table.add_row("bytes on disk", drawn.decimal(status.share_bytes))
     table.add_row("clusters", f"{found.all_clusters:,}")
     table.add_row("duplicates in clusters", f"{found.spare_pages:,}")
     console.print(table)

@@ -8,11 +8,7 @@ from collections.abc import Iterable
 from typing import get_args
 from urllib.parse import unquote
 
-from rich.console import Console
-from rich.filesize import decimal
-from rich.table import Table
-
-from pgsimhash.cli import INTERRUPTED
+from pgsimhash.cli import INTERRUPTED, drawn
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.records import Verdict, VerdictName
 
@@ -42,7 +38,7 @@ class Summary:
         if verdict.verdict in (*_DUPLICATES, "unchanged"):
             self.bytes_saved += verdict.html_bytes or 0
 
-    def print(self, console: Console) -> None:
+    def print(self, console: drawn.Console) -> None:
         """Print the first duplicates, the first failures and the figures."""
         if self._duplicates:
             self._print_duplicates(console)
@@ -53,11 +49,11 @@ class Summary:
         if pages and sum(self.counts[name] for name in _NOT_ADDED) == pages:
             console.print("Nothing was added: every page was already known.")
 
-    def _print_duplicates(self, console: Console) -> None:
+    def _print_duplicates(self, console: drawn.Console) -> None:
         found = sum(self.counts[name] for name in _DUPLICATES)
         shown = len(self._duplicates)
         title = "Duplicates" if found == shown else f"Duplicates (the first {shown} of {found:,})"
-        table = Table(title=title, title_justify="left")
+        table = drawn.Table(title=title, title_justify="left")
         table.add_column("page", overflow="fold")
         table.add_column("verdict")
         table.add_column("bits", justify="right")
@@ -74,21 +70,21 @@ class Summary:
             )
         console.print(table)
 
-    def _print_figures(self, console: Console) -> None:
+    def _print_figures(self, console: drawn.Console) -> None:
         pages = self.counts.total()
-        table = Table("figure", "value", show_header=False)
+        table = drawn.Table("figure", "value", show_header=False)
         table.columns[1].justify = "right"
         table.add_row("pages", f"{pages:,}")
         for name in get_args(VerdictName):
             table.add_row(name.replace("_", " "), f"{self.counts[name]:,}")
-        table.add_row("bytes saved", decimal(self.bytes_saved))
+        table.add_row("bytes saved", drawn.decimal(self.bytes_saved))
         table.add_row("pages a second", f"{pages / self.seconds:,.1f}" if self.seconds else "-")
         console.print(table)
 
 
 def print_verdicts(
     verdicts: Iterable[Verdict],
-    console: Console,
+    console: drawn.Console,
     summary: bool | None,
     stopped: str = "Stopped. What was printed is stored; run again to continue.",
 ) -> int:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from pgsimhash.cli import drawn
 from pgsimhash.cli.options import Command
+from pgsimhash.machine import usable_cores
 from pgsimhash.records import Verdict
 
 Item = TypeVar("Item")
@@ -30,13 +19,17 @@ Item = TypeVar("Item")
 _WORTH_PROCESSES = 200
 """Below this many pages starting processes takes longer than they save."""
 
+_JOBS_MAX = 8
+"""More processes would wait for the one that hands them pages and stores what they made."""
+
 
 def jobs_option(command: Command) -> Command:
     """Add ``--jobs``."""
     return click.option(
         "--jobs",
         type=click.IntRange(min=1),
-        help="Processes that read pages; by default one for each core where there is enough to do.",
+        help="Processes that read pages; by default one for each core, up to 8, where there is"
+        " enough to do.",
     )(command)
 
 
@@ -53,7 +46,9 @@ def choose_jobs(asked: int | None, pages: int | None) -> int:
     """Return how many processes are to read ``pages`` pages (None: nobody knows how many)."""
     if asked is not None:
         return asked
-    return 1 if pages is not None and pages < _WORTH_PROCESSES else os.cpu_count() or 1
+    if pages is not None and pages < _WORTH_PROCESSES:
+        return 1
+    return min(usable_cores(), _JOBS_MAX)
 
 
 @contextmanager
@@ -70,7 +65,7 @@ def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[I
 
 
 def with_progress(
-    items: Iterable[Item], total: int | None, console: Console, name: str
+    items: Iterable[Item], total: int | None, console: drawn.Console, name: str
 ) -> Iterator[Item]:
     """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none."""
     if not _shows_bar(console):
@@ -82,7 +77,7 @@ def with_progress(
 
 @contextmanager
 def progress_bar(
-    console: Console, name: str, *, pages: bool = True, prints: bool = True
+    console: drawn.Console, name: str, *, pages: bool = True, prints: bool = True
 ) -> Iterator[Callable[[int, int], None]]:
     """Give what is told how much is done of how much; it moves a bar where one is shown.
 
@@ -101,16 +96,16 @@ def progress_bar(
 
 
 @contextmanager
-def progress_bars(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+def progress_bars(console: drawn.Console) -> Iterator[Callable[[str, int, int], None]]:
     """Give what is told the step, and how much is done of how much: a bar for each step."""
     if not _shows_bar(console):
         yield lambda step, done, total: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    progress = Progress(
+    columns = (drawn.TextColumn("{task.description}"), drawn.BarColumn(), drawn.TimeElapsedColumn())
+    progress = drawn.Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
     )
-    tasks: dict[str, TaskID] = {}
+    tasks: dict[str, drawn.TaskID] = {}
 
     def tell(step: str, done: int, total: int) -> None:
         progress.start()
@@ -124,17 +119,20 @@ def progress_bars(console: Console) -> Iterator[Callable[[str, int, int], None]]
         progress.stop()
 
 
-def _shows_bar(console: Console, *, prints: bool = True) -> bool:
+def _shows_bar(console: drawn.Console, *, prints: bool = True) -> bool:
     # On a terminal that shows the data as well, the lines themselves are the progress.
     return console.is_terminal and not (prints and sys.stdout.isatty())
 
 
-def _bar(console: Console, name: str, *, pages: bool = True) -> Progress:
-    counted: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TextColumn("pages"))
+def _bar(console: drawn.Console, name: str, *, pages: bool = True) -> drawn.Progress:
+    counted: tuple[drawn.ProgressColumn, ...] = (
+        drawn.MofNCompleteColumn(),
+        drawn.TextColumn("pages"),
+    )
     if not pages:
-        counted = (TaskProgressColumn(),)
-    columns = (TextColumn(name), BarColumn(), *counted, TimeRemainingColumn())
+        counted = (drawn.TaskProgressColumn(),)
+    columns = (drawn.TextColumn(name), drawn.BarColumn(), *counted, drawn.TimeRemainingColumn())
     # stdout is data: it must not be drawn on stderr above the bar.
-    return Progress(
+    return drawn.Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
     )

@@ -1,9 +1,26 @@
 """Pages for people: HTML files that need no network and run no script."""
 
-from pgsimhash.html_reports.evaluations import evaluation_page, near_pairs_page
-from pgsimhash.html_reports.explanations import explanation_page
-from pgsimhash.html_reports.histories import history_page
-from pgsimhash.html_reports.reports import report_page
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pgsimhash.later import loaded_later
+
+if TYPE_CHECKING:
+    from pgsimhash.html_reports.evaluations import evaluation_page, near_pairs_page
+    from pgsimhash.html_reports.explanations import explanation_page
+    from pgsimhash.html_reports.histories import history_page
+    from pgsimhash.html_reports.reports import report_page
+else:
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            ".evaluations": ["evaluation_page", "near_pairs_page"],
+            ".explanations": ["explanation_page"],
+            ".histories": ["history_page"],
+            ".reports": ["report_page"],
+        },
+    )
 
 __all__ = [
     "evaluation_page",

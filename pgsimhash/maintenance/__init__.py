@@ -3,12 +3,36 @@
 Only :func:`delete_collection` takes a connection and a name: afterwards no store is left.
 """
 
-from pgsimhash.maintenance.dropping import delete_collection
-from pgsimhash.maintenance.marking import mark, marks, unmark
-from pgsimhash.maintenance.policy_settings import policies, policy_for, remove_policy, set_policy
-from pgsimhash.maintenance.rebuilding import Then, rebuild
-from pgsimhash.maintenance.run_history import delete_run, runs, undo
-from pgsimhash.maintenance.settings import change_settings, rename
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pgsimhash.later import loaded_later
+
+if TYPE_CHECKING:
+    from pgsimhash.maintenance.dropping import delete_collection
+    from pgsimhash.maintenance.marking import mark, marks, unmark
+    from pgsimhash.maintenance.policy_settings import (
+        policies,
+        policy_for,
+        remove_policy,
+        set_policy,
+    )
+    from pgsimhash.maintenance.rebuilding import Then, rebuild
+    from pgsimhash.maintenance.run_history import delete_run, runs, undo
+    from pgsimhash.maintenance.settings import change_settings, rename
+else:
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            ".dropping": ["delete_collection"],
+            ".marking": ["mark", "marks", "unmark"],
+            ".policy_settings": ["policies", "policy_for", "remove_policy", "set_policy"],
+            ".rebuilding": ["Then", "rebuild"],
+            ".run_history": ["delete_run", "runs", "undo"],
+            ".settings": ["change_settings", "rename"],
+        },
+    )
 
 __all__ = [
     "Then",

@@ -1,19 +1,52 @@
 """The schemes: named recipes from a page to its simhash."""
 
-from pgsimhash.schemes.batch import simhash_texts
-from pgsimhash.schemes.blocks import BlockWeights
-from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
-from pgsimhash.schemes.recipe import Scheme
-from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
-from pgsimhash.schemes.shipped import (
-    BLOG_SHINGLES_SCHEME,
-    BLOG_WORDS_SCHEME,
-    DEFAULT_SCHEME,
-    INTEROP_SCHEME,
-    TEXT_SCHEME,
-)
-from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
-from pgsimhash.schemes.weights import Emphasis, ImageWeights, Mixture, ShingleWeights, SpotWeights
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pgsimhash.later import loaded_later
+
+if TYPE_CHECKING:
+    from pgsimhash.schemes.batch import simhash_texts
+    from pgsimhash.schemes.blocks import BlockWeights
+    from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
+    from pgsimhash.schemes.recipe import Scheme
+    from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
+    from pgsimhash.schemes.shipped import (
+        BLOG_SHINGLES_SCHEME,
+        BLOG_WORDS_SCHEME,
+        DEFAULT_SCHEME,
+        INTEROP_SCHEME,
+        TEXT_SCHEME,
+    )
+    from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
+    from pgsimhash.schemes.weights import (
+        Emphasis,
+        ImageWeights,
+        Mixture,
+        ShingleWeights,
+        SpotWeights,
+    )
+else:
+    __getattr__, __dir__ = loaded_later(
+        __name__,
+        {
+            ".batch": ["simhash_texts"],
+            ".blocks": ["BlockWeights"],
+            ".fingerprints": ["Fingerprint", "fingerprint"],
+            ".recipe": ["Scheme"],
+            ".registry": ["get_scheme", "register_scheme", "scheme_names"],
+            ".shipped": [
+                "BLOG_SHINGLES_SCHEME",
+                "BLOG_WORDS_SCHEME",
+                "DEFAULT_SCHEME",
+                "INTEROP_SCHEME",
+                "TEXT_SCHEME",
+            ],
+            ".texts": ["ArticleReader", "CategoryWords", "read_text"],
+            ".weights": ["Emphasis", "ImageWeights", "Mixture", "ShingleWeights", "SpotWeights"],
+        },
+    )
 
 __all__ = [
     "BLOG_SHINGLES_SCHEME",

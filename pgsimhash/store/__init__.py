@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pgsimhash.later import loaded_later
+
 if TYPE_CHECKING:
     import psycopg
     import sqlalchemy
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 
     from pgsimhash.schemes import Scheme
     from pgsimhash.store.store import Store
+else:
+    __getattr__, __dir__ = loaded_later(__name__, {".store": ["Store"]})
 
 __all__ = ["Store", "connect"]
 
@@ -34,6 +38,9 @@ def connect(
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
+    lookup_memory: int | None = None,
+    prepare: bool | None = None,
+    lock_timeout: float | None = None,
 ) -> Store:
     """Open the store.
 
@@ -62,6 +69,16 @@ def connect(
             :func:`pgsimhash.urls.normalized_url`; by default one that is created takes them as
             they are.
         schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
+        lookup_memory: how many bytes the store may take, with those of others in this process, to
+            hold the collection's simhashes, 64 for each, once that is faster than to ask the
+            database about one batch after the other; 0 is none. None means
+            PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's memory.
+        prepare: whether statements that are sent often are prepared, on a connection that is opened
+            here. A pooler of transactions may not bear it. None means unless a pooler is met.
+        lock_timeout: how many seconds a transaction waits for other writers before it raises a
+            StoreError that names them; 0 is for ever. None means five minutes in transactions of
+            the store's own, unless the role or the DSN has a ``lock_timeout``, and in those of the
+            caller what is set there. What is given holds until the transaction ends.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
@@ -70,7 +87,8 @@ def connect(
         CollectionError: the collection is missing and ``create`` is false, or it has another
             scheme, layout, ``keep_markdown`` or ``normalize_urls``.
         ArgumentError: ``where`` is none of these; no scheme is registered under that name in this
-            process, or there is no such layout; or ``schema`` is no name that the schema can have.
+            process, or there is no such layout; ``schema`` is no name that the schema can have; or
+            ``prepare`` is given for a connection that is not opened here.
         StoreError: what is given is closed, or stands on another driver than psycopg 3; or a store
             over it works with another schema.
     """
@@ -78,7 +96,7 @@ def connect(
     from pgsimhash.store.leases import lease
     from pgsimhash.store.store import Store
 
-    lent = lease(where, schema)
+    lent = lease(where, schema, prepare=prepare)
     try:
         return Store(
             lent,
@@ -89,15 +107,9 @@ def connect(
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
             schema=schema,
+            lookup_memory=lookup_memory,
+            lock_timeout=lock_timeout,
         )
     except BaseException:
         lent.close()
         raise
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Store":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pgsimhash.store.store import Store
-
-    return Store

@@ -1,0 +1,15 @@
+"""The names of the schemes that ship, for who has no use for their parts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ARTICLE: Final = "pgsimhash-article-1"
+TEXT: Final = "pgsimhash-text-1"
+BLOG_WORDS: Final = "pgsimhash-blog-words-1"
+BLOG_SHINGLES: Final = "pgsimhash-blog-shingles-1"
+INTEROP: Final = "pgsimhash-interop-1"
+
+DEFAULT_NAME: Final = ARTICLE
+
+SHIPPED_NAMES: Final = (ARTICLE, TEXT, BLOG_WORDS, BLOG_SHINGLES, INTEROP)
