@@ -16,6 +16,7 @@ from pgsimhash import migrate
 from pgsimhash.connection import REVISION, open_connection
 from tests.alembic.conftest import Project, as_url
 from tests.manual import environment
+from tests.refusals import because
 from tests.store.test_schema import dump
 
 UP = 'pgsimhash.alembic.upgrade(op, revision="0001")'
@@ -277,6 +278,27 @@ def test_a_failed_transaction(project: Project) -> None:
 def test_a_read_only_server(project: Project) -> None:
     up = f'op.execute("SET TRANSACTION READ ONLY")\n    {UP}'
     refused(project, "connect to the primary server", up)
+
+
+def test_a_database_where_all_transactions_are_read_only(history: Project) -> None:
+    """As on a replica, by each route that is ours."""
+    history.alembic("upgrade", "0001")
+    ini = history.folder / "ours.ini"
+    ini.write_text("[alembic]\nscript_location = pgsimhash.migrations:.\npath_separator = os\n")
+    before = history.tables()
+    with psycopg.connect(history.dsn, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        read_only = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
+        connection.execute(read_only)
+    fix = "connect to the primary server"
+    assert fix in history.alembic("upgrade", "0002", fails=True)
+    alone = ["-c", ini.name, "-x", f"dsn={history.dsn}", "upgrade", "head"]
+    said = history.alembic(*alone, fails=True)
+    assert fix in said
+    assert "Traceback" not in said
+    with pytest.raises(pgsimhash.StoreError, match=fix, check=because("read_only")):
+        migrate.upgrade(history.dsn)
+    assert history.tables() == before
 
 
 def test_another_database_than_postgresql() -> None:

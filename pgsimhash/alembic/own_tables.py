@@ -1,0 +1,253 @@
+"""Operations that give a table of the project's own a simhash, and take it away again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from alembic.operations import MigrateOperation, Operations
+from sqlalchemy import Computed, Index, Table, inspect, text
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import CreateIndex, DropIndex, ExecutableDDLElement
+from sqlalchemy.sql.compiler import DDLCompiler
+
+from pgsimhash.errors import StoreError
+from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
+
+if TYPE_CHECKING:
+    from alembic.migration import MigrationContext
+
+
+class Invokes(Protocol):
+    """Alembic's ``op``, as a revision imports it, or an ``Operations`` of one's own."""
+
+    def invoke(self, operation: MigrateOperation, /) -> Any:
+        """Run an operation."""
+
+
+@dataclass
+class _SimhashOperation(MigrateOperation):
+    table: str
+    column: str
+    layout: str
+    schema: str | None
+    concurrently: bool
+    nullable: bool = True
+
+    def __post_init__(self) -> None:
+        self.layout = get_layout(self.layout).name
+
+
+@Operations.register_operation("add_simhash")
+class AddSimhash(_SimhashOperation):
+    """A column for simhashes in a table of the project's own, with what a search goes by."""
+
+    @classmethod
+    def add_simhash(
+        cls,
+        operations: Invokes,
+        table: str,
+        column: str = "simhash",
+        layout: str = DEFAULT_LAYOUT.name,
+        schema: str | None = None,
+        *,
+        nullable: bool = True,
+        concurrently: bool = False,
+    ) -> None:
+        """Add what :func:`pgsimhash.sqlalchemy.simhash_columns` lists: columns, then indexes.
+
+        The columns come by one ALTER TABLE, which writes the table anew once.
+
+        Args:
+            operations: Alembic's ``op``.
+            table: the project's table.
+            column: the name of the column for the simhash.
+            layout: how its 64 bits are cut.
+            schema: the one that the table is in; None means the first of the search_path.
+            nullable: whether rows may be without a simhash; they have to, where there are any.
+            concurrently: build the indexes beside writers. That ends the transaction, so after a
+                failure the columns stay; run again, it drops the invalid index and goes on.
+
+        Raises:
+            ArgumentError: no layout has the name, or it would take too many columns.
+            StoreError: with ``concurrently``: the project's env.py holds a transaction that
+                Alembic cannot end, an index was not built, or the table has other columns with
+                these names.
+        """
+        operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
+
+    def reverse(self) -> MigrateOperation:
+        """Return what takes it back."""
+        return DropSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
+
+
+@Operations.register_operation("drop_simhash")
+class DropSimhash(_SimhashOperation):
+    """The opposite: the columns go, and their indexes with them."""
+
+    @classmethod
+    def drop_simhash(
+        cls,
+        operations: Invokes,
+        table: str,
+        column: str = "simhash",
+        layout: str = DEFAULT_LAYOUT.name,
+        schema: str | None = None,
+        *,
+        concurrently: bool = False,
+    ) -> None:
+        """Drop what :meth:`AddSimhash.add_simhash` adds; arguments as there.
+
+        With ``concurrently`` the indexes go first, beside readers and writers.
+
+        Raises:
+            ArgumentError: no layout has the name, or it would take too many columns.
+            StoreError: with ``concurrently``: the project's env.py holds a transaction that
+                Alembic cannot end.
+        """
+        operations.invoke(cls(table, column, layout, schema, concurrently))
+
+    def reverse(self) -> MigrateOperation:
+        """Return what takes it back."""
+        return AddSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
+
+
+# For type checkers, which know of ``op`` only what Alembic brings.
+add_simhash = AddSimhash.add_simhash
+drop_simhash = DropSimhash.drop_simhash
+
+
+@Operations.implementation_for(AddSimhash)
+def _add(operations: Operations, wanted: AddSimhash) -> None:
+    context, table = operations.get_context(), _table_of(operations, wanted)
+    if not wanted.concurrently:
+        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
+        for index in _indexes(table):
+            context.impl.create_index(index)
+        return
+    _check_can_commit(context)
+    if context.as_sql:
+        context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
+    elif not _has_columns(context, table, wanted):
+        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
+    with context.autocommit_block():
+        for index in _indexes(table):
+            valid = None if context.as_sql else _is_valid(context, index)
+            if valid:
+                continue
+            if context.as_sql or valid is False:
+                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+            try:
+                context.impl.execute(_concurrent(CreateIndex(index), index))
+            except DBAPIError as error:
+                raise StoreError(
+                    "gave_up",
+                    f"the index {index.name} was not built: {str(error.orig).strip()}; migrate "
+                    "again, which drops what is left of it first",
+                ) from error
+
+
+@Operations.implementation_for(DropSimhash)
+def _drop(operations: Operations, unwanted: DropSimhash) -> None:
+    context, table = operations.get_context(), _table_of(operations, unwanted)
+    if unwanted.concurrently:
+        _check_can_commit(context)
+        with context.autocommit_block():
+            for index in _indexes(table):
+                context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
+    # With the columns their indexes go.
+    context.impl.execute(_AlterTable(table, "DROP COLUMN"))
+
+
+def _table_of(operations: Operations, wanted: _SimhashOperation) -> Table:
+    """Return a table of these columns only, with the names that the project's metadata gives."""
+    from pgsimhash.sqlalchemy import simhash_columns
+
+    made = simhash_columns(wanted.column, wanted.layout, nullable=wanted.nullable)
+    metadata = operations.schema_obj.metadata()
+    return Table(wanted.table, metadata, *made, schema=wanted.schema)
+
+
+def _indexes(table: Table) -> list[Index]:
+    return sorted(table.indexes, key=lambda index: str(index.name))
+
+
+class _AlterTable(ExecutableDDLElement):
+    """One ALTER TABLE that does the same with each of the table's columns."""
+
+    def __init__(self, table: Table, change: str) -> None:
+        self.table = table
+        self.change = change
+
+
+@compiles(_AlterTable)
+def _alter_table(element: _AlterTable, compiler: DDLCompiler, **_options: object) -> str:
+    columns = list(element.table.c)
+    if element.change.startswith("ADD"):
+        parts = [compiler.get_column_specification(each) for each in columns]
+    else:
+        # Those first that are made from another one.
+        parts = [compiler.preparer.format_column(each) for each in reversed(columns)]
+    changes = ", ".join(f"{element.change} {part}" for part in parts)
+    return f"ALTER TABLE {compiler.preparer.format_table(element.table)} {changes}"
+
+
+def _has_columns(context: MigrationContext, table: Table, wanted: AddSimhash) -> bool:
+    """Whether the columns are there, from a try that failed later."""
+    assert context.connection is not None
+    present = {
+        each["name"]: each["computed"]["sqltext"] if "computed" in each else ""
+        for each in inspect(context.connection).get_columns(table.name, schema=table.schema)
+    }
+    if not any(each.name in present for each in table.c):
+        return False
+    for each in table.c:
+        wanted_text = str(each.computed.sqltext) if isinstance(each.computed, Computed) else ""
+        if each.name not in present or _plain(present[each.name]) != _plain(wanted_text):
+            raise StoreError(
+                "other_table",
+                f"the table {table.fullname} has columns with the names of {wanted.column} and its "
+                f"prefixes, and they are not those of layout {wanted.layout!r}; drop them, or give "
+                "the column another name",
+            )
+    return True
+
+
+def _plain(expression: str) -> str:
+    return "".join(each for each in expression if each not in "()'\" \n")
+
+
+_VALID: Final = text(
+    "SELECT i.indisvalid AND i.indisready FROM pg_catalog.pg_index AS i "
+    "WHERE i.indexrelid = pg_catalog.to_regclass(:name)"
+)
+
+
+def _is_valid(context: MigrationContext, index: Index) -> bool | None:
+    """Return whether an index can be used, None where there is none."""
+    assert context.connection is not None
+    assert index.table is not None
+    # Of the driver's own, names would have their percent signs doubled.
+    quoting = PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
+    name, schema = quoting.format_index(index), index.table.schema
+    if schema is not None:
+        name = f"{quoting.quote_schema(schema)}.{name}"
+    found: bool | None = context.connection.scalar(_VALID, {"name": name})
+    return found
+
+
+def _concurrent(statement: Any, index: Index) -> Any:
+    index.dialect_options["postgresql"]["concurrently"] = True
+    return statement
+
+
+def _check_can_commit(context: MigrationContext) -> None:
+    if not context.as_sql and context._in_external_transaction:
+        raise StoreError(
+            "needs_autocommit",
+            "indexes are built concurrently outside of a transaction, and env.py began one that "
+            "Alembic cannot end; let context.begin_transaction() begin it, or leave out "
+            "concurrently=True",
+        )

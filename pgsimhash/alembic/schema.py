@@ -1,0 +1,192 @@
+"""The schema as steps of a project's own history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from sqlalchemy import Connection, text
+
+from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.schema_names import configured_schema
+
+if TYPE_CHECKING:
+    from alembic.migration import MigrationContext
+    from alembic.runtime.migration import RevisionStep
+
+
+class HasContext(Protocol):
+    """Alembic's ``op``, as a revision imports it, or an ``Operations`` of one's own."""
+
+    def get_context(self) -> MigrationContext:
+        """Return what the migration runs in."""
+
+
+def upgrade(
+    op: HasContext, revision: str = "0001", schema: str | None = None, *, since: str | None = None
+) -> None:
+    """Bring the schema up to ``revision``; where it is there or further, nothing happens.
+
+    Args:
+        op: Alembic's.
+        revision: where to stop. A history says the same forever, so it names one.
+        schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        since: for ``--sql``, which cannot ask: the revision that the schema is at before; None
+            means that it is not there yet.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have, or the project's database is
+            none of PostgreSQL.
+        SchemaError: this package does not know ``revision``; or the schema, or something in it,
+            belongs to a role that is neither the user, nor granted to the user, nor a superuser.
+        StoreError: the connection is in no transaction (an ``autocommit_block``), in one that
+            failed or in one that is read-only; or the user may not create the schema.
+    """
+    _migrate(op, revision, schema, since, up=True)
+
+
+def downgrade(
+    op: HasContext,
+    revision: str = "base",
+    schema: str | None = None,
+    *,
+    since: str | None = None,
+) -> None:
+    """Take the schema back to ``revision``; where it is there or less far, nothing happens.
+
+    ``base`` leaves an empty schema.
+
+    Args:
+        op: Alembic's.
+        revision: where to stop.
+        schema: as for :func:`upgrade`.
+        since: for ``--sql``: the revision that the schema is at before; None means the newest that
+            this package knows.
+
+    Raises:
+        ArgumentError: as :func:`upgrade`.
+        SchemaError: as :func:`upgrade`; or the schema is at a revision of a newer package.
+        StoreError: as :func:`upgrade`.
+    """
+    _migrate(op, revision, schema, since, up=False)
+
+
+def include_name(
+    name: str | None, kind: str, parents: Mapping[str, Any], *, schema: str | None = None
+) -> bool:
+    """Whether autogenerate is to look at something: not where it is in the schema.
+
+    For ``context.configure(include_name=...)`` in an ``env.py`` whose Alembic is older than 1.18,
+    or that turns the plugin off.
+
+    Args:
+        name: what is found.
+        kind: ``"schema"``, ``"table"``, ``"column"``, ...
+        parents: where it is, as Alembic says it.
+        schema: as for :func:`upgrade`.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have.
+    """
+    found = name if kind == "schema" else parents.get("schema_name")
+    return found != configured_schema(schema)
+
+
+def _migrate(
+    op: HasContext, revision: str, schema: str | None, since: str | None, *, up: bool
+) -> None:
+    # Where the plugin is loaded, Alembic does not have these yet.
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    from pgsimhash import migrate
+
+    outer = op.get_context()
+    if outer.dialect.name != "postgresql":
+        raise ArgumentError(
+            "invalid_connection",
+            f"the migration is one of a database of {outer.dialect.name}; call it where op is "
+            "connected to PostgreSQL",
+        )
+    wanted_schema = configured_schema(schema)
+    with migrate.refusals_translated():
+        scripts = ScriptDirectory.from_config(migrate.config_for(wanted_schema))
+        script = scripts.get_revision(revision)
+        wanted = "" if script is None else script.revision
+        if since is None and not up:
+            since = scripts.get_current_head()
+
+        def steps(heads: Any, _context: MigrationContext) -> Iterable[RevisionStep]:
+            if up:
+                return scripts._upgrade_revs(wanted, heads)
+            return scripts._downgrade_revs(wanted or "base", heads)
+
+        options = {
+            "version_table": migrate.VERSION_TABLE,
+            "version_table_schema": wanted_schema,
+            "script": scripts,
+            "fn": steps,
+        }
+        if outer.as_sql:
+            inner = _script_context(outer, since, options)
+            kept: AbstractContextManager[None] = migrate.search_path_kept_by_script(inner.execute)
+        else:
+            connection = outer.connection
+            assert isinstance(connection, Connection)
+            _check_connection(connection)
+            migrate.wait_for_others(connection)
+            inner = MigrationContext.configure(connection=connection, opts=options)
+            kept = migrate.search_path_kept(connection)
+        found = "".join(inner.get_current_heads())
+        if (found >= wanted) if up else (found <= wanted):
+            return
+        with kept:
+            migrate.run_revisions(inner, wanted_schema)
+            if not up and not wanted:
+                # An empty schema is nothing that the project's autogenerate could want to drop.
+                table = f'"{wanted_schema}".{migrate.VERSION_TABLE}'
+                inner.execute(f"DROP TABLE {table}")
+
+
+def _script_context(
+    outer: MigrationContext, since: str | None, options: dict[str, Any]
+) -> MigrationContext:
+    """Return one that writes where ``outer`` writes, without doubling percent signs."""
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(
+        dialect_name="postgresql",
+        dialect_opts={"paramstyle": "named"},
+        opts={
+            **options,
+            "as_sql": True,
+            "output_buffer": outer.output_buffer,
+            "starting_rev": since,
+        },
+    )
+
+
+_MARKED: Final = text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)")
+
+_STATE: Final = text(
+    "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true) = 'yes', "
+    "pg_catalog.current_setting('transaction_read_only')"
+)
+
+
+def _check_connection(connection: Connection) -> None:
+    connection.execute(_MARKED)
+    in_transaction, read_only = connection.execute(_STATE).one()
+    if not in_transaction:
+        raise StoreError(
+            "no_transaction",
+            "the schema is migrated in a transaction, as a whole or not at all, and the connection "
+            "is in none; call it outside of op.get_context().autocommit_block(), and without "
+            "isolation_level AUTOCOMMIT",
+        )
+    if read_only == "on":
+        raise StoreError(
+            "read_only",
+            "the database is read-only here, and a migration writes; connect to the primary server",
+        )
