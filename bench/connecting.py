@@ -3,21 +3,26 @@
     python bench/connecting.py [--rows 100000] [--dsn ...]
 
 Adds pages through a psycopg connection and a Session of SQLAlchemy, in batches and alone, and
-looks simhashes up on one connection, and with 16 tasks on a pool. Rounds alternate; medians and
-ratios are printed.
+looks simhashes up on one connection, and with 16 tasks on a pool: on the server as it is, and as if
+a network were between, by a relay in a process of its own that holds back what passes. Rounds
+alternate; medians and ratios are printed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
@@ -32,6 +37,8 @@ else:  # A script finds its neighbours under their own names.
 TASKS = 16
 ADDED = 2_000
 LOOKUPS = 2_000
+DELAYS = (0.0, 0.001)
+"""How many seconds a network takes each way."""
 
 
 def pages(name: str, values: np.ndarray[Any, np.dtype[np.uint64]]) -> list[tuple[str, int]]:
@@ -67,6 +74,61 @@ async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
         return len(values) / (time.perf_counter() - started)
 
 
+async def relayed(host: str, port: str, delay: float, told: Connection) -> None:
+    """Pass on what comes, each way so much later, and tell the port."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        later = asyncio.get_running_loop().call_later
+        while data := await reader.read(65536):
+            later(delay, writer.write, data)
+        later(delay, writer.close)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if host.startswith("/"):
+            server = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        else:
+            server = await asyncio.open_connection(host, int(port))
+        await asyncio.gather(pump(reader, server[1]), pump(server[0], writer))
+
+    listening = await asyncio.start_server(serve, "127.0.0.1")
+    told.send(listening.sockets[0].getsockname()[1])
+    await listening.serve_forever()
+
+
+def relay(host: str, port: str, delay: float, told: Connection) -> None:
+    """Do that for as long as the process runs."""
+    asyncio.run(relayed(host, port, delay, told))
+
+
+@contextmanager
+def far_away(dsn: str, delay: float) -> Iterator[str]:
+    """The DSN of the same database as if a network were between that takes so long each way."""
+    if not delay:
+        yield dsn
+        return
+    given = conninfo_to_dict(dsn)
+    here, there = multiprocessing.Pipe()
+    where = (str(given["host"]), str(given.get("port") or 5432))
+    process = multiprocessing.get_context("spawn").Process(
+        target=relay, args=(*where, delay, there), daemon=True
+    )
+    process.start()
+    try:
+        yield make_conninfo(dsn, host="127.0.0.1", hostaddr="127.0.0.1", port=here.recv())
+    finally:
+        process.terminate()
+        process.join()
+
+
+def answers(dsn: str) -> Iterator[float]:
+    """Yield how long the server takes to say 1; timers are too coarse to go by the delay."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for _ in range(200):
+            started = time.perf_counter()
+            connection.execute("SELECT 1")
+            yield time.perf_counter() - started
+
+
 @click.command()
 @click.option("--rows", default=100_000, show_default=True)
 @click.option("--rounds", default=5, show_default=True)
@@ -82,6 +144,8 @@ def main(rows: int, rounds: int, dsn: str | None) -> None:
         engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(where))
         with connect(where) as store, Session(engine) as session:
             store.add_simhashes(fresh(rows))
+            connection.execute("ANALYZE")
+            connection.commit()
             for size in (1, 100):
                 plain, by_session = [], []
                 for number in range(rounds):
@@ -95,20 +159,24 @@ def main(rows: int, rounds: int, dsn: str | None) -> None:
                     f"add, {size} a transaction: psycopg {one:,.0f}/s, Session {other:,.0f}/s, "
                     f"which takes {one / other:.2f} times as long"
                 )
-            known = [int(value) for value in fresh(LOOKUPS)]
-            for distance in (3, 8):
-                single, pooled = [], []
-                for _ in range(rounds):
-                    started = time.perf_counter()
-                    for value in known:
-                        store.find(value, distance)
-                    single.append(len(known) / (time.perf_counter() - started))
-                    pooled.append(asyncio.run(looked_up(where, known, distance)))
-                one, other = median(single), median(pooled)
-                click.echo(
-                    f"find, distance {distance}: one connection {one:,.0f}/s, {TASKS} tasks on a "
-                    f"pool {other:,.0f}/s, {other / one:.2f} times as many"
-                )
+        for delay in DELAYS:
+            known = [int(value) for value in fresh(LOOKUPS // 4 if delay else LOOKUPS)]
+            with far_away(where, delay) as there, connect(there) as store:
+                answered = median(answers(there))
+                for distance in (3, 8):
+                    single, pooled = [], []
+                    for _ in range(rounds):
+                        started = time.perf_counter()
+                        for value in known:
+                            store.find(value, distance)
+                        single.append(len(known) / (time.perf_counter() - started))
+                        pooled.append(asyncio.run(looked_up(there, known, distance)))
+                    one, other = median(single), median(pooled)
+                    click.echo(
+                        f"find, distance {distance}, SELECT 1 answered in {answered * 1e3:.2g} ms: "
+                        f"one connection {one:,.0f}/s, {TASKS} tasks on a pool {other:,.0f}/s, "
+                        f"{other / one:.2f} times as many"
+                    )
 
 
 if __name__ == "__main__":

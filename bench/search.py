@@ -1,9 +1,12 @@
 """Measure the search on random simhashes with planted near-copies, against its alternatives.
 
-python bench/search.py [--rows N] [--dsn DSN] [--pages FOLDER] [--peers]
+python bench/search.py [--rows N]... [--added N] [--dsn DSN] [--pages FOLDER] [--peers]
 
 Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
 from PyPI into a temporary folder and runs them as well. Every ratio is taken within the run.
+
+What is added is measured for the later half of each writer's pages, when it may hold all known
+simhashes in memory, and beside that from its start, with reading them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import tempfile
 import time
 from contextlib import ExitStack
 from functools import partial
+from itertools import count as count_from
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,28 +45,39 @@ else:
 COLLECTION = "default"
 BATCH = 1000
 HOT = 100_000
+DISTANCES = (8, 3)
+SEEDS = np.random.default_rng(3)
 PEERS = {"simhash-pybind": "simhash-pybind", "leonsim": "simhash", "faiss": "faiss-cpu"}
 """What bench/peers.py knows, and what to install for each."""
 
 
-def write_new(job: tuple[str, int, int, int]) -> int:
-    """Add pages that are new, in batches; the work of one writer."""
-    dsn, writer, count, seed = job
+def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]:
+    """Add pages that are new, in batches; return when half of them were in, and all of them."""
+    dsn, seed, count, distance, memory = job
     values = random_simhashes(count, np.random.default_rng(seed))
-    with open_connection(dsn, autocommit=True) as connection:
-        store = connect(connection, collection=COLLECTION)
-        pages = ((f"https://w{writer}.example/{n}", int(v)) for n, v in enumerate(values))
-        return sum(verdict.verdict == "new" for verdict in store.add_many(pages, distance=3))
+    pages = ((f"https://w{seed}.example/{n}", int(v)) for n, v in enumerate(values))
+    with connect(dsn, collection=COLLECTION, lookup_memory=memory) as store:
+        added = store.add_many(pages, distance=distance)
+        found = sum(verdict.verdict == "new" for verdict in islice(added, count // 2))
+        half = time.monotonic()
+        found += sum(verdict.verdict == "new" for verdict in added)
+        # Some random ones are near by chance.
+        assert found > count * 0.99, f"{found} of {count} are new"
+        return half, time.monotonic()
 
 
-def measure_writers(dsn: str, writers: int, count: int, seed: int) -> float:
-    """Documents a second of several writers together, each in a process of its own."""
-    jobs = [(dsn, seed * 10 + n, count // writers, seed * 10 + n) for n in range(writers)]
+def measure_writers(
+    dsn: str, writers: int, count: int, distance: int, memory: int | None
+) -> tuple[float, float]:
+    """Documents a second of writers, each in a process of its own: of all, and of later halves."""
+    seeds = SEEDS.integers(0, 2**31, writers).tolist()
+    jobs = [(dsn, seed, count // writers, distance, memory) for seed in seeds]
     with get_context("spawn").Pool(writers) as pool:
         pool.map(abs, range(writers))
-        started = time.perf_counter()
-        pool.map(write_new, jobs, chunksize=1)
-        return count / (time.perf_counter() - started)
+        started = time.monotonic()
+        times = pool.map(write_new, jobs, chunksize=1)
+    ends = max(end for _, end in times)
+    return count / (ends - started), sum(count // writers / 2 / (end - half) for half, end in times)
 
 
 def run_peer(peer: str, folder: Path, values: Path, distance: int) -> dict[str, float]:
@@ -157,30 +173,104 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
     )
 
 
+def measure_lookups(
+    store: Store, values: Simhashes, scanned: float, when: str, table: Table
+) -> None:
+    """Lookups one at a time and many at a time, of near-copies of what is there."""
+    for distance in DISTANCES:
+        queries = near_copies(values, 500, distance, SEEDS)
+        missed = sum(not store.find(int(query), distance) for query in queries[:100])
+        middle, slow = percentiles(partial(store.find, distance=distance), queries)
+        table.add_row(
+            f"find, distance {distance}, {when}",
+            f"{middle:.2f} ms (p99 {slow:.2f})",
+            f"{scanned / middle:,.0f} x the scan, {missed} missed",
+        )
+        many = near_copies(values, 4 * BATCH, distance, SEEDS)
+        rate = many_a_second(store, many, distance)
+        table.add_row(
+            f"find_many, distance {distance}, {when}",
+            f"{rate:,.0f} lookups/s",
+            f"{rate * middle / 1e3:.1f} x one by one",
+        )
+
+
+def many_a_second(store: Store, queries: Simhashes, distance: int) -> float:
+    started = time.perf_counter()
+    for start in range(0, len(queries), BATCH):
+        store.find_many(queries[start : start + BATCH], distance)
+    return len(queries) / (time.perf_counter() - started)
+
+
+def measure_memory(dsn: str, values: Simhashes, table: Table) -> None:
+    """The same lookups by a store that was told to hold all in memory at once."""
+    with connect(dsn, collection=COLLECTION) as store:
+        started = time.perf_counter()
+        with store.session.read() as connection:
+            store.session.memory.take_in(connection, store.opened)
+        read = time.perf_counter() - started
+        rows = f"{len(values) / read:,.0f} rows/s"
+        table.add_row("all simhashes read into memory", f"{read:.1f} s", rows)
+        for distance in DISTANCES:
+            many = near_copies(values, 10 * BATCH, distance, SEEDS)
+            rate = many_a_second(store, many, distance)
+            table.add_row(
+                f"find_many, distance {distance}, in memory", f"{rate:,.0f} lookups/s", ""
+            )
+
+
+def measure_adding(dsn: str, added: int, table: Table) -> None:
+    """Insert-if-new: one page at a time, and in batches by some writers."""
+    few = random_simhashes(300, SEEDS)
+    with connect(dsn, collection=COLLECTION) as store:
+        urls = (f"https://one.example/{n}" for n in count_from(0))
+        middle, slow = percentiles(lambda value: store.add(next(urls), value), few)
+        table.add_row(
+            "add, one page at a time", f"{1e3 / middle:,.0f} docs/s", f"p99 {slow:.2f} ms"
+        )
+    for distance in DISTANCES:
+        asked, _ = measure_writers(dsn, 1, min(added, 5_000), distance, 0)
+        table.add_row(f"add_many, distance {distance}, by SQL alone", f"{asked:,.0f} docs/s", "")
+        base = 0.0
+        for writers in (1, 2, 4):
+            whole, later = measure_writers(dsn, writers, added, distance, None)
+            base = base or later
+            table.add_row(
+                f"add_many, distance {distance}, {writers} writers",
+                f"{later:,.0f} docs/s",
+                f"{later / base:.2f} x one, {later / asked:.1f} x SQL; {whole:,.0f} from the start",
+            )
+
+
 @click.command()
-@click.option("--rows", default=1_000_000, show_default=True)
-@click.option("--dsn")
+@click.option("--rows", "sizes", multiple=True, default=[1_000_000], show_default=True)
+@click.option("--dsn", help="An empty database; with one size only.")
+@click.option("--added", default=80_000, show_default=True, help="Pages that writers add together.")
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
 @click.option("--pages", type=click.Path(exists=True), help="Real pages to look up too.")
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
-def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool) -> None:
-    """Measure and print one table."""
+def main(
+    sizes: tuple[int, ...], dsn: str | None, added: int, hnsw: bool, pages: str | None, peers: bool
+) -> None:
+    """Measure and print a table for each size."""
+    for rows in sizes:
+        Console(width=110).print(measure(rows, dsn, added, hnsw, pages, peers))
+
+
+def measure(
+    rows: int, dsn: str | None, added: int, hnsw: bool, pages: str | None, peers: bool
+) -> Table:
     rng = np.random.default_rng(1)
     values = random_simhashes(rows, rng)
     table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = connect(connection, collection=COLLECTION)
+        store = connect(connection, collection=COLLECTION, lookup_memory=0)
         started = time.perf_counter()
         load(connection, values)
         seconds = time.perf_counter() - started
         table.add_row("load by COPY", f"{seconds:.1f} s", f"{rows / seconds:,.0f} rows/s")
-        size = "SELECT pg_total_relation_size('pgsimhash.simhashes')"
-        for what, statement in (("grown", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")):
-            connection.execute(f"{statement} pgsimhash.simhashes")
-            (total,) = connection.execute(size).fetchone() or (0,)
-            table.add_row(f"bytes a row, {what}", f"{total / rows:.0f}", "")
 
         def scan(query: int) -> None:
             connection.execute(
@@ -191,39 +281,24 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
 
         scanned, _ = percentiles(scan, near_copies(values, 10, 3, rng))
         table.add_row("sequential scan", f"{scanned:.0f} ms", "the user's own query")
-        for distance in (3, 5, 8):
-            queries = near_copies(values, 500, distance, rng)
-            missed = sum(not store.find(int(q), distance) for q in queries[:100])
-            middle, slow = percentiles(partial(store.find, distance=distance), queries)
-            table.add_row(
-                f"find, distance {distance}",
-                f"{middle:.2f} ms (p99 {slow:.2f})",
-                f"{scanned / middle:,.0f} x the scan, {missed} missed",
-            )
-        queries = near_copies(values, 10 * BATCH, 3, rng)
-        one_by_one, _ = percentiles(partial(store.find, distance=3), queries[:500])
-        for distance in (3, 8):
-            started = time.perf_counter()
-            for start in range(0, len(queries), BATCH):
-                store.find_many(queries[start : start + BATCH], distance)
-            rate = len(queries) / (time.perf_counter() - started)
-            compared = f"{rate * one_by_one / 1e3:.1f} x one by one" if distance == 3 else ""
-            table.add_row(f"find_many, distance {distance}", f"{rate:,.0f} lookups/s", compared)
-        for what, some in (("known", queries[:500]), ("unknown", random_simhashes(500, rng))):
+        measure_lookups(store, values, scanned, "just loaded", table)
+        size = "SELECT pg_total_relation_size('pgsimhash.simhashes')"
+        for what, statement in (("grown", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")):
+            connection.execute(f"{statement} pgsimhash.simhashes")
+            (total,) = connection.execute(size).fetchone() or (0,)
+            table.add_row(f"bytes a row, {what}", f"{total / rows:.0f}", "")
+        measure_lookups(store, values, scanned, "after vacuum", table)
+        measure_memory(dsn, values, table)
+        queries = near_copies(values, 500, 3, rng)
+        for what, some in (("known", queries), ("unknown", random_simhashes(500, rng))):
             middle, _ = percentiles(partial(store.exists, distance=3), some)
             table.add_row(f"exists, distance 3, {what}", f"{1e3 / middle:,.0f} /s", "")
         if pages is not None:
             measure_real(store, pages, table)
-        measure_hot(store, values, rng, table)
         if hnsw:
-            measure_hnsw(connection, near_copies(values, 500, 3, rng), table)
-        base = 0.0
-        for writers in (1, 2, 4):
-            rate = measure_writers(dsn, writers, 20_000, writers)
-            base = base or rate
-            table.add_row(
-                f"add_many, {writers} writers", f"{rate:,.0f} docs/s", f"{rate / base:.2f} x one"
-            )
+            measure_hnsw(connection, queries, table)
+        measure_adding(dsn, added, table)
+        measure_hot(store, values, rng, table)
         started = time.process_time()
         pairs = find_pairs(np.concatenate([values, near_copies(values, 1000, 3, rng)]), 3)
         ours = time.process_time() - started
@@ -236,7 +311,7 @@ def main(rows: int, dsn: str | None, hnsw: bool, pages: str | None, peers: bool)
                 for what, figure in run_peer(peer, folder, path, 3).items():
                     ratio = f"{figure / ours:.1f} x ours" if what == "all pairs s" else ""
                     table.add_row(f"{peer}: {what}", f"{figure:,.3f}", ratio)
-    Console(width=110).print(table)
+    return table
 
 
 if __name__ == "__main__":

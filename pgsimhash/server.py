@@ -33,6 +33,7 @@ from psycopg import conninfo
 
 from pgsimhash.errors import NoServerError
 from pgsimhash.log import logger
+from pgsimhash.machine import memory_bytes
 
 DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
 
@@ -307,6 +308,7 @@ class _Share:
             "users": str(self._home / "postgres.users"),
             "log": str(self._log),
             "account": self._account.name,
+            "settings": _settings(),
             "lock": lock,
         }
         log = _open(self._log, os.O_APPEND)
@@ -351,6 +353,24 @@ class _Share:
                 f"others may reach the embedded server's socket in {folder}; "
                 f"run: chmod 700 {shlex.quote(str(folder))}",
             )
+
+
+def _settings() -> list[str]:
+    """Return what a server is told about this machine.
+
+    PostgreSQL's own defaults suit the smallest: 128 MB of buffers are less than a million simhashes
+    take with their indexes, and each checkpoint makes every page be logged as a whole once more.
+    """
+    memory = memory_bytes()
+    megabytes = {
+        "shared_buffers": max(memory // 8, 128 << 20) >> 20,
+        "effective_cache_size": max(memory // 2, 512 << 20) >> 20,
+        "maintenance_work_mem": min(max(memory // 32, 64 << 20), 1 << 30) >> 20,
+        "max_wal_size": 4096,
+    }
+    sizes = [f"{name}={size}MB" for name, size in megabytes.items()]
+    # Until it was vacuumed, what was loaded is looked up more slowly.
+    return [*sizes, "checkpoint_timeout=15min", "autovacuum_naptime=15s"]
 
 
 def _open(path: Path, flags: int = 0) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,7 +15,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from pgsimhash.connection import no_connection, open_deployed
-from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError
+from pgsimhash.errors import ArgumentError, MissingPackageError
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
 from pgsimhash.records import (
@@ -29,6 +30,7 @@ from pgsimhash.records import (
 from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.store.batches import (
     BATCH_PAGES,
+    BATCH_SECONDS,
     BATCH_SIMHASHES,
     Item,
     Page,
@@ -37,9 +39,27 @@ from pgsimhash.store.batches import (
     with_checked_time,
 )
 from pgsimhash.store.ingest import told
-from pgsimhash.store.leases import Held, check_driver, kinds_of, wrong_driver
+from pgsimhash.store.leases import (
+    Held,
+    check_driver,
+    check_not_told_to_prepare,
+    closed,
+    kinds_of,
+    refusals_of_alchemy,
+    wrong_driver,
+)
 from pgsimhash.store.store import Store, page_of, worth_keeping
 from pgsimhash.workers import extract
+
+if TYPE_CHECKING:
+    from psycopg_pool import AsyncConnectionPool
+    from sqlalchemy import URL
+    from sqlalchemy.ext.asyncio import (
+        AsyncConnection,
+        AsyncEngine,
+        AsyncSession,
+        async_scoped_session,
+    )
 
 try:
     from sqlalchemy.util import greenlet_spawn
@@ -62,8 +82,10 @@ class AsyncStore:
     own; over one connection or session they wait for one another.
     """
 
-    def __init__(self, where: Any, options: dict[str, Any]) -> None:
+    def __init__(self, where: Any, options: dict[str, Any], prepare: bool | None = None) -> None:
         self._where = where
+        self._prepare = prepare
+        self._kinds: set[str] = set()
         self._options = options
         self._own: psycopg.AsyncConnection[Any] | None = None
         self._turn = asyncio.Lock()
@@ -71,16 +93,33 @@ class AsyncStore:
 
     async def open(self) -> Self:
         """Connect, and check schema and collection; :func:`pgsimhash.connect_async` does."""
+        if "sqlalchemy.URL" in kinds_of(self._where):
+            self._where = self._where.render_as_string(hide_password=False)
+        if "sqlalchemy.async_scoped_session" in kinds_of(self._where):
+            self._where = self._where()
         if self._where is None or isinstance(self._where, str):
             # Deploys the schema of the embedded server, and says what is wrong with a DSN.
-            first = await asyncio.to_thread(open_deployed, self._where, self._options["schema"])
+            first = await asyncio.to_thread(
+                open_deployed, self._where, self._options["schema"], prepare=self._prepare
+            )
             dsn, password = first.info.dsn, first.info.password
             await asyncio.to_thread(first.close)
-            self._own = await psycopg.AsyncConnection.connect(
-                dsn, password=password, autocommit=True, client_encoding="UTF8"
+            self._where = self._own = await psycopg.AsyncConnection.connect(
+                dsn,
+                password=password,
+                autocommit=True,
+                client_encoding="UTF8",
+                prepare_threshold=first.prepare_threshold,
             )
-        async with self._store():
-            return self
+        else:
+            check_not_told_to_prepare(self._prepare)
+        self._kinds = kinds_of(self._where)
+        try:
+            async with self._store():
+                return self
+        except BaseException:
+            await self.close()
+            raise
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,46 +144,26 @@ class AsyncStore:
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[Store]:
         """Give a store over a connection that nobody else uses until the end of the block."""
-        where: Any = self._own or self._where
-        kinds = kinds_of(where)
-        if "psycopg_pool.AsyncConnectionPool" in kinds:
-            try:
-                async with where.connection() as connection:
-                    before = connection.autocommit
-                    await connection.set_autocommit(True)
-                    try:
-                        yield await self._over(connection, owned=True)
-                    finally:
-                        if not connection.closed:
-                            await connection.set_autocommit(before)
-            except psycopg.OperationalError as error:
-                raise no_connection(error) from error
-        elif "sqlalchemy.AsyncEngine" in kinds:
-            check_driver(where.sync_engine)
-            lent = await _begun(where.connect())
-            try:
-                await lent.execution_options(isolation_level="AUTOCOMMIT")
-                yield await self._over(await _raw(lent), owned=True)
-            finally:
-                await lent.close()
-        elif kinds & {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}:
-            async with self._turn:
-                session = getattr(where, "sync_session", None)
-                check_driver(session or where)
-                lent = where if session is None else await where.connection()
-                if not lent.in_transaction():
-                    await lent.exec_driver_sql("SELECT 1")
-                yield await self._over(await _raw(lent), owned=False)
-        elif isinstance(where, psycopg.AsyncConnection):
+        where, kinds = self._where, self._kinds
+        if isinstance(where, psycopg.AsyncConnection):
             async with self._turn:
                 if where.closed and where is not self._own:
-                    raise StoreError("closed", "the connection is closed; give one that is open")
+                    raise closed("connection")
                 yield await self._over(where, owned=where is self._own)
+        elif "psycopg_pool.AsyncConnectionPool" in kinds:
+            async with _of_pool(where) as connection:
+                yield await self._over(connection, owned=True)
+        elif "sqlalchemy.AsyncEngine" in kinds:
+            async with _of_engine(where) as connection:
+                yield await self._over(connection, owned=True)
+        elif kinds & {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}:
+            async with self._turn:
+                yield await self._over(await _of_alchemy(where), owned=False)
         else:
             raise ArgumentError(
                 "invalid_connection",
                 "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
-                "AsyncConnectionPool, or SQLAlchemy's AsyncEngine, AsyncConnection or "
+                "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
                 f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
             )
 
@@ -152,7 +171,7 @@ class AsyncStore:
         found = self._stores.get(connection)
         if found is None:
             held = Held(awaited(connection), owned=owned)
-            found = await greenlet_spawn(lambda: Store(held, **self._options))
+            found = await greenlet_spawn(lambda: Store(held, lookup_memory=0, **self._options))
             self._stores[connection] = found
         return found
 
@@ -306,6 +325,8 @@ class AsyncStore:
         remember: bool,
     ) -> AsyncIterator[Verdict]:
         async with self._store() as store:
+            # Wrong options are refused before a page is taken.
+            store._ingest.decide([], size, options, remember=remember, asked=asked)
             theirs = remember and await greenlet_spawn(store.session.is_in_callers_transaction)
         wanted = asked or (1 if theirs else size)
         while batch := await _next_batch(items, wanted):
@@ -338,10 +359,12 @@ def _list(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 async def _next_batch(items: AsyncIterator[Item], size: int) -> list[Item]:
+    """Do as :func:`pgsimhash.store.batches.next_batch`."""
     batch: list[Item] = []
+    started = time.monotonic()
     async for item in items:
         batch.append(item)
-        if len(batch) >= size:
+        if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
             break
     return batch
 
@@ -355,16 +378,56 @@ async def _any_kind(values: Iterable[_T] | AsyncIterable[_T]) -> AsyncIterator[_
             yield value
 
 
-async def _begun(lent: Any) -> Any:
+@asynccontextmanager
+async def _of_pool(pool: AsyncConnectionPool[Any]) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    if pool.closed:
+        raise closed("pool")
+    try:
+        connection: psycopg.AsyncConnection[Any] = await pool.getconn()
+    except psycopg.OperationalError as error:
+        raise no_connection(error) from error
+    before = connection.autocommit
+    try:
+        if not before:
+            await connection.set_autocommit(True)
+        try:
+            yield connection
+        finally:
+            if not (before or connection.closed):
+                await connection.set_autocommit(False)
+    finally:
+        await pool.putconn(connection)
+
+
+@asynccontextmanager
+async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     from sqlalchemy.exc import OperationalError
 
+    check_driver(engine.sync_engine)
+    lent = engine.connect()
     try:
-        return await lent
-    except OperationalError as error:
-        raise no_connection(error.orig or error) from error
+        try:
+            await lent.start()
+            await lent.execution_options(isolation_level="AUTOCOMMIT")
+        except OperationalError as error:
+            raise no_connection(error.orig or error) from error
+        yield await _raw(lent)
+    finally:
+        if lent.sync_connection is not None:
+            await lent.close()
 
 
-async def _raw(lent: Any) -> psycopg.AsyncConnection[Any]:
+async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
+    session = getattr(where, "sync_session", None)
+    check_driver(session or where)
+    with refusals_of_alchemy():
+        lent: AsyncConnection = await where.connection() if session else where
+        if not lent.in_transaction():
+            await lent.exec_driver_sql("SELECT 1")
+        return await _raw(lent)
+
+
+async def _raw(lent: AsyncConnection) -> psycopg.AsyncConnection[Any]:
     found = (await lent.get_raw_connection()).driver_connection
     if not isinstance(found, psycopg.AsyncConnection):
         raise wrong_driver(type(found).__module__)
@@ -372,7 +435,15 @@ async def _raw(lent: Any) -> psycopg.AsyncConnection[Any]:
 
 
 async def connect_async(
-    where: Any = None,
+    where: str
+    | psycopg.AsyncConnection[Any]
+    | AsyncConnectionPool[Any]
+    | URL
+    | AsyncEngine
+    | AsyncConnection
+    | AsyncSession
+    | async_scoped_session[Any]
+    | None = None,
     *,
     collection: str = "default",
     create: bool = True,
@@ -381,11 +452,13 @@ async def connect_async(
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
     schema: str | None = None,
+    prepare: bool | None = None,
+    lock_timeout: float | None = None,
 ) -> AsyncStore:
     """Open the store for asyncio; see :func:`pgsimhash.connect`.
 
     Args:
-        where: a DSN, as there; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``;
+        where: a DSN or a URL, as there; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``;
             SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
         collection: as there, and so are the others.
         create: whether to create it.
@@ -394,6 +467,8 @@ async def connect_async(
         keep_markdown: whether it keeps Markdown.
         normalize_urls: whether it brings URLs into one spelling.
         schema: the schema that the tables are in.
+        prepare: whether statements are prepared.
+        lock_timeout: how many seconds to wait for other writers.
 
     Raises:
         As there.
@@ -406,5 +481,6 @@ async def connect_async(
         "keep_markdown": keep_markdown,
         "normalize_urls": normalize_urls,
         "schema": schema,
+        "lock_timeout": lock_timeout,
     }
-    return await AsyncStore(where, options).open()
+    return await AsyncStore(where, options, prepare).open()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
@@ -17,13 +18,28 @@ from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
+from pgsimhash.store.arrays import as_columns
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.decisions import Known, KnownVersion, look_for, versions_before
+from pgsimhash.store.decisions import Known, KnownVersion, Look, look_for, versions_before
+from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.search_scope import SearchScope
 from pgsimhash.store.verdicts import KnownMatch
 
 ALL_PAGES: Final = 2**63 - 1
 """Above the ids of all pages: what counts are the pages before it."""
+
+
+_COLUMNS: Final = (
+    "simhashes",
+    "sketch_high",
+    "sketch_low",
+    "hosts",
+    "since",
+    "keep_first",
+    "own_urls",
+    "versions_before",
+)
+"""What ``ask`` takes of each page."""
 
 
 class Question(NamedTuple):
@@ -40,6 +56,7 @@ def ask(
     records: Sequence[PageRecord],
     settings: Sequence[MatchSettings],
     now: datetime,
+    memory: Memory = NO_MEMORY,
     before_page: int = ALL_PAGES,
 ) -> tuple[list[KnownMatch | None], Known]:
     """Return the nearest match in the store for each record, and what is known of their URLs.
@@ -60,9 +77,21 @@ def ask(
         question = Question(wanted.distance, wanted.scope == "global", wanted.newest)
         questions.setdefault(question, []).append(at)
     for question, places in questions.items():
+        some = [records[at] for at in places]
+        urls = urls_of(some, [settings[at] for at in places])
+        remembered = _remembered(connection, reach, memory, some, question)
+        if remembered["near_to"] is not None:
+            # Of the others there is no more to ask.
+            near_to = set(map(from_bigint, remembered["near_to"]))
+            places = [at for at in places if records[at].simhash in near_to]
         asked = [(records[at], settings[at], before[at]) for at in places]
-        parameters = _parameters(connection, reach, asked, question, now, before_page)
-        with connection.cursor(row_factory=tuple_row) as cursor:
+        parameters = {
+            **_parameters(connection, reach, asked, question, now, before_page),
+            **remembered,
+            "urls": urls,
+        }
+        looking_up = memory.looking_up(reach.collection)
+        with looking_up, connection.cursor(row_factory=tuple_row) as cursor:
             try:
                 cursor.execute(query("ask", connection), parameters)
             except psycopg.errors.InvalidParameterValue as error:
@@ -134,33 +163,49 @@ def _parameters(
     now: datetime,
     before_page: int,
 ) -> dict[str, Any]:
-    looks = [look_for(record, wanted, now, before) for record, wanted, before in asked]
-    records, settings, _ = zip(*asked, strict=True)
-    columns = map(list, zip(*looks, strict=True))
-    simhashes, sketches, hosts, since, own_urls, before, *_ = columns
-    high, low = map(list, zip(*map(to_halves, sketches), strict=True))
     scope = {**reach.scope(everywhere=question.everywhere), "before_page": before_page}
+    looks = [look_for(record, wanted, now, before) for record, wanted, before in asked]
+    rows = [_asked_about(look, wanted) for look, (_, wanted, _) in zip(looks, asked, strict=True)]
+    columns = as_columns(_COLUMNS, rows)
+    hosts = [look.host for look in looks]
     return {
         **scope,
-        "simhashes": list(map(to_bigint, simhashes)),
-        "sketch_high": high,
-        "sketch_low": low,
-        "hosts": _unless_empty(hosts),
-        "since": _unless_empty(since),
+        **columns,
         "oldest": _oldest(connection, scope, hosts, question.newest),
-        "keep_first": [wanted.keep_first for wanted in settings],
-        "own_urls": own_urls,
-        "versions_before": _unless_empty(
-            [None if simhash is None else to_bigint(simhash) for simhash in before]
-        ),
-        "urls": urls_of(records, settings),
         "distance": question.distance,
     }
 
 
-def _unless_empty(column: list[Any]) -> list[Any] | None:
-    """Return the column, or None where it says nothing: converting it takes longer than asking."""
-    return column if column.count(None) < len(column) else None
+def _asked_about(look: Look, wanted: MatchSettings) -> tuple[Any, ...]:
+    return (
+        to_bigint(look.simhash),
+        *to_halves(look.sketch),
+        look.host,
+        look.since,
+        wanted.keep_first,
+        look.url,
+        None if look.before is None else to_bigint(look.before),
+    )
+
+
+def _remembered(
+    connection: psycopg.Connection[Any],
+    reach: SearchScope,
+    memory: Memory,
+    records: Sequence[PageRecord],
+    question: Question,
+) -> dict[str, Any]:
+    """Return what is near to the records by what is remembered of their own collection."""
+    near = None
+    if not question.everywhere or len(reach.compared) == 1:
+        simhashes = np.unique(np.array([one.simhash for one in records], dtype=np.uint64))
+        near = memory.near(connection, reach.collection, simhashes, question.distance)
+    if near is None:
+        return {"near_to": None, "near_simhashes": None}
+    return {
+        "near_to": simhashes[near.queries].view(np.int64).tolist(),
+        "near_simhashes": near.simhashes.view(np.int64).tolist(),
+    }
 
 
 def _oldest(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
+from pgsimhash import schemes
 from pgsimhash.bits import check_distance
 from pgsimhash.errors import ArgumentError, CollectionError, PageError, StoreError
 from pgsimhash.layout import get_layout
-from pgsimhash.schemes import DEFAULT_SCHEME, Scheme
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
 from pgsimhash.urls import normalized_url
+
+if TYPE_CHECKING:
+    from pgsimhash.schemes import Scheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ def _insert_collection(
     *,
     indexed: bool,
 ) -> Collection:
-    recipe = scheme or DEFAULT_SCHEME
+    recipe = scheme or schemes.DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
     wanted = (
@@ -167,10 +170,18 @@ def _insert_collection(
     return made
 
 
-def find_collection(connection: psycopg.Connection[Any], name: str) -> Collection | None:
-    """Return the collection ``name``, None where there is none."""
+def find_collection(
+    connection: psycopg.Connection[Any], name: str, bounds: Mapping[str, str | None] | None = None
+) -> Collection | None:
+    """Return the collection ``name``, None where there is none.
+
+    With ``bounds``, see :class:`pgsimhash.store.session.Session`, what the transaction waits from
+    now on is bounded.
+    """
+    wanted = "collection" if bounds is None else "collection_to_write"
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        return cursor.execute(query("collection", connection), {"name": name}).fetchone()
+        values = {"name": name, **(bounds or {})}
+        return cursor.execute(query(wanted, connection), values).fetchone()
 
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
@@ -188,13 +199,17 @@ def sibling_collections(
         return cursor.execute(query("siblings", connection), scope).fetchall()
 
 
-def follow(connection: psycopg.Connection[Any], opened: Collection) -> Collection:
-    """Return the collection that has the name of ``opened`` at this moment.
+def follow(
+    connection: psycopg.Connection[Any],
+    opened: Collection,
+    bounds: Mapping[str, str | None] | None = None,
+) -> Collection:
+    """Return the collection that has the name of ``opened`` now; as :func:`find_collection`.
 
     Raises:
         CollectionError: none has, or it holds simhashes of another scheme.
     """
-    found = find_collection(connection, opened.name)
+    found = find_collection(connection, opened.name, bounds)
     if found is None:
         raise CollectionError(
             "unknown",
@@ -241,6 +256,7 @@ def lock_collections(
     Raises:
         InvalidTransactionState: the isolation level is not READ COMMITTED; see
             :func:`pgsimhash.connection.translated_errors`.
+        LockNotAvailable: someone else held one for longer than ``lock_timeout``; see there.
     """
     ids = [collection.collection_id for collection in collections]
     connection.execute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from pgsimhash.sketch import verified
 from pgsimhash.store.verdicts import Decision, KnownMatch, says_the_same, stored, unchanged, updated
 from pgsimhash.times import back
 from pgsimhash.urls import host_of, same_site
+
+_ROOM: Final = 1 << 18
+"""How many distances are held at once."""
 
 
 class Look(NamedTuple):
@@ -146,19 +149,23 @@ def decide(
         now: when the pages were fetched that do not say when.
     """
     versions = dict(known.versions)
-    kept = _Kept(arrived, len(records))
+    kept = _Kept(arrived, records, settings)
     decisions = []
-    for record, page_id, wanted, found in zip(records, page_ids, settings, nearest, strict=True):
+    for number, (record, page_id, wanted, found) in enumerate(
+        zip(records, page_ids, settings, nearest, strict=True)
+    ):
         version = versions.get(record.url)
         if version is not None and says_the_same(record, version.simhash, version.text_digest):
             decisions.append(unchanged(record, version.page_id))
             continue
-        look = look_for(record, wanted, now)._replace(
-            apart=known.marks.get(record.url, UNMARKED).different
-        )
-        if version is not None:
-            look = look._replace(before=version.simhash, first_id=version.first_id)
-        match = kept.nearer(look, wanted, found)
+        match = found
+        if kept.has_near(number):
+            look = look_for(record, wanted, now)._replace(
+                apart=known.marks.get(record.url, UNMARKED).different
+            )
+            if version is not None:
+                look = look._replace(before=version.simhash, first_id=version.first_id)
+            match = kept.nearer(number, look, wanted, found)
         said = _marked_same(record, versions, known.marks) or _canonical(
             record, versions, known.marks, wanted
         )
@@ -167,6 +174,7 @@ def decide(
         first = page_id if version is None else version.first_id
         versions[record.url] = KnownVersion(page_id, record.simhash, first, record.text_digest)
         kept.add(
+            number,
             ArrivedPage(
                 page_id,
                 record.url,
@@ -176,7 +184,7 @@ def decide(
                 record.fetched_at or now,
                 # What is in another collection is not in the row either.
                 original=None if match is None or match.page_id is None else match.url,
-            )
+            ),
         )
         if match is None and version is not None:
             decisions.append(updated(record, page_id, version.simhash, version.text_digest))
@@ -188,17 +196,28 @@ def decide(
 class _Kept:
     """The pages that the store does not know yet, in the order in which they came."""
 
-    def __init__(self, arrived: Sequence[ArrivedPage], room: int) -> None:
-        self._pages = list(arrived)
-        self._simhashes: NDArray[np.uint64] = np.empty(len(arrived) + room, dtype=np.uint64)
-        self._simhashes[: len(arrived)] = [page.simhash for page in arrived]
+    def __init__(
+        self,
+        arrived: Sequence[ArrivedPage],
+        records: Sequence[PageRecord],
+        settings: Sequence[MatchSettings],
+    ) -> None:
+        self._pages: list[ArrivedPage | None] = [*arrived, *(None for _ in records)]
+        self._arrived = len(arrived)
+        simhashes = [*(page.simhash for page in arrived), *(one.simhash for one in records)]
+        most = max((one.distance for one in settings), default=0)
+        self._near = _near_before(np.array(simhashes, dtype=np.uint64), len(arrived), most)
 
-    def add(self, page: ArrivedPage) -> None:
-        self._simhashes[len(self._pages)] = page.simhash
-        self._pages.append(page)
+    def add(self, number: int, page: ArrivedPage) -> None:
+        """Add what became of record ``number``."""
+        self._pages[self._arrived + number] = page
+
+    def has_near(self, number: int) -> bool:
+        """Return whether there may be any page that is near record ``number``."""
+        return number in self._near
 
     def nearer(
-        self, look: Look, settings: MatchSettings, known: KnownMatch | None
+        self, number: int, look: Look, settings: MatchSettings, known: KnownMatch | None
     ) -> KnownMatch | None:
         """Return the first of the nearest pages that is nearer than ``known``, else ``known``.
 
@@ -209,14 +228,12 @@ class _Kept:
         limit = settings.distance
         if known is not None and more <= 0:
             limit = known.distance - (known.url is not None)
-        distances = hamming_distances(look.simhash, self._simhashes[: len(self._pages)])
-        if not len(distances) or int(distances.min()) > limit:
-            return known
+        places, distances = self._near[number]
         near = np.flatnonzero(distances <= limit)
         nearest, copies = known, 0 if known is None else known.copies
         for at in near[np.argsort(distances[near], kind="stable")].tolist():
-            page, bits = self._pages[at], int(distances[at])
-            if not _counts(page, bits, look, settings):
+            page, bits = self._pages[places[at]], int(distances[at])
+            if page is None or not _counts(page, bits, look, settings):
                 continue
             copies += 1
             if nearest is None or (bits, False) < (nearest.distance, nearest.url is None):
@@ -225,6 +242,27 @@ class _Kept:
             if copies >= settings.keep_first:
                 break
         return nearest and replace(nearest, copies=copies)
+
+
+def _near_before(
+    simhashes: NDArray[np.uint64], first: int, distance: int
+) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    """Return which simhashes before each one from ``first`` on are near it, and how near.
+
+    Those that have none are left out.
+    """
+    found = {}
+    step = max(1, _ROOM // max(1, len(simhashes)))
+    for start in range(first, len(simhashes), step):
+        some = simhashes[start : start + step]
+        distances = hamming_distances(some[:, np.newaxis], simhashes[: start + len(some)])
+        rows, places = np.nonzero(np.tril(distances <= distance, start - 1))
+        numbers, begins = np.unique(rows, return_index=True)
+        ends = [*begins[1:].tolist(), len(places)]
+        for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=False):
+            near = places[begin:end]
+            found[start - first + number] = (near, distances[number, near])
+    return found
 
 
 def _marked_same(

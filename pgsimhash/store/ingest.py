@@ -120,11 +120,24 @@ class Ingest:
                 return batch.verdicts([])
             if not remember:
                 return batch.verdicts(
-                    judge_batch(connection, collection, records, settings, by_policies=by_policies)
+                    judge_batch(
+                        connection,
+                        collection,
+                        records,
+                        settings,
+                        session.memory,
+                        by_policies=by_policies,
+                    )
                 )
             run = self._run = self._run or draw_run(connection, "a store")
             made = write_batch(
-                connection, collection, records, settings, run, by_policies=by_policies
+                connection,
+                collection,
+                records,
+                settings,
+                run,
+                session.memory,
+                by_policies=by_policies,
             )
         return batch.verdicts(made)
 

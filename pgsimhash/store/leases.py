@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
@@ -59,7 +61,7 @@ class _FromPool:
     def __init__(self, pool: ConnectionPool[Any]) -> None:
         self._pool = pool
         if pool.closed:
-            raise _closed("pool")
+            raise closed("pool")
         try:
             self._connection: psycopg.Connection[Any] = pool.getconn()
         except psycopg.OperationalError as error:
@@ -71,7 +73,7 @@ class _FromPool:
     def connection(self) -> psycopg.Connection[Any]:
         if self._given_back:
             # It is someone else's by now.
-            raise _closed("store")
+            raise closed("store")
         return self._connection
 
     def close(self) -> None:
@@ -93,7 +95,7 @@ class _FromEngine:
 
     def connection(self) -> psycopg.Connection[Any]:
         if self._connection.closed:
-            raise _closed("store")
+            raise closed("store")
         return _driver_connection(self._connection)
 
     def close(self) -> None:
@@ -109,50 +111,41 @@ class _OfAlchemy:
         self._lender = lender
 
     def connection(self) -> psycopg.Connection[Any]:
-        from sqlalchemy import Connection, exc
+        from sqlalchemy import Connection
 
         lender = self._lender
-        try:
+        with refusals_of_alchemy():
             lent = lender if isinstance(lender, Connection) else lender.connection()
             if not lent.in_transaction():
                 # Begun behind its back, a transaction would not end with its commit().
                 lent.exec_driver_sql("SELECT 1")
-        except exc.ResourceClosedError:
-            raise _closed("connection") from None
-        except exc.PendingRollbackError as error:
-            raise StoreError(
-                "failed_transaction",
-                "the session is in a transaction that failed; end it first: session.rollback()",
-            ) from error
-        except exc.OperationalError as error:
-            raise NoServerError(
-                "connection_lost", f"the connection to the database was lost: {error.orig}"
-            ) from error
-        return _driver_connection(lent)
+            return _driver_connection(lent)
 
     def close(self) -> None:
         """Leave it open."""
 
 
-def lease(where: Any, schema: str | None = None) -> Lease:
+def lease(where: Any, schema: str | None = None, *, prepare: bool | None = None) -> Lease:
     """Return what a store is opened over; see :func:`pgsimhash.connect`.
 
     Raises:
-        ArgumentError: ``where`` is none of what it can be.
+        ArgumentError: ``where`` is none of what it can be, or ``prepare`` is said of what is not
+            opened here.
         NoServerError: it is a DSN, and no server answers or it refuses the login.
         StoreError: it is closed, or psycopg is not what it stands on.
     """
     if where is None or isinstance(where, str):
-        return _opened(where, schema)
+        return _opened(where, schema, prepare)
+    kinds = kinds_of(where)
+    if "sqlalchemy.URL" in kinds:
+        return _opened(where.render_as_string(hide_password=False), schema, prepare)
+    check_not_told_to_prepare(prepare)
     if isinstance(where, psycopg.Connection):
         if where.closed:
-            raise _closed("connection")
+            raise closed("connection")
         return Held(where, owned=False)
-    kinds = kinds_of(where)
     if "psycopg_pool.ConnectionPool" in kinds:
         return _FromPool(where)
-    if "sqlalchemy.URL" in kinds:
-        return _opened(where.render_as_string(hide_password=False), schema)
     if kinds & {"sqlalchemy.Engine", "sqlalchemy.Connection", "sqlalchemy.Session"}:
         return _over_alchemy(where)
     if "sqlalchemy.scoped_session" in kinds:
@@ -170,8 +163,23 @@ def lease(where: Any, schema: str | None = None) -> Lease:
     )
 
 
-def _opened(dsn: str | None, schema: str | None) -> Lease:
-    return Held(open_deployed(dsn, schema), owned=True, closes=True)
+def _opened(dsn: str | None, schema: str | None, prepare: bool | None) -> Lease:
+    return Held(open_deployed(dsn, schema, prepare=prepare), owned=True, closes=True)
+
+
+def check_not_told_to_prepare(prepare: bool | None) -> None:
+    """Refuse ``prepare`` for a connection that is opened by someone else.
+
+    Raises:
+        ArgumentError: it is given.
+    """
+    if prepare is not None:
+        raise ArgumentError(
+            "invalid_connection",
+            "prepare is for connections that the store opens itself, over a DSN or a URL; for "
+            "yours say it where they are made: psycopg.connect(..., prepare_threshold=None), a "
+            "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",
+        )
 
 
 def kinds_of(where: object) -> set[str]:
@@ -220,6 +228,31 @@ def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[
     return found
 
 
+@contextmanager
+def refusals_of_alchemy() -> Iterator[None]:
+    """Turn what SQLAlchemy says of a connection or session of the caller's into our errors.
+
+    Raises:
+        StoreError: it is closed, or in a transaction that failed.
+        NoServerError: the connection was lost.
+    """
+    from sqlalchemy import exc
+
+    try:
+        yield
+    except exc.ResourceClosedError:
+        raise closed("connection") from None
+    except exc.PendingRollbackError as error:
+        raise StoreError(
+            "failed_transaction",
+            "the session is in a transaction that failed; end it first: session.rollback()",
+        ) from error
+    except exc.OperationalError as error:
+        raise NoServerError(
+            "connection_lost", f"the connection to the database was lost: {error.orig}"
+        ) from error
+
+
 def wrong_driver(name: str) -> StoreError:
     """Return the error of who stands on a driver of another name."""
     return StoreError(
@@ -229,5 +262,6 @@ def wrong_driver(name: str) -> StoreError:
     )
 
 
-def _closed(what: str) -> StoreError:
+def closed(what: str) -> StoreError:
+    """Return the error of who gives something that is closed."""
     return StoreError("closed", f"the {what} is closed; give one that is open")

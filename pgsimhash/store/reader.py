@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from psycopg.rows import dict_row, scalar_row, tuple_row
 
-from pgsimhash.bits import check_simhashes, from_bigint, to_bigint
+from pgsimhash.bits import check_simhashes, from_bigint, hamming_distances, to_bigint
 from pgsimhash.errors import NotFoundError
 from pgsimhash.records import Match, Matches, NearPage, StoredPage
 from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, follow
+from pgsimhash.store.collection import Collection, checked_distance, follow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pgsimhash.block_index import Near
+    from pgsimhash.store.memory import Memory
 
 _BATCH: Final = 10_000
 """How many simhashes are looked up in one statement: it bounds what the server holds."""
 
-_SLICES: Final = 64
+SLICES: Final = 64
 """In how many statements a collection is read: it bounds what the server sends at a time."""
 
 
@@ -88,13 +93,24 @@ def find_many(
     collection: Collection,
     simhashes: NDArray[np.uint64],
     distance: int | None,
+    memory: Memory,
 ) -> Matches:
     """Return the matches of an array of simhashes, by query, nearest first."""
+    import numpy as np
+
     check_simhashes(simhashes)
-    found = [
-        _find_batch(connection, collection, simhashes[start : start + _BATCH], distance, start)
-        for start in range(0, max(1, len(simhashes)), _BATCH)
-    ]
+    # What is remembered is that of a number, not of a name.
+    present = follow(connection, collection)
+    most = checked_distance(present, distance)
+    found = []
+    for start in range(0, max(1, len(simhashes)), _BATCH):
+        batch = simhashes[start : start + _BATCH]
+        near = memory.near(connection, present, batch, most)
+        if near is None:
+            with memory.looking_up(present):
+                found.append(_find_batch(connection, present, batch, most, start))
+        else:
+            found.append(_still_there(connection, present, batch, near, start))
     return Matches(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
@@ -102,9 +118,11 @@ def _find_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     simhashes: NDArray[np.uint64],
-    distance: int | None,
+    distance: int,
     start: int,
 ) -> Matches:
+    import numpy as np
+
     parameters = {
         **_lookup(collection, distance),
         "simhashes": simhashes.view(np.int64).tolist(),
@@ -117,6 +135,29 @@ def _find_batch(
         np.array(values, dtype=np.int64).view(np.uint64),
         np.array(distances, dtype=np.uint8),
     )
+
+
+def _still_there(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    near: Near,
+    start: int,
+) -> Matches:
+    """Return what is remembered as near and was not deleted since."""
+    import numpy as np
+
+    known = {
+        "collection_id": collection.collection_id,
+        "simhashes": np.unique(near.simhashes).view(np.int64).tolist(),
+    }
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        rows = cursor.execute(query("simhashes_there", connection), known).fetchall()
+    there = np.isin(near.simhashes, np.array(rows, dtype=np.int64).view(np.uint64))
+    numbers, values = near.queries[there], near.simhashes[there]
+    distances = hamming_distances(simhashes[numbers], values)
+    order = np.lexsort((values.view(np.int64), distances, numbers))
+    return Matches(numbers[order].astype(np.int64) + start, values[order], distances[order])
 
 
 def exists(
@@ -132,12 +173,24 @@ def simhash_slices(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield all distinct simhashes of a collection, in slices of its first index."""
-    scope = {"collection_id": collection.collection_id}
+    for number in range(SLICES):
+        yield simhash_slice(connection, collection, number)
+
+
+def simhash_slice(
+    connection: psycopg.Connection[Any], collection: Collection, number: int
+) -> NDArray[np.uint64]:
+    """Return slice ``number`` of the distinct simhashes of a collection, of 64."""
+    import numpy as np
+
+    parameters = {
+        "collection_id": collection.collection_id,
+        "number": number,
+        "slices": SLICES,
+    }
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        for number in range(_SLICES):
-            parameters = {**scope, "number": number, "slices": _SLICES}
-            found = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
-            yield np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
+        found = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
+    return np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
 
 
 def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
+from pgsimhash.errors import ArgumentError
+from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import bound_to_schema, schema_of
+from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_there, follow
 from pgsimhash.store.leases import Lease
 from pgsimhash.store.turns import Turns, turns_on
+
+if TYPE_CHECKING:
+    from pgsimhash.store.memory import Memory
+
+LOCK_TIMEOUT: Final = "5min"
+"""How long a transaction of our own waits for each lock, unless told otherwise."""
+
+_LONGEST: Final = 2**31 // 1000
+"""What PostgreSQL can be told, in seconds: 24 days."""
 
 
 class Session:
@@ -25,21 +39,44 @@ class Session:
 
     collection: Collection
 
-    def __init__(self, lease: Lease) -> None:
-        """Take over what was lent.
+    def __init__(
+        self,
+        lease: Lease,
+        lookup_memory: int | None = None,
+        lock_timeout: float | None = None,
+    ) -> None:
+        """Take over what was lent, and so many bytes for what is remembered of the collection.
+
+        Each transaction waits for locks so many seconds; see :func:`pgsimhash.connect`.
 
         Raises:
+            ArgumentError: ``lock_timeout`` is no such number.
             StoreError: another process opened the connection, or another thread is using it; or
                 texts would not come back as they are.
         """
         self._lease = lease
+        self._lookup_memory = lookup_memory
+        # For the length of a transaction, so that a pooler may give the next one to another server.
+        self._bounds = {
+            "lock_timeout": None if lock_timeout is None else _milliseconds(lock_timeout),
+            "otherwise": LOCK_TIMEOUT if lease.owned else "0",
+        }
         self._turns = self._take(lease.connection())
 
     def _take(self, connection: psycopg.Connection[Any]) -> Turns:
         turns = turns_on(connection, owned=self._lease.owned)
         check_settings(connection)
+        tell_of_waits(connection)
         self._held = connection
         return turns
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What is remembered of the collection, in this process."""
+        # A lookup of one simhash needs no numpy.
+        from pgsimhash.store.memory import Memory
+
+        return Memory(self._lookup_memory)
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
@@ -107,6 +144,12 @@ class Session:
             StoreError: it is another thread's or process's turn, or a transaction of a store over
                 this connection is not done.
         """
+        with self._begun() as connection:
+            connection.execute(query("bound_waits", connection), self._bounds)
+            yield connection
+
+    @contextmanager
+    def _begun(self) -> Iterator[psycopg.Connection[Any]]:
         connection = self.connection
         with self._turns.writing(), translated_errors(connection), self._block(connection):
             yield connection
@@ -123,7 +166,7 @@ class Session:
             CollectionError: none has, or it is of another scheme.
             MovedCollectionError: it was deleted before all was read.
         """
-        with (self.transaction if together else self.read)() as connection:
+        with (self._begun if together else self.read)() as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -135,8 +178,8 @@ class Session:
         Raises:
             CollectionError: none has, or it is of another scheme.
         """
-        with self.transaction() as connection:
-            self.collection = follow(connection, self.collection)
+        with self._begun() as connection:
+            self.collection = follow(connection, self.collection, self._bounds)
             yield connection, self.collection
 
     @contextmanager
@@ -147,3 +190,13 @@ class Session:
             connection.execute("SELECT 1")
         with connection.transaction():
             yield
+
+
+def _milliseconds(lock_timeout: float) -> str:
+    if not 0 <= lock_timeout <= _LONGEST:
+        raise ArgumentError(
+            "invalid_number",
+            f"lock_timeout is how many seconds to wait at most, up to {_LONGEST}, and 0 is for "
+            f"ever, not {lock_timeout!r}",
+        )
+    return str(math.ceil(lock_timeout * 1000))

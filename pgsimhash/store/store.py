@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 
+from pgsimhash import schemes
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
@@ -19,8 +19,7 @@ from pgsimhash.errors import ArgumentError, CollectionError, PageError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
-from pgsimhash.pairs import MEMORY_BYTES, Compared, Pairs, stream_pairs
-from pgsimhash.progress import unheard
+from pgsimhash.progress import MEMORY_BYTES, unheard
 from pgsimhash.records import (
     CollectionStatus,
     Deletion,
@@ -33,9 +32,8 @@ from pgsimhash.records import (
 )
 from pgsimhash.recrawl import fetch_advice
 from pgsimhash.schema_names import bound_to_schema
-from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import SourcePage
-from pgsimhash.store import deleting, groups, reader
+from pgsimhash.store import deleting, reader
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
@@ -47,14 +45,20 @@ from pgsimhash.store.batches import (
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.ingest import Ingest
 from pgsimhash.store.leases import Lease
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
-from pgsimhash.store.writer import add_simhashes
 from pgsimhash.times import check_age, check_time
 from pgsimhash.urls import check_url
-from pgsimhash.workers import extract_many
+
+# What only some methods need is loaded by those: a lookup reads no page, and needs no numpy.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pgsimhash.pairs import Compared, Pairs
+    from pgsimhash.schemes import Scheme
+    from pgsimhash.store.ingest import Ingest
 
 
 class Store:
@@ -101,6 +105,8 @@ class Store:
         keep_markdown: bool | None = None,
         normalize_urls: bool | None = None,
         schema: str | None = None,
+        lookup_memory: int | None = None,
+        lock_timeout: float | None = None,
     ) -> None:
         """Open ``collection`` over what was lent, creating it where ``create`` is true.
 
@@ -109,14 +115,15 @@ class Store:
             CollectionError: the collection is missing and ``create`` is false, or it has another
                 scheme, layout, ``keep_markdown`` or ``normalize_urls``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
-                layout; or ``schema`` is no name that the schema can have.
+                layout; ``schema`` is no name that the schema can have; or ``lock_timeout`` no
+                number of seconds.
             StoreError: another store over the connection works with another schema;
                 another process opened the connection, or another thread is using it; it
                 is in a transaction that failed, or texts would not come back from it
                 as they are.
         """
-        recipe = None if scheme is None else get_scheme(scheme)
-        self.session = Session(lease)
+        recipe = None if scheme is None else schemes.get_scheme(scheme)
+        self.session = Session(lease, lookup_memory, lock_timeout)
         with (
             bound_to_schema(self.session.connection, schema),
             self.session.transaction() as connection,
@@ -131,7 +138,6 @@ class Store:
                 keep_markdown=keep_markdown,
                 normalize_urls=normalize_urls,
             )
-        self._ingest = Ingest(self.session)
 
     def __enter__(self) -> Self:
         self.session.check()
@@ -154,6 +160,12 @@ class Store:
             StoreError: another thread is in a call.
         """
         self.session.close()
+
+    @cached_property
+    def _ingest(self) -> Ingest:
+        from pgsimhash.store.ingest import Ingest
+
+        return Ingest(self.session)
 
     @property
     def opened(self) -> Collection:
@@ -277,7 +289,9 @@ class Store:
         """
         self._check_lookup(distance)
         with self._looking_up() as connection:
-            return reader.find_many(connection, self.opened, simhashes, distance)
+            return reader.find_many(
+                connection, self.opened, simhashes, distance, self.session.memory
+            )
 
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
@@ -513,6 +527,8 @@ class Store:
                 from another one.
             StoreError: the database does not answer.
         """
+        from pgsimhash.store.writer import add_simhashes
+
         check_simhashes(simhashes)
         with self.session.writing() as (connection, collection):
             return add_simhashes(connection, collection, simhashes)
@@ -641,6 +657,8 @@ class Store:
             return read_status(connection)
 
     def _read(self, pages: Iterable[Page], jobs: int, max_bytes: int) -> Iterator[Item]:
+        from pgsimhash.workers import extract_many
+
         collection = self.opened
         records = extract_many(
             map(as_source, pages),
@@ -671,6 +689,9 @@ class Store:
                 checked_distance(collection, distance)
 
     def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:
+        from pgsimhash.pairs import stream_pairs
+        from pgsimhash.store import groups
+
         with self.session.reading() as (connection, collection):
             wanted = checked_distance(collection, distance, DISTANCE_MAX)
             read = groups.spool(connection, collection)
@@ -680,6 +701,8 @@ class Store:
     def _clusters(
         self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
     ) -> Generator[Cluster]:
+        from pgsimhash.store import groups
+
         with self.session.reading(together=True) as (connection, collection):
             wanted = checked_distance(collection, distance, DISTANCE_MAX)
             # Nothing else may hold the rows, so that they end before the transaction does.

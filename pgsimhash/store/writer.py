@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -17,15 +16,40 @@ from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
+from pgsimhash.store.arrays import as_columns
 from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, urls_of
 from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
+from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 from pgsimhash.store.search_scope import arrived_since, newest_pages, search_scope
 from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _BATCH: Final = 10_000
+
+_COLUMNS: Final = (
+    "page_id",
+    "url",
+    "simhash",
+    "fetched_at",
+    "title",
+    "canonical_url",
+    "language",
+    "features",
+    "tokens",
+    "html_bytes",
+    "html_digest",
+    "text_digest",
+    "structure",
+    "sketch_high",
+    "sketch_low",
+    "markdown",
+    "duplicate_of",
+    "distance",
+    "run_id",
+)
+"""What ``add_pages`` takes of each page."""
 
 
 def write_batch(
@@ -34,6 +58,7 @@ def write_batch(
     records: Sequence[PageRecord],
     settings: Sequence[MatchSettings],
     run: Run,
+    memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
 ) -> list[Decision]:
@@ -50,6 +75,7 @@ def write_batch(
         records: the batch, in order.
         settings: what makes each a duplicate.
         run: what they are added by.
+        memory: what is remembered of the collection.
         by_policies: whether policies were asked for the settings.
 
     Raises:
@@ -63,7 +89,7 @@ def write_batch(
     now = datetime.now(UTC)
     reach = search_scope(connection, collection, settings)
     newest = newest_pages(connection, reach)
-    nearest, asked = ask(connection, reach, records, settings, now)
+    nearest, asked = ask(connection, reach, records, settings, now, memory)
     if asked.policies and not by_policies:
         raise StalePoliciesError
     lock_collections(connection, reach.compared)
@@ -75,7 +101,7 @@ def write_batch(
     if any(known.versions.get(one.url) != asked.versions.get(one.url) for one in records):
         # Which originals count goes by the version before; nothing comes in between now.
         newest = newest_pages(connection, reach)
-        nearest, known = ask(connection, reach, records, settings, now)
+        nearest, known = ask(connection, reach, records, settings, now, memory)
     arrived = arrived_since(connection, reach, newest)
     decisions = decide(records, page_ids, settings, nearest, known, arrived, now)
     stored = [made for made in decisions if made.page_id is not None]
@@ -91,6 +117,7 @@ def judge_batch(
     collection: Collection,
     records: Sequence[PageRecord],
     settings: Sequence[MatchSettings],
+    memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
 ) -> list[Decision]:
@@ -104,7 +131,7 @@ def judge_batch(
         return []
     now = datetime.now(UTC)
     reach = search_scope(connection, collection, settings)
-    nearest, known = ask(connection, reach, records, settings, now)
+    nearest, known = ask(connection, reach, records, settings, now, memory)
     if known.policies and not by_policies:
         raise StalePoliciesError
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
@@ -117,9 +144,11 @@ def add_simhashes(
 ) -> int:
     """Add bare simhashes, in statements of a bounded size; return how many were new."""
     added = 0
+    # The order of the first index: each batch goes to a place of its own there.
+    ordered = np.sort(simhashes).view(np.int64)
     with connection.cursor(row_factory=scalar_row) as cursor:
-        for start in range(0, len(simhashes), _BATCH):
-            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
+        for start in range(0, len(ordered), _BATCH):
+            batch = ordered[start : start + _BATCH].tolist()
             parameters = {"collection": collection.name, "simhashes": batch}
             added += cursor.execute(query("add_simhashes", connection), parameters).fetchone() or 0
     return added
@@ -134,44 +163,42 @@ def insert_pages(
     """Store what decisions say, each page with the run that brought it."""
     if not decisions:
         return
-    rows = [_row(made, collection) for made in decisions]
-    columns = {name: list(map(itemgetter(name), rows)) for name in rows[0]}
+    rows = [
+        (*_row(made, collection), run_id) for made, run_id in zip(decisions, run_ids, strict=True)
+    ]
     connection.execute(
         query("add_pages", connection),
         {
             "collection_id": collection.collection_id,
-            "run_id": list(run_ids),
             "first_page": decisions[0].page_id,
-            **columns,
+            **as_columns(_COLUMNS, rows),
         },
     )
 
 
-def _row(made: Decision, collection: Collection) -> dict[str, Any]:
-    """Return a page as ``add_pages`` takes it."""
+def _row(made: Decision, collection: Collection) -> tuple[Any, ...]:
+    """Return what ``add_pages`` takes of a page, in the order of its columns."""
     record = made.record
-    sketch_high, sketch_low = to_halves(record.sketch)
-    return {
-        "page_id": made.page_id,
-        "url": record.url,
-        "simhash": to_bigint(record.simhash),
-        "fetched_at": record.fetched_at,
-        "title": record.title,
-        "canonical_url": record.canonical_url,
-        "language": record.language,
-        "features": record.features,
-        "tokens": record.tokens,
-        "html_bytes": record.html_bytes,
-        "html_digest": record.html_digest,
-        "text_digest": None if record.text_digest is None else to_bigint(record.text_digest),
-        "structure": None if record.structure is None else to_bigint(record.structure),
-        "sketch_high": sketch_high,
-        "sketch_low": sketch_low,
-        "markdown": record.markdown if collection.keep_markdown else None,
-        "duplicate_of": made.duplicate_of,
+    return (
+        made.page_id,
+        record.url,
+        to_bigint(record.simhash),
+        record.fetched_at,
+        record.title,
+        record.canonical_url,
+        record.language,
+        record.features,
+        record.tokens,
+        record.html_bytes,
+        record.html_digest,
+        None if record.text_digest is None else to_bigint(record.text_digest),
+        None if record.structure is None else to_bigint(record.structure),
+        *to_halves(record.sketch),
+        record.markdown if collection.keep_markdown else None,
+        made.duplicate_of,
         # Of another version it is how far it moved, which is between two rows.
-        "distance": None if made.verdict.verdict == "updated" else made.verdict.distance,
-    }
+        None if made.verdict.verdict == "updated" else made.verdict.distance,
+    )
 
 
 def see_pages(
@@ -181,13 +208,11 @@ def see_pages(
 ) -> None:
     """Note when stored versions were met again, by id; None is now, and the latest time counts."""
     if seen:
-        page_ids, times = zip(*seen, strict=True)
         connection.execute(
             query("see_pages", connection),
             {
                 "collection_id": collection.collection_id,
-                "page_ids": list(page_ids),
-                "seen_at": list(times),
+                **as_columns(("page_ids", "seen_at"), seen),
             },
         )
 

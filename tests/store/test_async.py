@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,11 +12,18 @@ import psycopg
 import pytest
 import sqlalchemy
 from psycopg_pool import AsyncConnectionPool
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_scoped_session,
+    async_sessionmaker,
+    create_async_engine,
+)
 
 import pgsimhash
 from pgsimhash import (
     ArgumentError,
+    NoServerError,
     NotFoundError,
     PageError,
     Store,
@@ -23,7 +31,9 @@ from pgsimhash import (
     connect,
     connect_async,
 )
+from pgsimhash.sqlalchemy import Page
 from pgsimhash.store.async_store import AsyncStore
+from tests.alembic.conftest import as_url
 from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_store import ARTICLE, page, paragraph
@@ -276,6 +286,102 @@ def test_what_cannot_be_used_is_refused(
         run(connect_async(where))
     if isinstance(where, psycopg.Connection):
         where.close()
+
+
+class TestWhatFailed:
+    def test_a_session_whose_transaction_failed(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                session.add(Page(url=A))
+                with pytest.raises(ArgumentError, check=because("read_only_class")):
+                    await session.flush()
+                with pytest.raises(StoreError, check=because("failed_transaction")):
+                    await store.find(0)
+                await session.rollback()
+                with pytest.raises(sqlalchemy.exc.ProgrammingError):
+                    await session.execute(sqlalchemy.text("SELECT nothing"))
+                with pytest.raises(StoreError, check=because("failed_transaction")):
+                    await store.add(A, 0)
+                await session.rollback()
+                await store.add(A, 0)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [A]
+
+    def test_a_connection_that_is_closed(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with engine.connect() as lent:
+                by_alchemy = await connect_async(lent)
+            async with await psycopg.AsyncConnection.connect(dsn) as connection:
+                by_psycopg = await connect_async(connection)
+            async with AsyncConnectionPool(dsn, open=False) as pool:
+                by_pool = await connect_async(pool)
+            for store in (by_alchemy, by_psycopg, by_pool):
+                with pytest.raises(StoreError, match="is closed", check=because("closed")):
+                    await store.find(0)
+            await engine.dispose()
+
+        run(use())
+
+    @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+    def test_a_connection_that_is_lost(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, None]]
+    ) -> None:
+        async def use(store: AsyncStore) -> None:
+            await store.find(0)
+            with psycopg.connect(dsn, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            try:
+                await store.add(A, 0)
+            except NoServerError as error:
+                told.append(error.reason)
+
+        told: list[str] = []
+        # What is around it finds the loss as well.
+        with suppress(psycopg.OperationalError, sqlalchemy.exc.OperationalError):
+            run(way(dsn, use))
+        assert told == ["connection_lost"]
+
+    def test_a_wrong_size_of_a_batch(self, dsn: str) -> None:
+        async def use(store: AsyncStore) -> None:
+            for made in (
+                store.add_many([(A, 0)], batch_size=0),
+                store.ingest_many(PAGES, batch_size=-1),
+            ):
+                with pytest.raises(ArgumentError, match="batch_size"):
+                    await anext(made)
+            with pytest.raises(ArgumentError, check=because("invalid_distance")):
+                await anext(store.add_many([], distance=64))
+
+        run(over_dsn(dsn, use))
+        assert urls(dsn) == []
+
+
+def test_what_people_have_beside_that(dsn: str) -> None:
+    """A URL of SQLAlchemy's, and sessions by task."""
+
+    async def use() -> None:
+        async with await connect_async(sqlalchemy.make_url(as_url(dsn))) as store:
+            await store.add(A, 0)
+        engine = engine_over(dsn)
+        scoped = async_scoped_session(async_sessionmaker(engine), asyncio.current_task)
+        store = await connect_async(scoped)
+        await store.add(B, FAR)
+        await scoped.commit()
+        await scoped.remove()
+        await engine.dispose()
+
+    run(use())
+    assert urls(dsn) == [A, B]
 
 
 def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:

@@ -14,6 +14,7 @@ from pgsimhash import Store, connect
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.collection import Collection, find_collection
+from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 
@@ -71,10 +72,11 @@ def write(
     connection: psycopg.Connection,
     collection: Collection,
     pages: Sequence[tuple[PageRecord, MatchSettings]],
+    memory: Memory = NO_MEMORY,
 ) -> list[Verdict]:
     records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
     run = draw_run(connection, "test")
-    made = write_batch(connection, collection, records, settings, run, by_policies=False)
+    made = write_batch(connection, collection, records, settings, run, memory, by_policies=False)
     return [decision.verdict for decision in made]
 
 
@@ -101,7 +103,7 @@ def test_a_batch_is_decided_as_its_pages_one_by_one(
 ) -> None:
     connection, (default, other) = collections
 
-    def decided(size: int) -> list[Verdict]:
+    def decided(size: int, memory: Memory = NO_MEMORY) -> list[Verdict]:
         with connection.transaction(force_rollback=True):
             for mark in marks:
                 try:
@@ -112,13 +114,17 @@ def test_a_batch_is_decided_as_its_pages_one_by_one(
                 except psycopg.errors.IntegrityConstraintViolation:
                     continue  # It contradicts those before it.
             write(connection, other, others)
-            write(connection, default, known)
+            write(connection, default, known, memory)
             return [
                 verdict
                 for start in range(0, len(pages), size)
-                for verdict in write(connection, default, pages[start : start + size])
+                for verdict in write(connection, default, pages[start : start + size], memory)
             ]
 
     one_by_one = decided(1)
     assert decided(len(pages) or 1) == one_by_one
     assert decided(3) == one_by_one
+    memory = Memory(1 << 20)
+    memory.take_in(connection, default)
+    assert decided(3, memory) == one_by_one
+    assert memory.holds(default)

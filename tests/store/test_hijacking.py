@@ -153,7 +153,11 @@ def look_up(store: Store) -> None:
     assert len(store.near_pages(5, 8)) == 2
     assert len(store.near_pages("https://c.example/1", 8, limit=3)) == 1
     assert store.exists(5)
-    assert len(store.find_many(np.array([5, FAR], dtype=np.uint64)).queries) == 4
+    asked = np.array([5, FAR], dtype=np.uint64)
+    assert len(store.find_many(asked).queries) == 4
+    with store.session.read() as connection:
+        store.session.memory.take_in(connection, store.opened)
+    assert len(store.find_many(asked).queries) == 4
     assert len(analysis.simhashes(store)) == 9
     assert len(analysis.sample(store, 100)[0]) == 8
     assert len(analysis.known_simhashes(store, ["https://a.example/1"])) == 1

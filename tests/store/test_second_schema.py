@@ -394,7 +394,8 @@ def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None
         store.add("https://a.example/", 1)
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(both_dsn))
     crawled = engine.execution_options(schema_translate_map={SCHEMA: CRAWL})
-    urls = select(pages.c.url, pages.c.host).join(collections)
+    same = pages.c.collection_id == collections.c.collection_id
+    urls = select(pages.c.url, pages.c.host).join(collections, same)
     with engine.connect() as connection:
         assert connection.execute(urls).all() == []
     with crawled.connect() as connection:

@@ -256,18 +256,24 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
     assert dict(connection.execute("SELECT url, host FROM pgsimhash.pages").fetchall()) == urls
 
 
+def explained(connection: psycopg.Connection) -> list[str]:
+    """Return a list into which the plan of each statement comes, and of those within functions."""
+    connection.execute("LOAD 'auto_explain'")
+    connection.execute("SET auto_explain.log_min_duration = 0")
+    connection.execute("SET auto_explain.log_nested_statements = on")
+    connection.execute("SET client_min_messages = log")
+    plans: list[str] = []
+    connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+    return plans
+
+
 def test_lookups_read_only_the_indexes(dsn: str) -> None:
     """The plan of each branch is an index-only scan, even before the table was analysed."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         collection_id = new_collection(connection, "default")
         rng = random.Random(1)
         insert(connection, collection_id, [rng.getrandbits(64) for _ in range(20_000)])
-        connection.execute("LOAD 'auto_explain'")
-        connection.execute("SET auto_explain.log_min_duration = 0")
-        connection.execute("SET auto_explain.log_nested_statements = on")
-        connection.execute("SET client_min_messages = log")
-        plans: list[str] = []
-        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        plans = explained(connection)
         for distance in DEFAULT_LAYOUT.distances:
             for call in ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"):
                 plans.clear()
@@ -280,6 +286,17 @@ def test_lookups_read_only_the_indexes(dsn: str) -> None:
             lookups = [text for text in plans if "simhashes_" in text]
             assert len(lookups) == 3
             assert all("Index Only Scan using simhashes_" in text for text in lookups)
+
+
+def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
+    """A loop through the batch for each match takes minutes where all of it is near to much."""
+    with psycopg.connect(dsn, autocommit=True) as connection, connect(connection) as store:
+        list(store.add_many((f"https://a.example/{n}", 1 << n) for n in range(40)))
+        plans = explained(connection)
+        list(store.add_many((f"https://b.example/{n}", 3 << n) for n in range(40)))
+        (plan,) = (text for text in plans if "using pages_simhash_idx" in text)
+        assert "Hash Cond: (q.query = n.query)" in plan or "(n.query = q.query)" in plan, plan
+        assert "Join Filter: (" not in plan
 
 
 def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:

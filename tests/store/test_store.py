@@ -455,7 +455,7 @@ def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
         two.commit()
         first.add("https://a.example/1", 1)
         two.execute("SET LOCAL lock_timeout = '100ms'")
-        with pytest.raises(pgsimhash.StoreError, match="lock timeout"):
+        with pytest.raises(pgsimhash.StoreError, match="raise lock_timeout"):
             second.add("https://a.example/2", 1)
         two.rollback()
         one.commit()

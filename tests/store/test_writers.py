@@ -30,7 +30,10 @@ def simhashes(seed: int) -> list[int]:
 def write(job: tuple[str, int]) -> list[str]:
     dsn, seed = job
     found: list[str] = []
-    with connect(dsn) as store:
+    with connect(dsn, lookup_memory=(seed % 2) << 30) as store:
+        with store.session.read() as connection:
+            store.session.memory.take_in(connection, store.opened)
+        assert store.session.memory.holds(store.opened) == bool(seed % 2)
         for start in range(0, 300, 30):
             pages = [
                 (f"https://w{seed}.example/{start + n}", value)
@@ -41,7 +44,10 @@ def write(job: tuple[str, int]) -> list[str]:
 
 
 def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
-    """All copies are within 2 bits of one another, so one new page an original is right."""
+    """All copies are within 2 bits of one another, so one new page an original is right.
+
+    Half of the writers hold what is known in memory.
+    """
     with connect(dsn):
         pass
     context = multiprocessing.get_context("spawn")

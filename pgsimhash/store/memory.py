@@ -1,0 +1,190 @@
+"""What a store remembers of the simhashes of its collection, where many lookups make that pay."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg.rows import tuple_row
+
+from pgsimhash.block_index import BlockIndex, Near
+from pgsimhash.errors import ArgumentError
+from pgsimhash.log import logger
+from pgsimhash.machine import memory_bytes
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.reader import SLICES, simhash_slice
+
+LIMIT_VARIABLE: Final = "PGSIMHASH_LOOKUP_MEMORY"
+
+SIMHASH_BYTES: Final = 64
+"""What a simhash takes while all are read; afterwards it is about half of that."""
+
+_AT_LEAST: Final = 1e-3
+"""Seconds that a lookup takes in memory too, with hearing what is new."""
+
+_PATIENCE: Final = 0.1
+"""Seconds of lookups after which it is asked how many simhashes there are."""
+
+_READ_SECONDS: Final = 4e-7
+"""What reading and sorting one simhash takes, about."""
+
+_SHARE: Final = 8
+
+
+class Memory:
+    """All simhashes of a collection, once lookups in the database cost as much as reading them.
+
+    So it costs at most twice what the better of the two would have, however many lookups come.
+    What is answered is exact: each time it hears what came since. That are pages by their ids, as
+    these are drawn under the lock of the collection; all that came in another way makes it forget
+    everything (table ``loads``). What is gone it does not know, and answers nevertheless.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        """Remember nothing yet.
+
+        Args:
+            limit: how many bytes it may take, with those of other stores of this process; 0 is
+                none. None is PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the
+                machine's memory.
+
+        Raises:
+            ArgumentError: the variable is no number.
+        """
+        self._limit = _default_limit() if limit is None else limit
+        self._forget(None)
+
+    def _forget(self, collection_id: int | None) -> None:
+        with _taking:
+            _taken.pop(self, None)
+        self._of = collection_id
+        self._index: BlockIndex | None = None
+        self._newest = 0
+        self._loads: Any = None
+        self._spent = 0.0
+        self._pays = _PATIENCE
+
+    def holds(self, collection: Collection) -> bool:
+        """Return whether it holds the simhashes of a collection."""
+        return self._index is not None and self._of == collection.collection_id
+
+    @contextmanager
+    def looking_up(self, collection: Collection) -> Iterator[None]:
+        """Take down what lookups in the database cost more than in memory."""
+        started = time.perf_counter()
+        yield
+        if collection.collection_id == self._of:
+            self._spent += max(0.0, time.perf_counter() - started - _AT_LEAST)
+
+    def near(
+        self,
+        connection: psycopg.Connection[Any],
+        collection: Collection,
+        simhashes: NDArray[np.uint64],
+        distance: int,
+    ) -> Near | None:
+        """Return what is near, and maybe some that is gone; None to have the database asked."""
+        if not self._limit:
+            return None
+        if self._of != collection.collection_id:
+            self._forget(collection.collection_id)
+        if self._index is not None:
+            self._hear(connection, collection, self._index)
+        elif self._pays_off(connection, collection):
+            self.take_in(connection, collection)
+        return None if self._index is None else self._index.near(simhashes, distance)
+
+    def take_in(self, connection: psycopg.Connection[Any], collection: Collection) -> None:
+        """Read all simhashes of a collection, if they fit."""
+        self._forget(collection.collection_id)
+        # What comes while the slices are read is heard of afterwards.
+        loads, newest, _ = _arrived(connection, collection, None)
+        read: list[NDArray[np.uint64]] = []
+        for number in range(SLICES):
+            read.append(simhash_slice(connection, collection, number))
+            if not self._takes(sum(map(len, read))):
+                self._give_up(collection)
+                return
+        known = np.concatenate(read)
+        read.clear()
+        self._index, self._loads, self._newest = BlockIndex(known), loads, newest
+        logger.info("%d simhashes of %r held in memory", len(known), collection.name)
+        self._hear(connection, collection, self._index)
+
+    def _pays_off(self, connection: psycopg.Connection[Any], collection: Collection) -> bool:
+        """Return whether lookups have cost what reading would, as one slice tells."""
+        if self._spent < self._pays:
+            return False
+        rows = len(simhash_slice(connection, collection, 0)) * SLICES
+        self._pays = max(rows * _READ_SECONDS, _PATIENCE)
+        return self._spent >= self._pays
+
+    def _takes(self, rows: int) -> bool:
+        """Return whether there is room for so many simhashes, and take it."""
+        with _taking:
+            others = sum(taken for one, taken in _taken.items() if one is not self)
+            _taken[self] = max(1, rows) * SIMHASH_BYTES
+            return others + _taken[self] <= self._limit
+
+    def _give_up(self, collection: Collection) -> None:
+        logger.info(
+            "the simhashes of %r do not fit into %d bytes of memory; the database is asked",
+            collection.name,
+            self._limit,
+        )
+        self._forget(collection.collection_id)
+        self._limit = 0
+
+    def _hear(
+        self, connection: psycopg.Connection[Any], collection: Collection, index: BlockIndex
+    ) -> None:
+        loads, self._newest, simhashes = _arrived(connection, collection, self._newest)
+        if loads != self._loads:
+            logger.info("simhashes were loaded into %r: those in memory go", collection.name)
+            self._forget(collection.collection_id)
+        elif len(simhashes) and not self._takes(len(index) + len(simhashes)):
+            self._give_up(collection)
+        elif len(simhashes):
+            index.add(simhashes)
+
+
+_taken: WeakKeyDictionary[Memory, int] = WeakKeyDictionary()
+"""The bytes that each one in this process has: of many threads none takes them all."""
+
+_taking: Final = threading.Lock()
+
+NO_MEMORY: Final = Memory(0)
+"""Every lookup goes to the database."""
+
+
+def _arrived(
+    connection: psycopg.Connection[Any], collection: Collection, newest: int | None
+) -> tuple[Any, int, NDArray[np.uint64]]:
+    """Return the mark of loads, the newest page, and the simhashes of pages after ``newest``."""
+    scope = {"collection_id": collection.collection_id, "newest_page": newest}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        row = cursor.execute(query("arrived_simhashes", connection), scope).fetchone()
+    assert row is not None, "what is selected without FROM is a row"
+    loads, last, octets = row
+    return loads, last, np.frombuffer(octets or b"", dtype=">u8").astype(np.uint64)
+
+
+def _default_limit() -> int:
+    given = os.environ.get(LIMIT_VARIABLE, "")
+    if not given:
+        return memory_bytes() // _SHARE
+    if not given.isdecimal():
+        raise ArgumentError(
+            "invalid_number",
+            f"{LIMIT_VARIABLE} is a number of megabytes, 0 for none, not {given!r}; correct it",
+        )
+    return int(given) << 20

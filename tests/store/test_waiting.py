@@ -1,0 +1,193 @@
+"""Who waits for another writer is told for whom, and does not wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import conninfo
+
+from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash.connection import open_connection
+from pgsimhash.errors import ArgumentError, StoreError
+from tests.refusals import because
+
+URL = "https://a.example/"
+HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], true)"
+FROZEN = "frozen writer"
+
+
+@pytest.fixture
+def held(dsn: str) -> Iterator[psycopg.Connection]:
+    """A writer that has the lock of the collection and does nothing."""
+    with connect(dsn) as store:
+        list(store.add_many([(URL, 7), (f"{URL}1", 6)]))
+    # Not in a block of its own: one test lets the server end it.
+    frozen = psycopg.connect(dsn, application_name=FROZEN)
+    frozen.execute(HOLD)
+    yield frozen
+    frozen.close()
+
+
+CHANGES: dict[str, Callable[[Store], object]] = {
+    "add": lambda store: store.add(f"{URL}2", 5),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+    "delete": lambda store: store.delete(URL),
+    "expire": lambda store: store.expire(timedelta(1)),
+    "mark": lambda store: maintenance.mark(store, URL, f"{URL}1", same=True),
+    "rename": lambda store: maintenance.rename(store, "other"),
+    "rebuild": lambda store: maintenance.rebuild(store),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_all_that_writes_gives_up_and_names_the_holder(
+    held: psycopg.Connection, dsn: str, change: str
+) -> None:
+    with connect(dsn, lock_timeout=0.1) as store:
+        assert store.exists(7)
+        with pytest.raises(StoreError, check=because("locked")) as raised:
+            CHANGES[change](store)
+        told = str(raised.value)
+        assert f'process {held.info.backend_pid} (application "{FROZEN}"' in told
+        assert "idle in transaction since" in told
+        assert f"SELECT pg_terminate_backend({held.info.backend_pid})" in told
+        held.rollback()
+        CHANGES[change](store)
+
+
+def test_what_it_advises_ends_the_holder(held: psycopg.Connection, dsn: str) -> None:
+    with connect(dsn, lock_timeout=0.1) as store:
+        with pytest.raises(StoreError, match='collection "default"') as raised:
+            store.add(f"{URL}2", 5)
+        advice = str(raised.value).partition("to end it: ")[2].partition(",")[0]
+        with psycopg.connect(dsn) as another:
+            another.execute(advice)
+        assert store.add(f"{URL}2", 5).verdict == "identical"
+
+
+def test_who_waits_long_hears_for_whom_while_it_waits(
+    held: psycopg.Connection, dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Release(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record)
+            held.rollback()
+
+    told: list[logging.LogRecord] = []
+    release = Release(logging.WARNING)
+    logging.getLogger("pgsimhash").addHandler(release)
+    try:
+        # Two over one connection say it once.
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connect(connection)
+            assert connect(connection).add(f"{URL}2", 5).verdict == "identical"
+    finally:
+        logging.getLogger("pgsimhash").removeHandler(release)
+    (record,) = told
+    assert record.levelno == logging.WARNING
+    assert f'process {held.info.backend_pid} (application "{FROZEN}"' in record.getMessage()
+
+
+def test_the_command_line_says_it_too(held: psycopg.Connection, dsn: str) -> None:
+    limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=6s")
+    command = [sys.executable, "-m", "pgsimhash", "delete", "--url", URL, "--dsn", limited]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    warned, gave_up = done.stderr.strip().splitlines()
+    assert warned.startswith("waiting 5 s for collection")
+    assert "gave up after waiting 6 s" in gave_up
+    assert done.returncode == 3
+
+
+def test_asyncio_gives_up_too(held: psycopg.Connection, dsn: str) -> None:
+    async def write() -> None:
+        async with await connect_async(dsn, lock_timeout=0.1) as store:
+            await store.add(f"{URL}2", 5)
+
+    with pytest.raises(StoreError, match=FROZEN):
+        asyncio.run(write())
+
+
+def test_sql_goes_by_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SET LOCAL lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable, match=FROZEN):
+            connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1])")
+
+
+def timeout(connection: psycopg.Connection) -> str:
+    found = connection.execute("SHOW lock_timeout").fetchone()
+    assert found is not None
+    return str(found[0])
+
+
+def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
+    with connect(dsn) as store, store.session.writing() as (connection, _):
+        assert timeout(connection) == "5min"
+    with connect(dsn, lock_timeout=7) as store:
+        with store.session.transaction() as connection:
+            assert timeout(connection) == "7s"
+        store.add(URL, 7)
+        assert timeout(store.session.connection) == "0"
+    limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=9s")
+    with connect(limited) as store, store.session.writing() as (connection, _):
+        assert timeout(connection) == "9s"
+    with psycopg.connect(dsn) as connection:
+        connect(connection).add(f"{URL}2", 7)
+        assert timeout(connection) == "0"
+        connect(connection, lock_timeout=7).add(f"{URL}3", 7)
+        assert timeout(connection) == "7s"
+        connection.commit()
+        assert timeout(connection) == "0"
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
+def test_a_number_that_is_no_time_is_refused(dsn: str, seconds: float) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        connect(dsn, lock_timeout=seconds)
+
+
+def test_what_the_user_says_of_a_connection_counts(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with open_connection(dsn) as connection:
+        assert (
+            connection.info.get_parameters().items()
+            >= {
+                "connect_timeout": "10",
+                "application_name": "pgsimhash",
+                "tcp_user_timeout": "60000",
+                "keepalives_idle": "30",
+            }.items()
+        )
+    monkeypatch.setenv("PGAPPNAME", "mine")
+    with open_connection(conninfo.make_conninfo(dsn, tcp_user_timeout=5000)) as connection:
+        told = connection.info.get_parameters()
+    assert (told["tcp_user_timeout"], told["application_name"]) == ("5000", "mine")
+    file = tmp_path / "services"
+    file.write_text("[served]\nkeepalives_idle=50\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    with open_connection(conninfo.make_conninfo(dsn, service="served")) as connection:
+        assert connection.info.get_parameters()["keepalives_idle"] == "50"
+    monkeypatch.setenv("PGSERVICE", "served")
+    with open_connection(dsn) as connection:
+        told = connection.info.get_parameters()
+    assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("50", "60000")
+
+
+def test_whether_to_prepare_is_said_where_a_connection_is_made(dsn: str) -> None:
+    with connect(dsn, prepare=False) as store:
+        assert store.session.connection.prepare_threshold is None
+    with (
+        psycopg.connect(dsn) as connection,
+        pytest.raises(ArgumentError, match=r"yours.*prepare_threshold=None"),
+    ):
+        connect(connection, prepare=False)
