@@ -29,6 +29,7 @@ from pgsimhash.migrate import (
     VERSION_TABLE,
     dsn_of_url,
     engine_for,
+    refusals_translated,
     run_revisions,
     search_path_kept,
     search_path_kept_by_script,
@@ -103,14 +104,14 @@ def _schema() -> str:
 
 def _run_here(schema: str) -> None:
     try:
-        connection = engine_for(_dsn()).connect()
+        with engine_for(_dsn()).connect() as connection:
+            own = connection.connection.driver_connection
+            assert isinstance(own, psycopg.Connection)
+            print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
+            with refusals_translated():
+                _run(connection, schema)
     except PgsimhashError as error:
         raise CommandError(str(error)) from error
-    with connection:
-        own = connection.connection.driver_connection
-        assert isinstance(own, psycopg.Connection)
-        print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
-        _run(connection, schema)
 
 
 if context.is_offline_mode():

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pgsimhash.bits import NEAR_MAX, format_simhash, hamming_distances
 from pgsimhash.errors import ArgumentError
-from pgsimhash.pairs import Pairs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pgsimhash.pairs import Pairs
 
 Linkage = Literal["single", "complete"]
 
@@ -143,6 +145,8 @@ def _components(
     simhashes: NDArray[np.uint64], pairs: Iterable[Pairs], distance: int
 ) -> NDArray[np.int64]:
     """Union-find on arrays: hook the larger root to the smaller, then halve all paths."""
+    import numpy as np
+
     parent = np.arange(len(simhashes), dtype=np.int64)
     for block in pairs:
         one = np.searchsorted(simhashes, block.low)
@@ -156,6 +160,8 @@ def _components(
 
 
 def _roots(parent: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    import numpy as np
+
     found = parent[nodes]
     while True:
         above = parent[found]
@@ -169,6 +175,8 @@ def _complete(
     simhashes: NDArray[np.uint64], pairs: Iterable[Pairs], distance: int
 ) -> NDArray[np.int64]:
     """Join the nearest clusters first, and only if all their members are within ``distance``."""
+    import numpy as np
+
     blocks = list(pairs)
     roots = np.arange(len(simhashes), dtype=np.int64)
     if not blocks:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import psycopg
-from psycopg import conninfo
+from psycopg import conninfo, pq
 from psycopg.rows import scalar_row
 
 from pgsimhash import server
 from pgsimhash.errors import CollectionError, NoServerError, SchemaError, StoreError
+from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.statements import query
 
@@ -27,7 +28,20 @@ REVISION: Final = "0001"
 
 _WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?\+\w+://")
 _OLDEST_SERVER: Final = 140000
-_SETTINGS: Final = {"connect_timeout": "10", "application_name": "pgsimhash"}
+_PREPARED_AFTER: Final = 5
+"""How often psycopg sends a statement, by default, before it prepares it."""
+
+_SETTINGS: Final = {
+    "connect_timeout": "10",
+    "application_name": "pgsimhash",
+    # A network that was cut is noticed within a minute, by who waits and by who sends.
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""What libpq is told unless the DSN, the environment or a service file says otherwise."""
+
 _ENCODING: Final = {"client_encoding": "UTF8"}
 """Not to be chosen: a database, a user or the environment may have another one."""
 
@@ -65,7 +79,7 @@ def describe(connection: psycopg.Connection[Any]) -> str:
 
 
 def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
-    """Connect to PostgreSQL 14 or later.
+    """Connect to PostgreSQL 14 or later; no statement is prepared on the connection.
 
     Raises:
         NoServerError: the DSN is malformed, nothing answers there, or the login is refused.
@@ -73,9 +87,8 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     """
     try:
         given = conninfo.conninfo_to_dict(dsn)
-        others = {name: value for name, value in _SETTINGS.items() if name not in given}
-        wanted = conninfo.make_conninfo(dsn, **others, **_ENCODING)
-        connection = psycopg.connect(wanted, autocommit=autocommit)
+        wanted = conninfo.make_conninfo(dsn, **_settings_beside(given), **_ENCODING)
+        connection = psycopg.connect(wanted, autocommit=autocommit, prepare_threshold=None)
     except psycopg.ProgrammingError as error:
         raise NoServerError(
             "invalid_dsn",
@@ -96,7 +109,29 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     except StoreError:
         connection.close()
         raise
+    tell_of_waits(connection)
     return connection
+
+
+def _settings_beside(given: Mapping[str, object]) -> dict[str, str]:
+    """Return what of :data:`_SETTINGS` neither a DSN nor the environment has a word on."""
+    if "service" in given:
+        # What its file says is known to libpq alone, and the DSN would win over it.
+        return {}
+    present = {
+        option.keyword.decode() for option in pq.Conninfo.get_defaults() if option.val is not None
+    }
+    return {name: value for name, value in _SETTINGS.items() if name not in {*given, *present}}
+
+
+def _is_direct(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server's process is the one that the connection was told of when it began.
+
+    A pooler tells a number of its own, and may give the next transaction to another process.
+    """
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        present = cursor.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return present == connection.info.backend_pid
 
 
 def check_settings(connection: psycopg.Connection[Any]) -> None:
@@ -124,8 +159,16 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def open_deployed(dsn: str | None, schema: str | None = None) -> psycopg.Connection[Any]:
+def open_deployed(
+    dsn: str | None, schema: str | None = None, *, prepare: bool | None = None
+) -> psycopg.Connection[Any]:
     """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
+
+    Args:
+        dsn: where to.
+        schema: the schema's name.
+        prepare: whether statements that are sent often are prepared; None means unless there is a
+            pooler in between.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or it comes to the embedded
@@ -136,7 +179,9 @@ def open_deployed(dsn: str | None, schema: str | None = None) -> psycopg.Connect
     where = resolve_dsn(dsn)
     own = open_connection(where, autocommit=True)
     try:
-        with bound_to_schema(own, wanted):
+        with bound_to_schema(own, wanted), translated_errors(own):
+            if _is_direct(own) if prepare is None else prepare:
+                own.prepare_threshold = _PREPARED_AFTER
             if is_embedded(dsn) and (schema_revision(own) or "") < REVISION:
                 # Alembic takes a while to import and is rarely needed.
                 from pgsimhash.migrate import upgrade
@@ -197,12 +242,18 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         CollectionError: a collection is there no more by the name it had, or is being made.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
             cannot hold a value, forgets prepared statements, is in a transaction that failed or
-            whose isolation level is not READ COMMITTED, or the user may not do this.
+            whose isolation level is not READ COMMITTED, or the user may not do this; or someone
+            else held a lock for too long.
     """
     try:
         yield
     except psycopg.errors.ObjectInUse as error:
         raise CollectionError("being_made", server_words(error)) from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise StoreError(
+            "locked",
+            f"{server_words(error)}; what was committed stays, run again to continue",
+        ) from error
     except psycopg.OperationalError as error:
         told = f"{str(error).strip()}; what was committed stays, run again to continue"
         if connection.closed:
@@ -232,7 +283,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "mixed_statements",
             f"a pooler mixes up the prepared statements of its clients: {_first_line(error)}; let "
             "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
-            "or give connect() a connection with prepare_threshold=None",
+            "or say connect(prepare=False); a connection of your own takes prepare_threshold=None",
         ) from error
     except psycopg.errors.InvalidTransactionState as error:
         raise StoreError("wrong_isolation", server_words(error)) from error

@@ -27,7 +27,7 @@ from pgsimhash.bits import (
 from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout, equal_widths
 from pgsimhash.permutation import Permutation
-from pgsimhash.progress import unheard
+from pgsimhash.progress import MEMORY_BYTES, unheard
 from pgsimhash.spool import Spool
 
 _CHUNK: Final = 1 << 14
@@ -45,9 +45,6 @@ _LEADING_MAX: Final = 4
 
 PASSES_MAX: Final = 5_000
 """How many passes over the simhashes are made at most, where the caller says how many blocks."""
-
-MEMORY_BYTES: Final = 1 << 28
-"""How much memory a stream of pairs uses for simhashes by default."""
 
 _BYTES_A_SIMHASH: Final = 40
 _BLOCK: Final = 1 << 16

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Final, SupportsIndex
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import cache
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
 from pgsimhash.bits import BITS, from_bigint, to_bigint
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64, murmur3_mix
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SKETCH_BITS: Final = 128
 
@@ -36,9 +37,7 @@ For the words and pairs of words that vote for a simhash, by their weights. In S
 TRUSTED_DISTANCE: Final = 5
 """Matches up to this distance need no second look: different pages are hardly ever as near."""
 
-_BIN_BITS: Final = np.uint64(7)
-_BIN_SHIFT: Final = np.uint64(64 - 7)
-_UNIT_SHIFT: Final = np.uint64(64 - 53)
+_BIN_BITS: Final = 7
 _LEAST_WEIGHT: Final = 2.0**-40
 
 
@@ -54,6 +53,8 @@ def sketch(features: Iterable[str]) -> int:
     """
     if isinstance(features, str | bytes):
         raise TypeError("features is an iterable of strings, not one string; split it first")
+    from pgsimhash.hashes import murmur3_64
+
     return sketch_hashes(murmur3_64(list(features)))
 
 
@@ -73,12 +74,16 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     Raises:
         PageError: there is none.
     """
+    import numpy as np
+
+    from pgsimhash.hashes import GOLDEN_RATIO, murmur3_mix
+
     if not len(hashes):
         raise PageError("too_short", "there is no feature, so there is no sketch")
     # Bins and the bits of the simhash come from the same hash: by this they share nothing.
     mixed = murmur3_mix(hashes ^ GOLDEN_RATIO)
-    bins = (mixed >> _BIN_SHIFT).astype(np.intp)
-    keys = (mixed << _BIN_BITS >> _UNIT_SHIFT).astype(np.float64) * 2.0**-53
+    bins = (mixed >> np.uint64(BITS - _BIN_BITS)).astype(np.intp)
+    keys = (mixed << np.uint64(_BIN_BITS) >> np.uint64(BITS - 53)).astype(np.float64) * 2.0**-53
     if weights is not None:
         keys = -np.log1p(-keys) / np.maximum(weights, _LEAST_WEIGHT)
     best = np.full(SKETCH_BITS, np.inf)
@@ -88,9 +93,11 @@ def sketch_hashes(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | Non
     # Of two that share a key, the larger hash is taken: a rule is needed, whichever.
     np.maximum.at(least, bins[chosen], mixed[chosen])
     filled = best < np.inf
-    lender = _LENDERS[_BINS, filled[_LENDERS].argmax(axis=1)]
+    lenders = _lenders()
+    numbers = np.arange(SKETCH_BITS, dtype=np.uint64)
+    lender = lenders[numbers, filled[lenders].argmax(axis=1)]
     # The bin's own number goes in: what it borrowed is then no copy of the lender's bit.
-    bits = murmur3_mix(least[lender] ^ murmur3_mix(_BINS)) & np.uint64(1)
+    bits = murmur3_mix(least[lender] ^ murmur3_mix(numbers)) & np.uint64(1)
     return int.from_bytes(np.packbits(bits.astype(np.uint8), bitorder="little").tobytes(), "little")
 
 
@@ -154,13 +161,13 @@ def _checked(value: SupportsIndex) -> int:
     return number
 
 
-_BINS: Final = np.arange(SKETCH_BITS, dtype=np.uint64)
-_LENDERS: Final = np.hstack(
-    (
-        _BINS[:, np.newaxis],
-        np.argsort(
-            murmur3_mix(np.arange(SKETCH_BITS**2, dtype=np.uint64)).reshape(SKETCH_BITS, -1), 1
-        ),
-    )
-).astype(np.intp)
-"""In each row the bin itself, then all bins in an order of chance: the first filled one lends."""
+@cache
+def _lenders() -> NDArray[np.intp]:
+    """In each row a bin, then all bins in an order of chance: the first filled one lends."""
+    import numpy as np
+
+    from pgsimhash.hashes import murmur3_mix
+
+    chances = murmur3_mix(np.arange(SKETCH_BITS**2, dtype=np.uint64)).reshape(SKETCH_BITS, -1)
+    own = np.arange(SKETCH_BITS)[:, np.newaxis]
+    return np.hstack((own, np.argsort(chances, 1))).astype(np.intp)

@@ -28,7 +28,14 @@ from sqlalchemy import (
     literal,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column, relationship
+from sqlalchemy.orm import (
+    DeclarativeBase,
+    Mapped,
+    MappedColumn,
+    foreign,
+    mapped_column,
+    relationship,
+)
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -267,7 +274,10 @@ class Page(_Collected):
 
     __table__ = pages
 
-    collection: Mapped[Collection] = relationship(viewonly=True)
+    collection: Mapped[Collection] = relationship(
+        primaryjoin=lambda: foreign(pages.c.collection_id) == Collection.collection_id,
+        viewonly=True,
+    )
     """The collection that the page is in."""
 
     if TYPE_CHECKING:

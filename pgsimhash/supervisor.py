@@ -66,6 +66,7 @@ class Cluster:
     programs: Path
     log: Path
     account: str | None
+    settings: tuple[str, ...]
 
     def call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program to its end."""
@@ -93,6 +94,7 @@ class Cluster:
             "port=5432",
             f'unix_socket_directories="{quoted}"',
             "unix_socket_permissions=0700",
+            *self.settings,
         )
         arguments = [argument for setting in settings for argument in ("-c", setting)]
         return subprocess.Popen(  # noqa: S603
@@ -365,7 +367,11 @@ def main() -> None:
         os._exit(0)
     order = json.loads(sys.argv[1])
     cluster = Cluster(
-        Path(order["data"]), Path(order["programs"]), Path(order["log"]), order["account"]
+        Path(order["data"]),
+        Path(order["programs"]),
+        Path(order["log"]),
+        order["account"],
+        tuple(order["settings"]),
     )
     users = os.open(order["users"], os.O_RDWR)
     try:

@@ -21,6 +21,11 @@ _TRACKING: Final = re.compile(
 )
 """Parameters that advertisers and mailings add to links, and that change no page."""
 
+_PLAIN: Final = re.compile(
+    r"https?://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,4})?(?:[/?#][!-~]*)?"
+)
+"""URLs of which nothing more has to be asked than how long they are."""
+
 _HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)")
 
 
@@ -42,6 +47,8 @@ def check_url(url: str) -> str:
     Raises:
         PageError: it is not; the message names what is wrong.
     """
+    if len(url) <= URL_BYTES_MAX and _PLAIN.fullmatch(url):
+        return url
     shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
     try:
         # What is too long is not split: that takes time, and urlsplit keeps what it was given.

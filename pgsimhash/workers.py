@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 from pgsimhash.errors import PageError
@@ -21,7 +23,7 @@ from pgsimhash.urls import URL_BYTES_MAX
 
 _Page = SourcePage | PageFailure | PageRecord
 
-_Task = tuple[_Page, Future[PageRecord | PageFailure]]
+_Made = PageRecord | PageFailure
 
 
 class _Work(NamedTuple):
@@ -32,13 +34,26 @@ class _Work(NamedTuple):
     max_bytes: int
 
 
+class _Message(NamedTuple):
+    """Pages that went to a process together, of about so many bytes, and what it makes of them."""
+
+    pages: list[_Page]
+    size: int
+    made: Future[list[_Made]]
+
+
 _work: list[_Work] = []
 """In a process of a pool, what it works by."""
 
 _TITLE_MAX = 1000
 
-_IN_FLIGHT = 8
-"""How many pages wait for each process: enough to keep it busy, few enough to stay small."""
+_MESSAGE_PAGES = 4
+_MESSAGE_SIZE = 512 * 1024
+"""What goes to a process at once: passing it on takes as long for one page as for some of them."""
+
+_AHEAD_PAGES = 8
+_AHEAD_SIZE = 4 * 1024 * 1024
+"""What is read ahead for each process: what keeps it busy while a batch is being stored."""
 
 
 def extract(
@@ -106,8 +121,9 @@ def extract_many(
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
-    At most a few pages for each process are held at a time. A page that kills its process (out
-    of memory, a crash in a parser) becomes a failure with the reason ``crashed``. Other processes
+    For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded
+    when the next page comes. A page that kills its process (out of memory, a crash in a parser)
+    becomes a failure with the reason ``crashed``. Other processes
     get the scheme pickled, so it need not be registered there. Without ``markdown`` the records
     have none, which saves much of a page's time. A page larger than ``max_bytes`` is a failure.
 
@@ -123,28 +139,107 @@ def extract_many(
     return _extract_in_processes(pages, jobs, _Work(recipe.check_portable(), markdown, max_bytes))
 
 
-def _extract_in_processes(
-    pages: Iterable[_Page],
-    jobs: int,
-    work: _Work,
-) -> Iterator[PageRecord | PageFailure]:
-    waiting: deque[_Task] = deque()
-    pool = _new_pool(jobs, work)
+def _extract_in_processes(pages: Iterable[_Page], jobs: int, work: _Work) -> Iterator[_Made]:
+    with closing(_Processes(jobs, work)) as processes:
+        for page in pages:
+            processes.add(page)
+            yield from processes.done()
+        processes.send()
+        yield from processes.rest()
+
+
+class _Processes:
+    """Processes at work on pages, which come in messages, and what they made of them, in order."""
+
+    def __init__(self, jobs: int, work: _Work) -> None:
+        self._jobs, self._work = jobs, work
+        self._pool = _new_pool(jobs, work)
+        self._gathered: list[_Page] = []
+        self._gathered_size = 0
+        self._sent: deque[_Message] = deque()
+        self._pages = self._size = 0
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def add(self, page: _Page) -> None:
+        """Take a page, and send it with those before it if it is time to."""
+        self._gathered.append(page)
+        self._gathered_size += _size(page)
+        if (
+            len(self._gathered) >= _MESSAGE_PAGES
+            or self._gathered_size >= _MESSAGE_SIZE
+            # Who has nothing to do gets what there is: the next page may be long in coming.
+            or self._is_one_idle()
+        ):
+            self.send()
+
+    def send(self) -> None:
+        """Send what was gathered."""
+        pages, size = self._gathered, self._gathered_size
+        if not pages:
+            return
+        try:
+            made = self._pool.submit(_extract_here, pages)
+        except BrokenProcessPool:
+            self.close()
+            self._pool = _new_pool(self._jobs, self._work)
+            made = self._pool.submit(_extract_here, pages)
+        self._sent.append(_Message(pages, size, made))
+        self._pages += len(pages)
+        self._size += size
+        self._gathered, self._gathered_size = [], 0
+
+    def done(self) -> Iterator[_Made]:
+        """Yield what is done; where enough is read ahead, wait for the first of it."""
+        while self._sent and (self._is_enough() or self._sent[0].made.done()):
+            yield from self._first()
+
+    def rest(self) -> Iterator[_Made]:
+        """Yield all that is left."""
+        while self._sent:
+            yield from self._first()
+
+    def _is_one_idle(self) -> bool:
+        # From the end: what was sent last is done last.
+        busy = (message for message in reversed(self._sent) if not message.made.done())
+        return sum(1 for _ in islice(busy, self._jobs)) < self._jobs
+
+    def _is_enough(self) -> bool:
+        # Of pages as large as can be, each process still gets the next while it reads one.
+        return len(self._sent) >= 2 * self._jobs and (
+            self._pages >= self._jobs * _AHEAD_PAGES or self._size >= self._jobs * _AHEAD_SIZE
+        )
+
+    def _first(self) -> list[_Made]:
+        message = self._sent.popleft()
+        self._pages -= len(message.pages)
+        self._size -= message.size
+        try:
+            return message.made.result()
+        except BrokenProcessPool:
+            return list(_one_by_one(message.pages, self._work))
+
+
+def _size(page: _Page) -> int:
+    html = page.html if isinstance(page, SourcePage) else ""
+    # Callers give what they like; what is no page becomes a failure where it is read.
+    return len(html) if isinstance(html, bytes | str) else 0
+
+
+def _one_by_one(pages: list[_Page], work: _Work) -> Iterator[_Made]:
+    """Yield what becomes of pages of which one ended its process, or one of another message."""
+    pool = _new_pool(1, work)
     try:
         for page in pages:
             try:
-                future = pool.submit(_extract_here, page)
+                yield pool.submit(_extract_here, [page]).result()[0]
             except BrokenProcessPool:
+                yield PageFailure(page.url, "crashed", "the page ended the process reading it")
                 pool.shutdown()
-                pool = _new_pool(jobs, work)
-                future = pool.submit(_extract_here, page)
-            waiting.append((page, future))
-            if len(waiting) >= jobs * _IN_FLIGHT:
-                yield _result(*waiting.popleft(), work)
-        while waiting:
-            yield _result(*waiting.popleft(), work)
+                pool = _new_pool(1, work)
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
 
 
 def _new_pool(jobs: int, work: _Work) -> ProcessPoolExecutor:
@@ -162,22 +257,6 @@ def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
     _work[:] = [_Work(scheme, markdown, max_bytes)]
 
 
-def _extract_here(page: _Page) -> PageRecord | PageFailure:
+def _extract_here(pages: list[_Page]) -> list[_Made]:
     ((scheme, markdown, max_bytes),) = _work
-    return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
-
-
-def _result(
-    page: _Page,
-    future: Future[PageRecord | PageFailure],
-    work: _Work,
-) -> PageRecord | PageFailure:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        # One page killed its process and took the others' results along: each goes alone now.
-        with _new_pool(1, work) as pool:
-            try:
-                return pool.submit(_extract_here, page).result()
-            except BrokenProcessPool:
-                return PageFailure(page.url, "crashed", "the page ended the process reading it")
+    return [extract(page, scheme, markdown=markdown, max_bytes=max_bytes) for page in pages]

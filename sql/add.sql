@@ -190,15 +190,37 @@ $$;
 COMMENT ON FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint) IS
     'Decides whether a page is known, and stores it, under the locks that this takes.';
 
--- Whoever inserts pages, they are found: their simhashes come along.
+-- Whoever inserts pages, they are found: their simhashes come along. Until the commit nobody deletes
+-- their collection.
 CREATE FUNCTION pgsimhash._put_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
+DECLARE
+    own record;
+    name text;
 BEGIN
-    PERFORM pgsimhash._put_simhashes(p.collection_id, array_agg(p.simhash), false)
-    FROM inserted AS p
-    GROUP BY p.collection_id;
+    FOR own IN
+        SELECT i.collection_id, array_agg(i.simhash) AS simhashes
+        FROM inserted AS i
+        GROUP BY i.collection_id
+        ORDER BY i.collection_id
+    LOOP
+        IF NOT pgsimhash._is_locked(own.collection_id) THEN
+            SELECT c.name INTO name
+            FROM pgsimhash.collections AS c
+            WHERE c.collection_id = own.collection_id;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'there is no collection with number %', own.collection_id
+                    USING ERRCODE = 'foreign_key_violation',
+                    HINT = 'Take the number from pgsimhash.collections.';
+            END IF;
+            PERFORM pgsimhash._hold_collection(name);
+            -- Ids were drawn while others wrote, and may be below theirs.
+            PERFORM pgsimhash._note_load(own.collection_id);
+        END IF;
+        PERFORM pgsimhash._put_simhashes(own.collection_id, own.simhashes, false);
+    END LOOP;
     RETURN NULL;
 END
 $$;

@@ -146,6 +146,90 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
+-- In pieces, between which a warning says for whom it waits: it reaches the client at once, while
+-- pg_blocking_pids() knows nothing any more. No piece is shorter than what finds deadlocks takes.
+CREATE FUNCTION pgsimhash._take_locks(
+    key integer, collection_ids integer[], shared boolean DEFAULT false
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    given constant text := current_setting('lock_timeout');
+    patience constant interval := nullif(given::interval, interval '0');
+    began constant timestamptz := clock_timestamp();
+    piece interval := interval '5 s';
+    waited interval;
+    holders text;
+    ends text;
+BEGIN
+    LOOP
+        BEGIN
+            PERFORM set_config(
+                'lock_timeout',
+                greatest(
+                    1, ceil(1000 * extract(
+                        epoch FROM least(piece, began + patience - clock_timestamp())
+                    ))::integer
+                )::text,
+                true
+            );
+            IF shared THEN
+                PERFORM pg_advisory_xact_lock_shared(key, c) FROM unnest(collection_ids) AS c;
+            ELSE
+                PERFORM pg_advisory_xact_lock(key, c) FROM unnest(collection_ids) AS c;
+            END IF;
+            PERFORM set_config('lock_timeout', given, true);
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            waited := clock_timestamp() - began;
+        END;
+        SELECT format(
+            '%s s for collection %s, which %s',
+            round(extract(epoch FROM waited)),
+            (
+                SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
+                FROM pgsimhash.collections AS c
+                WHERE c.collection_id = ANY (collection_ids)
+            ),
+            coalesce(string_agg(h.who, ' and ' ORDER BY h.pid) || ' holds', 'others wait for too')
+        ), string_agg(format('SELECT pg_terminate_backend(%s)', h.pid), '; ' ORDER BY h.pid)
+            FILTER (WHERE h.pid IS NOT NULL)
+        INTO holders, ends
+        FROM (
+            SELECT DISTINCT l.pid, CASE
+                WHEN l.pid IS NULL THEN 'a prepared transaction (pg_prepared_xacts)'
+                ELSE format('process %s (application "%s", user "%s"',
+                    l.pid, a.application_name, a.usename)
+                    -- Which only the same role and monitors are told.
+                    || coalesce(', ' || a.state, '')
+                    || coalesce(format(' since %s', a.state_change::timestamptz(0)), '') || ')'
+            END AS who
+            FROM pg_locks AS l
+            LEFT JOIN pg_stat_activity AS a USING (pid)
+            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+                AND l.database = (
+                    SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()
+                )
+                AND l.classid::bigint = key::bigint & 4294967295
+                AND l.objid::bigint = ANY (collection_ids::bigint[])
+                AND l.pid IS DISTINCT FROM pg_backend_pid()
+        ) AS h;
+        IF waited >= patience THEN
+            RAISE EXCEPTION 'gave up after waiting %', holders
+                USING ERRCODE = 'lock_not_available', HINT = concat_ws(
+                    ', ', 'To end it: ' || ends, 'to wait longer, raise lock_timeout'
+                );
+        END IF;
+        RAISE WARNING 'waiting %', holders USING ERRCODE = 'lock_not_available';
+        piece := 2 * piece;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
+    'Takes locks of collections until the commit; who waits is warned, and lock_timeout is for all.';
+
 -- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
 -- application's; and as each is mixed with the number of the table, from those of another schema.
 -- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none waits for one that waits for it. Who has
@@ -173,18 +257,41 @@ BEGIN
         );
         -- While it waited, someone could begin to make another one.
         EXIT WHEN wanted <@ locked;
-        PERFORM pg_advisory_xact_lock(1885827944 # own, c) FROM unnest(wanted) AS c;
+        PERFORM pgsimhash._take_locks(1885827944 # own, wanted);
         IF loaders THEN
-            PERFORM pg_advisory_xact_lock(1885827948 # own, c) FROM unnest(wanted) AS c;
+            PERFORM pgsimhash._take_locks(1885827948 # own, wanted);
         END IF;
         locked := wanted;
     END LOOP;
+    PERFORM set_config(
+        'simhashes.locked',
+        concat(
+            current_setting('simhashes.locked', true),
+            (
+                SELECT string_agg(format(' %s.%s ', own, u), '')
+                FROM unnest(locked) AS u
+                WHERE NOT pgsimhash._is_locked(u)
+            )
+        ),
+        true
+    );
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
     'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
     'holds them until the commit.';
+
+CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+    RETURN strpos(
+        coalesce(current_setting('simhashes.locked', true), ''),
+        format(' %s.%s ', 'pgsimhash.collections'::regclass::oid::integer, own_id)
+    ) > 0;
+
+COMMENT ON FUNCTION pgsimhash._is_locked(integer) IS
+    'Whether _lock_collections locked a collection in this transaction.';
 
 CREATE FUNCTION pgsimhash._lock_collection(collection text) RETURNS integer
     LANGUAGE plpgsql
@@ -221,7 +328,7 @@ BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
         EXIT WHEN wanted = held;
-        PERFORM pg_advisory_xact_lock_shared(1885827948 # own, wanted);
+        PERFORM pgsimhash._take_locks(1885827948 # own, ARRAY[wanted], true);
         held := wanted;
     END LOOP;
     RETURN wanted;

@@ -17,13 +17,18 @@
 --   7. with a sketch like the page's beyond the trusted distance, where both have one.
 -- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
 -- without a page counts after them, if nothing is asked of its page by 2 to 5.
+-- Which simhashes are near may be given, from what somebody remembers: near_to has the query of each,
+-- near_simhashes what is near to it, and then it is one collection. Some may be gone.
+-- Matches go to queries by a hash: where a whole batch is near to much, a loop would go through the
+-- batch for each match.
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
 -- one index has: a plan made while the table is small must not walk another one later.
 CREATE FUNCTION pgsimhash._nearest(
     own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
     sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
     oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
-    first_pages bigint[], max_distance integer
+    first_pages bigint[], max_distance integer, near_to bigint[] DEFAULT NULL,
+    near_simhashes bigint[] DEFAULT NULL
 ) RETURNS TABLE (
     query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
     copies integer
@@ -34,12 +39,30 @@ CREATE FUNCTION pgsimhash._nearest(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET enable_nestloop = off
     AS $$
 #variable_conflict use_column
 DECLARE
-    distinct_queries constant bigint[] := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
+    was_asked constant boolean := near_simhashes IS NULL;
+    distinct_queries bigint[];
+    near_in integer[];
     aparts jsonb[];
 BEGIN
+    IF was_asked THEN
+        distinct_queries := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
+        SELECT
+            array_agg(c.collection_id), array_agg(distinct_queries[m.query_number]),
+            array_agg(m.simhash)
+        INTO near_in, near_to, near_simhashes
+        FROM unnest(compared_ids) AS c (collection_id)
+        CROSS JOIN LATERAL pgsimhash.near_duplicates(
+            distinct_queries, max_distance,
+            (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
+        ) AS m;
+    END IF;
+    IF near_simhashes IS NULL OR near_simhashes = '{}' THEN
+        RETURN;
+    END IF;
     IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
         aparts := ARRAY(
             SELECT (
@@ -54,13 +77,14 @@ BEGIN
     RETURN QUERY
     SELECT DISTINCT ON (q.query_number)
         q.query_number, m.distance,
-        CASE WHEN c.collection_id = own_id THEN p.page_id END,
+        CASE WHEN m.collection_id = own_id THEN p.page_id END,
         p.url, p.html_digest,
         count(*) OVER (PARTITION BY q.query_number)::integer
-    FROM unnest(compared_ids) AS c (collection_id)
-    CROSS JOIN LATERAL pgsimhash.near_duplicates(
-        distinct_queries, max_distance,
-        (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
+    FROM (
+        SELECT
+            coalesce(n.collection_id, own_id) AS collection_id, n.query, n.simhash,
+            pgsimhash.hamming_distance(n.simhash, n.query) AS distance
+        FROM unnest(near_in, near_to, near_simhashes) AS n (collection_id, query, simhash)
     ) AS m
     JOIN unnest(
         queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls,
@@ -69,11 +93,11 @@ BEGIN
         query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url,
         version_before, first_page, query_number
     )
-        ON q.query = distinct_queries[m.query_number]
+        ON q.query = m.query
     LEFT JOIN LATERAL (
         SELECT k.page_id, k.url, k.html_digest
         FROM pgsimhash.pages AS k
-        WHERE k.collection_id = c.collection_id
+        WHERE k.collection_id = m.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
             AND k.page_id < before_page
             AND (q.host IS NULL OR k.host = q.host)
@@ -107,7 +131,7 @@ BEGIN
         SELECT true AS found
         FROM pgsimhash.pages AS k
         WHERE p.page_id IS NULL
-            AND k.collection_id = c.collection_id
+            AND k.collection_id = m.collection_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
         ORDER BY k.simhash
         LIMIT 1
@@ -115,13 +139,21 @@ BEGIN
     WHERE p.page_id IS NOT NULL
         OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
         AND other.found IS NULL
+        -- Who remembers simhashes does not know which are gone.
+        AND (
+            was_asked
+            OR pgsimhash.has_near_duplicate(
+                m.simhash, 0,
+                (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = own_id)
+            )
+        )
     ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer
+    integer[], text[], bigint[], bigint[], integer, bigint[], bigint[]
 ) IS 'For each query the nearest known simhash that meets what is asked of its page.';
 
 -- Of each URL, and of those marked the same: its newest version before a page, the first one, and

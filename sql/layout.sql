@@ -306,9 +306,15 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text) IS
     'Whether a simhash of the collection is within so many bits, by default its distance.';
+
+CREATE TRIGGER note_inserted
+    AFTER INSERT ON pgsimhash.${layout.table}
+    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._note_inserted();
 </%def>
 
 <%def name="drop()">
+DROP TRIGGER note_inserted ON pgsimhash.${layout.table};
+
 DROP FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text);
 
 DROP FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint[], integer, text);

@@ -9,7 +9,10 @@ DECLARE
     wanted constant integer := pgsimhash._hold_collection(collection);
     added constant bigint := pgsimhash._put_simhashes(wanted, simhashes, true);
 BEGIN
-    PERFORM pgsimhash._put_simhashes(made.collection_id, simhashes, true)
+    PERFORM pgsimhash._note_load(wanted);
+    PERFORM
+        pgsimhash._note_load(made.collection_id),
+        pgsimhash._put_simhashes(made.collection_id, simhashes, true)
     FROM pgsimhash._made_alike(wanted) AS made (collection_id);
     RETURN added;
 END
@@ -19,6 +22,44 @@ COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
     'Adds simhashes without pages to a collection and returns how many it did not have.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
+
+-- Who holds simhashes in memory goes by this; see the table.
+CREATE FUNCTION pgsimhash._note_load(own_id integer) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    INSERT INTO pgsimhash.loads (collection_id) VALUES (own_id);
+    -- Few rows are left, however many came. A snapshot of before would fail at what others changed.
+    IF random() < 0.02 AND current_setting('transaction_isolation') = 'read committed' THEN
+        WITH gone AS (
+            DELETE FROM pgsimhash.loads AS l
+            WHERE l.ctid = ANY (ARRAY(SELECT o.ctid FROM pgsimhash.loads AS o FOR UPDATE SKIP LOCKED))
+            RETURNING l.collection_id, l.mark
+        )
+        INSERT INTO pgsimhash.loads (collection_id, mark)
+        SELECT g.collection_id, sum(g.mark)::bigint FROM gone AS g GROUP BY g.collection_id;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._note_load(integer) IS
+    'Tells those who hold simhashes in memory that some were added; NULL is any collection.';
+
+CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes' THEN
+        PERFORM pgsimhash._note_load(NULL);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._note_inserted() IS
+    'Notes that simhashes were inserted, unless the statement around it sees to that.';
 
 -- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
 -- order of the first index, so that of two that add the same none waits for one that waits for it.
@@ -32,6 +73,7 @@ DECLARE
     own_table constant text := 'simhashes' || pgsimhash._suffix_of(own_id);
     added bigint;
 BEGIN
+    PERFORM set_config('simhashes.noted', 'yes', true);
     EXECUTE format(
         'WITH added AS ('
         'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
@@ -44,6 +86,7 @@ BEGIN
         own_table, own_table || '_pkey',
         CASE WHEN bare THEN 'DO UPDATE SET bare = true WHERE NOT o.bare' ELSE 'DO NOTHING' END
     ) INTO added USING own_id, simhashes, bare;
+    PERFORM set_config('simhashes.noted', 'no', true);
     RETURN added;
 END
 $$;
@@ -62,6 +105,8 @@ DECLARE
     source_table constant text := 'simhashes' || pgsimhash._suffix_of(source_id);
     target_table constant text := 'simhashes' || pgsimhash._suffix_of(target_id);
 BEGIN
+    PERFORM pgsimhash._note_load(target_id);
+    PERFORM set_config('simhashes.noted', 'yes', true);
     EXECUTE format(
         'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
         'SELECT $2, s.simhash, true '
@@ -74,6 +119,7 @@ BEGIN
         'ON CONFLICT ON CONSTRAINT %3$I DO UPDATE SET bare = true WHERE NOT o.bare',
         target_table, source_table, target_table || '_pkey'
     ) USING source_id, target_id, number, slices;
+    PERFORM set_config('simhashes.noted', 'no', true);
 END
 $$;
 

@@ -240,6 +240,9 @@ def test_what_the_sql_returns(filled: str) -> None:
         near = rows_of(connection, "sql.md", "near_duplicates(q.simhash, 8)")
         assert near[0][1] == 0
         assert any(str(url).endswith("tide-pools-print.html") for url, _ in near)
+        (bare,) = [block for block in blocks("sql.md", "sql") if "bit_count(hash # $1)" in block]
+        results = connection.execute(bare).results()
+        assert [each.fetchall() for each in results if each.description] == [[(1, 1)]]
         moved = [row[2] for row in rows_of(connection, "sql.md", "lag(") if row[2] is not None]
         assert len(moved) == 1
         (policies,) = [block for block in blocks("sql.md", "sql") if "set_policy" in block]

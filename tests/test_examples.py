@@ -48,3 +48,17 @@ def test_a_table_of_ones_own(empty_dsn: str, tmp_path: Path) -> None:
     assert lines[0].startswith("not-found: ")
     assert len(lines) == len(set(lines))
     assert set(lines[1:]) == pairs
+
+
+def test_an_ingest_job_in_asyncio(dsn: str, tmp_path: Path) -> None:
+    """It decides about every page; later only what was not stored is due."""
+    command = [f"python {EXAMPLES / 'async_ingest.py'}"]
+    lines = run_commands(command, dsn, tmp_path).splitlines()
+    assert {line.split()[1] for line in lines} == {
+        path.as_uri() for path in (EXAMPLES / "pages").glob("*.html")
+    }
+    # Which page of several is the first depends on which arrives first.
+    assert len([line for line in lines if line.startswith("new ")]) == 8
+    assert len([line for line in lines if line.startswith("too_short ")]) == 1
+    again = run_commands(command, dsn, tmp_path).splitlines()
+    assert again == [line for line in lines if line.startswith("too_short ")]

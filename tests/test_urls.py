@@ -1,13 +1,30 @@
-"""One spelling for the URLs of a page."""
+"""What is a URL, and one spelling for the URLs of a page."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsimhash import PageError
-from pgsimhash.urls import normalized_url
+from pgsimhash import PageError, urls
+from pgsimhash.urls import check_url, normalized_url
+
+
+@given(url=st.from_regex(urls._PLAIN, fullmatch=True))
+def test_what_is_plainly_a_url_is_one_at_a_second_look_too(url: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(urls, "_PLAIN", re.compile("(?!)"))
+        assert check_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/\n", "http://", "http:///x", "http://a.example/" + "x" * 2048]
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(PageError):
+        check_url(url)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -75,18 +76,41 @@ def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> Non
     assert sum(isinstance(item, PageRecord) for item in made) == 58
 
 
-def test_few_pages_are_held_at_a_time() -> None:
+@pytest.mark.parametrize(("size", "held"), [(0, 2 * 64 + 16), (1_000_000, 2 * 4 + 2)])
+def test_few_pages_are_held_at_a_time(size: int, held: int) -> None:
+    taken = 0
+    most = 0
+
+    def pages() -> Iterator[SourcePage]:
+        nonlocal taken
+        for taken in range(1, 301):
+            yield page(taken, article(taken) + size * " ")
+
+    for given, _ in enumerate(extract_many(pages(), jobs=2)):
+        most = max(most, taken - given)
+    assert given == 299
+    assert 2 < most <= held
+
+
+def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
     taken = 0
 
     def pages() -> Iterator[SourcePage]:
         nonlocal taken
-        while True:
-            taken += 1
+        for taken in range(1, 121):
             yield page(taken)
+            time.sleep(0.1)
 
     made = extract_many(pages(), jobs=2)
     next(made)
-    assert taken <= 16
+    assert taken < 120
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_all_come_that_were_gathered_when_the_pages_end(jobs: int) -> None:
+    for count in (0, 1, 15, 16, 17, 33):
+        made = list(extract_many(map(page, range(count)), jobs))
+        assert [item.url for item in made] == [page(number).url for number in range(count)]
 
 
 def test_an_unforeseen_error_is_a_failure_of_the_page() -> None:

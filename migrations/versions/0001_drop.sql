@@ -18,7 +18,7 @@ DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);
 
 DROP FUNCTION pgsimhash._nearest(
     integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer
+    integer[], text[], bigint[], bigint[], integer, bigint[], bigint[]
 );
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
@@ -69,6 +69,10 @@ DROP FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]);
 
 DROP FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer);
 
+DROP FUNCTION pgsimhash._note_inserted();
+
+DROP FUNCTION pgsimhash._note_load(integer);
+
 DROP FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
@@ -91,7 +95,11 @@ DROP FUNCTION pgsimhash._hold_collection(text);
 
 DROP FUNCTION pgsimhash._lock_collection(text);
 
+DROP FUNCTION pgsimhash._is_locked(integer);
+
 DROP FUNCTION pgsimhash._lock_collections(integer[], boolean);
+
+DROP FUNCTION pgsimhash._take_locks(integer, integer[], boolean);
 
 DROP FUNCTION pgsimhash._check_isolation();
 
@@ -120,6 +128,8 @@ DROP FUNCTION pgsimhash._masks(integer, integer);
 DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
+
+DROP TABLE pgsimhash.loads;
 
 DROP TABLE pgsimhash.policies;
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pgsimhash.analysis.differences import Difference, side_by_side
+from pgsimhash.analysis.limits import TOP
 from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
 from pgsimhash.bits import BITS, check_distance, format_simhash, hamming_distance
@@ -17,9 +18,6 @@ from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 
 Reason = Literal["same_simhash", "within_distance", "beyond_distance", "sketches_differ"]
-
-TOP: Final = 20
-"""How many features of each side are listed by default."""
 
 
 @dataclass(frozen=True, slots=True)

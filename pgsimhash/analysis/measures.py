@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.analysis.labels import LabelledPair
+from pgsimhash.analysis.limits import LARGEST
 from pgsimhash.bits import BITS, hamming_distance
-
-LARGEST: Final = 16
-"""The largest distance that is scored; beyond it chance alone makes matches."""
 
 NO_MATCH: Final = BITS + 1
 """The place in a histogram of pairs in which a page has no fingerprint."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.analysis.measures import LARGEST
+from pgsimhash.analysis.limits import LARGEST
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
 from pgsimhash.clusters import cluster_simhashes
 from pgsimhash.layout import DISTANCE_MAX

@@ -6,7 +6,7 @@ A bounded number of statements, each with a bounded answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -20,8 +20,8 @@ from pgsimhash.analysis.cluster_views import (
     with_differences,
 )
 from pgsimhash.analysis.history import Version, newest_versions
+from pgsimhash.analysis.limits import Limits
 from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
-from pgsimhash.errors import ArgumentError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.records import CollectionStatus
 from pgsimhash.recrawl import RecrawlHint, recrawl_hint
@@ -32,38 +32,6 @@ from pgsimhash.store.status import read_status
 
 _CHARS: Final = 20_000
 """How much of a text is compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of a collection a report shows, so that it stays small whatever the collection.
-
-    The biggest ``clusters``, of each the ``members`` farthest from its canonical page, of these
-    the first ``texts`` with their difference; the ``hosts`` with the most duplicates; the ``urls``
-    that changed most, with their newest ``versions``.
-
-    Raises:
-        ArgumentError: one is below 0.
-    """
-
-    clusters: int = 20
-    members: int = 10
-    texts: int = 3
-    hosts: int = 30
-    urls: int = 10
-    versions: int = 200
-
-    def __post_init__(self) -> None:
-        for limit in fields(self):
-            if getattr(self, limit.name) < 0:
-                raise ArgumentError("invalid_number", f"the limit {limit.name!r} is 0 or more")
-
-    def figures_only(self) -> Limits:
-        """Return the same limits without what :meth:`Report.as_json` does not show.
-
-        Members of clusters, texts and single versions are then not read.
-        """
-        return replace(self, members=0, texts=0, versions=1)
 
 
 class HostFigures(NamedTuple):

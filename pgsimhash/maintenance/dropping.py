@@ -6,12 +6,14 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import query
 from pgsimhash.store.collection import follow, lock_collections, open_collection
+from pgsimhash.store.session import LOCK_TIMEOUT
 
 _TABLES: Final = ("last_seen", "pages", "runs", "marks", "policies", "rebuilds", "collections")
 """What has rows of a collection beside its simhashes, in the order in which they can go."""
@@ -27,7 +29,11 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         CollectionError: there is no such collection.
         StoreError: the database does not answer.
     """
+    alone = connection.info.transaction_status == TransactionStatus.IDLE
     with connection.transaction():
+        # What else the caller does in his transaction waits as long as he likes.
+        bounds = {"lock_timeout": None, "otherwise": LOCK_TIMEOUT if alone else "0"}
+        connection.execute(query("bound_waits", connection), bounds)
         doomed = open_collection(connection, name, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:

@@ -18,6 +18,7 @@ from pgsimhash.statements import query
 from pgsimhash.store.batches import BATCH_PAGES, Batch, sorted_out
 from pgsimhash.store.candidates import ask
 from pgsimhash.store.decisions import decide
+from pgsimhash.store.memory import Memory
 from pgsimhash.store.policies import rules_of, settings_for
 from pgsimhash.store.search_scope import SearchScope, search_scope
 from pgsimhash.store.verdicts import Decision
@@ -130,7 +131,7 @@ def _judge_pages(
         for at, item in zip(kept, batch.items, strict=True)
         if isinstance(item, PageRecord)
     ]
-    decisions = _decide(connection, reach, judged, batch)
+    decisions = _decide(connection, reach, judged, batch, work.session.memory)
     insert_pages(connection, work.target, decisions, [page.run_id for page in judged])
     last_seen = {**work.scope, "after_page": row.last_page, "last_page": last_page}
     connection.execute(query("copy_last_seen", connection), last_seen)
@@ -183,13 +184,14 @@ def _decide(
     reach: SearchScope,
     pages: Sequence[StoredRecord],
     batch: Batch,
+    memory: Memory,
 ) -> list[Decision]:
     """Decide about pages against those before them; each has a row of its own."""
     if not pages:
         return []
     now = datetime.now(UTC)
     page_ids = [page.page_id for page in pages]
-    nearest, known = ask(connection, reach, batch.records, batch.settings, now, page_ids[0])
+    nearest, known = ask(connection, reach, batch.records, batch.settings, now, memory, page_ids[0])
     decisions = decide(batch.records, page_ids, batch.settings, nearest, known, [], now)
     return [
         # A version that is as the one before it, which only others between them told apart.

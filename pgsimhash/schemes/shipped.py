@@ -10,6 +10,7 @@ from typing import Final
 
 from pgsimhash.hashes import jenkins_64, murmur3_32_32
 from pgsimhash.html import read_article
+from pgsimhash.schemes import names
 from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
 from pgsimhash.schemes.blog import read_blog
 from pgsimhash.schemes.recipe import Scheme
@@ -18,17 +19,17 @@ from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced
 from pgsimhash.schemes.weights import ShingleWeights
 
 DEFAULT_SCHEME: Final = Scheme(
-    "pgsimhash-article-1",
+    names.ARTICLE,
     read_article,
     BlockWeights(),
     hash_features=murmur3_64_of_words,
     min_tokens=12,
 )
 
-TEXT_SCHEME: Final = Scheme("pgsimhash-text-1", read_text, ShingleWeights((1, 2), "sqrt"))
+TEXT_SCHEME: Final = Scheme(names.TEXT, read_text, ShingleWeights((1, 2), "sqrt"))
 
 BLOG_WORDS_SCHEME: Final = Scheme(
-    "pgsimhash-blog-words-1",
+    names.BLOG_WORDS,
     read_blog,
     ShingleWeights((1,), "linear"),
     tokenize=long_words,
@@ -38,7 +39,7 @@ BLOG_WORDS_SCHEME: Final = Scheme(
 )
 
 BLOG_SHINGLES_SCHEME: Final = Scheme(
-    "pgsimhash-blog-shingles-1",
+    names.BLOG_SHINGLES,
     read_blog,
     ShingleWeights((3,), "linear"),
     tokenize=spaced_words,
@@ -48,7 +49,7 @@ BLOG_SHINGLES_SCHEME: Final = Scheme(
 )
 
 INTEROP_SCHEME: Final = Scheme(
-    "pgsimhash-interop-1",
+    names.INTEROP,
     read_with_references,
     ShingleWeights((1,), "linear"),
     tokenize=CategoryWords(),

@@ -1,4 +1,4 @@
-"""Collections with what is collected in them: simhashes, pages, last_seen and runs."""
+"""Collections with what is collected in them: simhashes, pages, last_seen, loads and runs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ pages = Table(
     "pages",
     metadata,
     Column("page_id", BigInteger, Identity(), nullable=False),
-    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("collection_id", Integer, nullable=False),
     Column("url", Text, nullable=False),
     Column(
         "host",
@@ -145,6 +145,18 @@ last_seen = Table(
     Column("page_id", BigInteger, nullable=False),
     Column("seen_at", DateTime(timezone=True), nullable=False),
     PrimaryKeyConstraint("collection_id", "page_id", name="last_seen_pkey"),
+)
+
+loads = Table(
+    "loads",
+    metadata,
+    Column("collection_id", Integer),
+    Column(
+        "mark",
+        BigInteger,
+        nullable=False,
+        server_default=text("((random() * 1099511627776))::bigint"),
+    ),
 )
 
 runs = Table(

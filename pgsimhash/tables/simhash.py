@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, SupportsIndex
+from typing import Any, Final, Self, SupportsIndex
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     BindParameter,
+    Boolean,
+    Column,
     ColumnElement,
+    FromClause,
     Integer,
     Table,
     Text,
@@ -78,8 +82,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
             ArgumentError: the layout does not answer the distance, ``other`` is no simhash, or the
                 column has no prefix columns beside it.
         """
-        lookup, flips = _lookup(*_searched(self.expr), distance)
-        return self.expr.bool_op("= ANY")(_Near(lookup, as_simhash(other), *flips))
+        return _Within(self.expr, as_simhash(other), *_lookup(self.expr, distance))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
         """Refuse what would go by the size of the signed number.
@@ -188,66 +191,111 @@ def _bit_count(one: str, other: str) -> str:
     return f"pg_catalog.bit_count(CAST({one} # {other} AS BIT({BITS})))"
 
 
-class _Lookup(NamedTuple):
-    """What is looked up where; statements that are alike in this are compiled once."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Searched:
+    """A column that lookups go by; as a key it is itself, which takes no time."""
 
     table: Table
-    column: str
+    name: str
     layout: Layout
+    most: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Lookup:
+    """What is looked up where; statements that are alike in this are compiled once."""
+
+    searched: _Searched
     distance: int
     places: tuple[int, ...]
     """Which of the arrays of flips each permutation takes."""
 
 
-class _Near(FunctionElement[Any]):
-    """An array of the simhashes in a table's column that are within a distance.
+class _Within(ColumnElement[bool]):
+    """Whether a column is in an array of the simhashes in its table that are within a distance.
 
     The table is read by itself, whatever the statement around does with it: the indexes hold all
     that is looked at. The probes are arrays that subqueries make, which hides them from the
     planner: with their elements known it would estimate each of them, which takes longer than the
     lookup, and could prefer a scan.
+
+    It is one element, for SQLAlchemy takes time for each, and as long as a lookup for some more.
     """
 
-    name = "near"
-    type = ARRAY(_SIMHASH)
+    type = Boolean()
     _traverse_internals = [  # noqa: RUF012
-        *FunctionElement._traverse_internals,
+        ("column", InternalTraversal.dp_clauseelement),
+        ("sought", InternalTraversal.dp_clauseelement),
+        ("flips", InternalTraversal.dp_clauseelement_list),
         ("lookup", InternalTraversal.dp_plain_obj),
     ]
 
     def __init__(
-        self, lookup: _Lookup, sought: ColumnElement[int], *flips: ColumnElement[str]
+        self,
+        column: ColumnElement[Any],
+        sought: ColumnElement[int],
+        lookup: _Lookup,
+        flips: list[BindParameter[str]],
     ) -> None:
-        super().__init__(sought, *flips)
+        self.column = column
+        self.sought = sought
         self.lookup = lookup
+        self.flips = flips
+        # As a comparison does it, so that the ORM sees whose columns these are.
+        self._propagate_attrs = column._propagate_attrs or sought._propagate_attrs
+
+    @property
+    def _from_objects(self) -> list[FromClause]:
+        return [*self.column._from_objects, *self.sought._from_objects]
+
+    def self_group(self, against: object = None) -> Self:
+        """Return it as it is: it is written in parentheses."""
+        return self
 
 
-def _searched(column: ColumnElement[Any]) -> tuple[Table, str, Layout]:
-    """Return the table that a column comes from by way of whatever aliases, its name and layout."""
-    origins = list(column.base_columns)
-    kind, table = origins[0].type, getattr(origins[0], "table", None)
-    if len(origins) == 1 and isinstance(kind, SIMHASH) and kind.layout and isinstance(table, Table):
-        layout, name = get_layout(kind.layout), str(origins[0].name)
-        if all(prefix_name(name, each) in table.c for each in layout.permutations):
-            return table, name, layout
-    raise ArgumentError(
-        "no_prefixes",
-        f"{column} has no prefix columns beside it that a lookup could go by: make it by "
-        "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or look up what a collection "
-        "holds by near_duplicates()",
-    )
+class _Near(ColumnElement[Any]):
+    """That array, while a statement is written."""
+
+    type = ARRAY(_SIMHASH)
+
+    def __init__(self, within: _Within) -> None:
+        self.within = within
+
+    @property
+    def _from_objects(self) -> list[FromClause]:
+        return self.within.sought._from_objects
 
 
 def _lookup(
-    table: Table, name: str, layout: Layout, distance: SupportsIndex
+    column: ColumnElement[Any], distance: SupportsIndex
 ) -> tuple[_Lookup, list[BindParameter[str]]]:
-    return _prepared(table, name, layout, check_distance(distance, layout.distances[-1]))
+    """Return what there is to look up for a column, by way of whatever aliases."""
+    origins = column.base_columns
+    searched = _searched(next(iter(origins))) if len(origins) == 1 else None
+    if searched is None:
+        raise ArgumentError(
+            "no_prefixes",
+            f"{column} has no prefix columns beside it that a lookup could go by: make it by "
+            "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or look up what a collection "
+            "holds by near_duplicates()",
+        )
+    return _prepared(searched, check_distance(distance, searched.most))
 
 
 @lru_cache(maxsize=256)
-def _prepared(
-    table: Table, name: str, layout: Layout, distance: int
-) -> tuple[_Lookup, list[BindParameter[str]]]:
+def _searched(column: ColumnElement[Any]) -> _Searched | None:
+    kind, table = column.type, getattr(column, "table", None)
+    if isinstance(kind, SIMHASH) and kind.layout and isinstance(table, Table):
+        assert isinstance(column, Column)
+        layout, name = get_layout(kind.layout), str(column.name)
+        if all(prefix_name(name, each) in table.c for each in layout.permutations):
+            return _Searched(table, name, layout, layout.distances[-1])
+    return None
+
+
+@lru_cache(maxsize=256)
+def _prepared(searched: _Searched, distance: int) -> tuple[_Lookup, list[BindParameter[str]]]:
+    layout = searched.layout
     texts = [
         # As text, for drivers are slow to write arrays.
         "{" + ",".join(map(str, permutation.flips(radius))) + "}"
@@ -255,28 +303,35 @@ def _prepared(
     ]
     # Permutations of one width and radius share theirs.
     different = list(dict.fromkeys(texts))
-    lookup = _Lookup(table, name, layout, distance, tuple(different.index(text) for text in texts))
+    lookup = _Lookup(searched, distance, tuple(different.index(text) for text in texts))
     return lookup, [bindparam(None, text, Text(), unique=True) for text in different]
+
+
+@compiles(_Within, "postgresql")
+def _within_sql(element: _Within, compiler: SQLCompiler, **options: Any) -> str:
+    compared = element.column.bool_op("= ANY")(_Near(element))
+    return f"({compiler.process(compared, **options)})"
 
 
 @compiles(_Near, "postgresql")
 def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     options.pop("add_to_result_map", None)
     options["include_table"] = True
-    table, name, layout, distance, places = element.lookup
+    within = element.within
+    searched, places = within.lookup.searched, within.lookup.places
     quote = compiler.preparer.quote
-    source = compiler.preparer.format_table(table)
-    sought, *flips = (compiler.process(part, **options) for part in element.clauses)
+    source = compiler.preparer.format_table(searched.table)
+    flips = [compiler.process(each, **options) for each in within.flips]
     # A bare number would not be sure to be a bigint with every driver.
-    sought = f"CAST({sought} AS BIGINT)"
-    own = f"_pgsimhash.{quote(name)}"
+    sought = f"CAST({compiler.process(within.sought, **options)} AS BIGINT)"
+    own = f"_pgsimhash.{quote(searched.name)}"
     # All that stands between is quoted, or made of numbers.
     parts = (
         f"SELECT {own} FROM {source} AS _pgsimhash "  # noqa: S608
-        f"WHERE _pgsimhash.{quote(prefix_name(name, permutation))} = ANY (ARRAY("
+        f"WHERE _pgsimhash.{quote(prefix_name(searched.name, permutation))} = ANY (ARRAY("
         f"SELECT ({prefix_sql(permutation, sought)}) # _pgsimhash_flip "
         f"FROM unnest(CAST({flips[place]} AS BIGINT[])) AS _pgsimhash_flip)) "
-        f"AND {_bit_count(own, sought)} <= {distance}"
-        for permutation, place in zip(layout.permutations, places, strict=True)
+        f"AND {_bit_count(own, sought)} <= {within.lookup.distance}"
+        for permutation, place in zip(searched.layout.permutations, places, strict=True)
     )
     return f"(ARRAY({' UNION ALL '.join(parts)}))"

@@ -5,6 +5,39 @@ SELECT
 FROM pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
 WHERE c.name = %(name)s
 
+-- collection_to_write --
+-- And bounds what the transaction waits, so that it takes no statement of its own.
+SELECT
+    c.collection_id, c.name, c.scheme, c.layout, c.default_distance, c.keep_markdown,
+    c.normalize_urls, r.source_id
+FROM pg_catalog.set_config(
+    'lock_timeout',
+    coalesce(
+        %(lock_timeout)s::text,
+        CASE pg_catalog.current_setting('lock_timeout')
+            WHEN '0' THEN %(otherwise)s::text
+            ELSE pg_catalog.current_setting('lock_timeout')
+        END
+    ),
+    true
+)
+CROSS JOIN pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
+WHERE c.name = %(name)s
+
+-- bound_waits --
+-- Without the schema, which may not be there yet; else collection_to_write does the same.
+SELECT pg_catalog.set_config(
+    'lock_timeout',
+    coalesce(
+        %(lock_timeout)s::text,
+        CASE pg_catalog.current_setting('lock_timeout')
+            WHEN '0' THEN %(otherwise)s::text
+            ELSE pg_catalog.current_setting('lock_timeout')
+        END
+    ),
+    true
+)
+
 -- collection_there --
 SELECT FROM pgsimhash.collections WHERE collection_id = %(collection_id)s
 

@@ -25,7 +25,7 @@ CROSS JOIN LATERAL pgsimhash._nearest(
     %(simhashes)s::bigint[], %(sketch_high)s::bigint[], %(sketch_low)s::bigint[],
     %(hosts)s::text[], %(since)s::timestamptz[], %(oldest)s::bigint[],
     %(keep_first)s::integer[], %(own_urls)s::text[], own.versions_before, own.first_pages,
-    %(distance)s::integer
+    %(distance)s::integer, %(near_to)s::bigint[], %(near_simhashes)s::bigint[]
 ) AS n
 UNION ALL
 SELECT
@@ -55,6 +55,26 @@ SELECT coalesce(
 )
 FROM pg_catalog.unnest(%(collection_ids)s::integer[]) WITH ORDINALITY AS c (collection_id, number)
 ORDER BY c.number
+
+-- arrived_simhashes --
+-- What who remembers the simhashes of a collection up to a page has to hear: whether some came in
+-- another way than page by page, the newest page, and the simhashes of those that came since.
+SELECT
+    (
+        SELECT coalesce(pg_catalog.sum(l.mark), 0)
+        FROM pgsimhash.loads AS l
+        WHERE l.collection_id IS NULL OR l.collection_id = %(collection_id)s
+    ),
+    (
+        SELECT coalesce(pg_catalog.max(p.page_id), 0)
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = %(collection_id)s
+    ),
+    (
+        SELECT pg_catalog.string_agg(pg_catalog.int8send(p.simhash), '')
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = %(collection_id)s AND p.page_id > %(newest_page)s
+    )
 
 -- arrived_pages --
 -- Page ids are drawn under the collection's lock, so those above a newer one came later.

@@ -75,6 +75,14 @@ FROM pgsimhash.near_duplicates(
 )
 ORDER BY query_number, distance, simhash
 
+-- simhashes_there --
+-- Which of some simhashes a collection has.
+SELECT simhash
+FROM pgsimhash.near_duplicates(
+    %(simhashes)s::bigint[], 0,
+    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
+)
+
 -- exists --
 SELECT pgsimhash.has_near_duplicate(
     %(simhash)s::bigint, %(distance)s::integer,

@@ -2,8 +2,13 @@
 SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
 
 -- page_ids --
-SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.pages', 'page_id'))
-FROM pg_catalog.generate_series(1, %(count)s)
+SELECT pg_catalog.nextval(s.drawn)
+FROM (
+    SELECT pg_catalog.pg_get_serial_sequence('pgsimhash.pages', 'page_id')::pg_catalog.regclass
+        AS drawn
+    OFFSET 0
+) AS s
+CROSS JOIN pg_catalog.generate_series(1, %(count)s)
 
 -- add_simhashes --
 SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, analysis, connect
-from pgsimhash.analysis.reports import Limits
+from pgsimhash.analysis import Limits
 from pgsimhash.errors import ArgumentError
 from pgsimhash.html_reports import report_page
 from tests.conftest import ROOT

@@ -7,10 +7,12 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 COMMAND = [sys.executable, "-m", "pgsimhash"]
 """What runs the command line in a process of its own."""
@@ -31,6 +33,17 @@ class Result:
 
 
 Run = Callable[..., Result]
+
+
+def names_of(group: click.Group, before: str = "") -> Iterator[str]:
+    """The commands of a group and of those in it, each as it is typed."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from names_of(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}"
 
 
 def on_a_terminal(*arguments: str | Path) -> Result:

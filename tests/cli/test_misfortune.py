@@ -86,8 +86,17 @@ def test_the_embedded_server_gets_its_schema_from_any_command(
     assert run("status").code == 0
 
 
-@pytest.mark.parametrize("module", ["click", "pgsimhash.cli.options", "psycopg", "numpy", "rich"])
-def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(module: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("click", ["status"]),
+        ("pgsimhash.cli.options", ["status"]),
+        ("psycopg", ["status"]),
+        ("rich", ["status"]),
+        ("numpy", ["find-many", os.devnull]),
+    ],
+)
+def test_ctrl_c_while_modules_are_loaded_ends_in_one_line(module: str, command: list[str]) -> None:
     code = f"""
 import sys
 
@@ -100,7 +109,7 @@ sys.meta_path.insert(0, Interruption())
 from pgsimhash.cli import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code, "status"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
     assert done.returncode == 130
     assert done.stdout == ""
     assert done.stderr.splitlines() == ["Stopped. What was committed stays; run again to continue."]

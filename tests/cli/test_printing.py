@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -21,6 +21,7 @@ from pgsimhash import connect, maintenance
 from pgsimhash.cli import printing
 from pgsimhash.cli.commands import commands
 from pgsimhash.policies import PolicySettings
+from tests.cli.harness import names_of
 from tests.conftest import ROOT
 
 # Sets a title and resets, the same from C1, deletes, forges a line, turns text around.
@@ -222,18 +223,8 @@ QUOTES_NOTHING = {"collection plan", "delete", "expire", "mark list", "mark remo
 """Commands whose output, in these cases, has no name in it."""
 
 
-def names(group: click.Group, before: str = "") -> Iterator[str]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from names(command, f"{before}{name} ")
-        else:
-            yield f"{before}{name}"
-
-
 def test_every_command_is_tried() -> None:
-    assert set(COMMANDS) == set(names(commands))
+    assert set(COMMANDS) == set(names_of(commands))
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["piped", "on a terminal"])
@@ -317,7 +308,6 @@ def test_only_one_module_prints() -> None:
 
 
 def _printed(work: Callable[[], None]) -> str:
-    import click
 
     done = CliRunner().invoke(click.Command("test", callback=work))
     assert done.exception is None

@@ -7,7 +7,7 @@ revision = "0001"
 down_revision = None
 
 
-def upgrade():
+def upgrade() -> None:
     op.create_table(
         "articles",
         sa.Column("article_id", sa.BigInteger, primary_key=True),
@@ -15,5 +15,5 @@ def upgrade():
     )
 
 
-def downgrade():
+def downgrade() -> None:
     op.drop_table("articles")

@@ -8,9 +8,9 @@ revision = "0002"
 down_revision = "0001"
 
 
-def upgrade():
+def upgrade() -> None:
     pgsimhash.alembic.upgrade(op, revision="0001")
 
 
-def downgrade():
+def downgrade() -> None:
     pgsimhash.alembic.downgrade(op, revision="base")

@@ -2,13 +2,15 @@
 
 from alembic import op
 
+import pgsimhash.alembic
+
 revision = "0003"
 down_revision = "0002"
 
 
-def upgrade():
-    op.add_simhash("articles", "simhash", layout="22+21+21", concurrently=True)
+def upgrade() -> None:
+    pgsimhash.alembic.add_simhash(op, "articles", layout="22+21+21", concurrently=True)
 
 
-def downgrade():
-    op.drop_simhash("articles", "simhash", layout="22+21+21", concurrently=True)
+def downgrade() -> None:
+    pgsimhash.alembic.drop_simhash(op, "articles", layout="22+21+21", concurrently=True)

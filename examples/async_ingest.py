@@ -1,0 +1,54 @@
+"""An ingest job in asyncio: tasks that fetch pages, and a store that decides as they come.
+
+Run it from a clone, with nothing but `./run setup` before:
+
+    .venv/bin/python examples/async_ingest.py
+
+It works in the collection `async-example` of the database of PGSIMHASH_DSN, after `pgsimhash
+migrate` there, else of the embedded PostgreSQL. Run again, it fetches only what was never stored.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.request import urlopen
+
+from pgsimhash import connect_async
+from pgsimhash.store.async_store import AsyncStore
+
+PAGES = Path(__file__).resolve().parent / "pages"
+AT_A_TIME = 8
+
+
+def fetch(url: str) -> bytes:
+    """Stand in for an HTTP client; one that is asynchronous needs no thread."""
+    with urlopen(url, timeout=10) as response:  # noqa: S310
+        found: bytes = response.read()
+    return found
+
+
+async def due(store: AsyncStore, urls: list[str]) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield those pages that are not known or due again, as they arrive."""
+    slots = asyncio.Semaphore(AT_A_TIME)
+
+    async def fetched(url: str) -> tuple[str, bytes] | None:
+        async with slots:
+            if await store.should_fetch(url):
+                return url, await asyncio.to_thread(fetch, url)
+        return None
+
+    for arriving in asyncio.as_completed([fetched(url) for url in urls]):
+        if page := await arriving:
+            yield page
+
+
+async def main() -> None:
+    """Fetch the sample pages, and print what is decided about each."""
+    urls = [path.as_uri() for path in sorted(PAGES.glob("*.html"))]
+    async with await connect_async(collection="async-example") as store:
+        async for verdict in store.ingest_many(due(store, urls)):
+            print(verdict.verdict, verdict.url, verdict.duplicate_of or "")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
