@@ -35,8 +35,9 @@ else:  # A script finds its neighbours under their own names.
     from workload import database
 
 TASKS = 16
+WARMING = 2_000
 ADDED = 2_000
-LOOKUPS = 2_000
+LOOKUPS = 4_000
 DELAYS = (0.0, 0.001)
 """How many seconds a network takes each way."""
 
@@ -60,7 +61,7 @@ def added(where: Any, commit: Callable[[], None], rows: list[tuple[str, int]], s
 
 async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
     """Return lookups a second by tasks on a pool."""
-    waiting = list(values)
+    waiting: list[int] = []
     async with AsyncConnectionPool(dsn, min_size=TASKS, max_size=TASKS, open=False) as pool:
         store = await connect_async(pool)
 
@@ -68,7 +69,10 @@ async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
             while waiting:
                 await store.find(waiting.pop(), distance)
 
-        await asyncio.gather(*(store.find(value, distance) for value in values[:TASKS]))
+        # Each connection has its own plans to make.
+        waiting += values[:WARMING]
+        await asyncio.gather(*(work() for _ in range(TASKS)))
+        waiting += values
         started = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(TASKS)))
         return len(values) / (time.perf_counter() - started)
@@ -165,6 +169,8 @@ def main(rows: int, rounds: int, dsn: str | None) -> None:
                 answered = median(answers(there))
                 for distance in (3, 8):
                     single, pooled = [], []
+                    for value in known[:100]:
+                        store.find(value, distance)
                     for _ in range(rounds):
                         started = time.perf_counter()
                         for value in known:

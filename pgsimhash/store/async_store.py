@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
@@ -14,6 +14,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from pgsimhash.bits import check_simhash
 from pgsimhash.connection import no_connection, open_deployed
 from pgsimhash.errors import ArgumentError, MissingPackageError
 from pgsimhash.matching import MatchOptions
@@ -48,7 +49,9 @@ from pgsimhash.store.leases import (
     refusals_of_alchemy,
     wrong_driver,
 )
+from pgsimhash.store.reader import find_each
 from pgsimhash.store.store import Store, page_of, worth_keeping
+from pgsimhash.store.together import Together
 from pgsimhash.workers import extract
 
 if TYPE_CHECKING:
@@ -70,6 +73,9 @@ except ImportError as error:  # pragma: no cover - the tests have it
         "not_installed", "the asynchronous store needs greenlet: pip install 'pgsimhash[async]'"
     ) from error
 
+_LENDERS = {"psycopg_pool.AsyncConnectionPool", "sqlalchemy.AsyncEngine"}
+"""What each call gets a connection of its own from, in no transaction of the caller's."""
+
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -89,6 +95,7 @@ class AsyncStore:
         self._options = options
         self._own: psycopg.AsyncConnection[Any] | None = None
         self._turn = asyncio.Lock()
+        self._together: Together | None = None
         self._stores: WeakKeyDictionary[psycopg.AsyncConnection[Any], Store] = WeakKeyDictionary()
 
     async def open(self) -> Self:
@@ -114,6 +121,8 @@ class AsyncStore:
         else:
             check_not_told_to_prepare(self._prepare)
         self._kinds = kinds_of(self._where)
+        if self._own is not None or self._kinds & _LENDERS:
+            self._together = Together(self._find_each)
         try:
             async with self._store():
                 return self
@@ -140,6 +149,13 @@ class AsyncStore:
     ) -> _T:
         async with self._store() as store:
             return await greenlet_spawn(lambda: method(store, *arguments, **options))
+
+    async def _find_each(
+        self, simhashes: Sequence[int], distance: int | None
+    ) -> Sequence[list[Match]]:
+        if len(simhashes) == 1:
+            return [await self._call(Store.find, simhashes[0], distance)]
+        return await self._call(_find_each, simhashes, distance)
 
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[Store]:
@@ -185,7 +201,10 @@ class AsyncStore:
         since: datetime | None = None,
         sketch: int | None = None,
     ) -> list[Match]:
-        """Do as :meth:`pgsimhash.Store.find`."""
+        """Do as :meth:`pgsimhash.Store.find`; what several tasks ask at a time goes together."""
+        check_simhash(simhash)
+        if self._together is not None and (host, since, sketch) == (None, None, None):
+            return (await self._together.find(simhash, distance))[:limit]
         return await self._call(
             Store.find, simhash, distance, limit=limit, host=host, since=since, sketch=sketch
         )
@@ -415,6 +434,11 @@ async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnecti
     finally:
         if lent.sync_connection is not None:
             await lent.close()
+
+
+def _find_each(store: Store, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
+    with store.session.looking_up(distance) as (connection, collection):
+        return find_each(connection, collection, simhashes, distance)
 
 
 async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:

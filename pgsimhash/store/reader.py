@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +53,25 @@ def find(
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("find", connection), parameters).fetchall()
     return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+
+
+def find_each(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: Sequence[int],
+    distance: int | None,
+) -> list[list[Match]]:
+    """Return the matches of each of some simhashes, nearest first."""
+    parameters = {
+        **_lookup(collection, distance),
+        "simhashes": [to_bigint(simhash) for simhash in simhashes],
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("find_each", connection), parameters).fetchall()
+    found: list[list[Match]] = [[] for _ in simhashes]
+    for number, value, bits, url, title in rows:
+        found[number].append(Match(from_bigint(value), bits, url, title))
+    return found
 
 
 def near_pages(

@@ -12,11 +12,11 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, CollectionError
 from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, check_there, follow
+from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 from pgsimhash.store.leases import Lease
 from pgsimhash.store.turns import Turns, turns_on
 
@@ -170,6 +170,30 @@ class Session:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
+
+    @contextmanager
+    def looking_up(
+        self, distance: int | None
+    ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
+        """Do as :meth:`read`, for statements that go by the collection's name and scheme.
+
+        Raises:
+            CollectionError: none has the name, or it is of another scheme.
+            ArgumentError: its layout does not answer ``distance``.
+        """
+        try:
+            checked_distance(self.collection, distance)
+        except ArgumentError:
+            # The collection may have got another layout since its row was read.
+            with self.reading() as (_, collection):
+                checked_distance(collection, distance)
+        try:
+            with self.read() as connection:
+                yield connection, self.collection
+        except CollectionError:
+            # Raises what has become of it.
+            with self.reading():
+                raise
 
     @contextmanager
     def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:

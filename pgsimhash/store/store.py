@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
-
-import psycopg
+from typing import TYPE_CHECKING, Self, Unpack
 
 from pgsimhash import schemes
 from pgsimhash.bits import check_simhash, check_simhashes
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.errors import ArgumentError, CollectionError, PageError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
@@ -216,11 +213,10 @@ class Store:
                 ``distance``.
             StoreError: the database does not answer.
         """
-        self._check_lookup(distance)
-        with self._looking_up() as connection:
+        with self.session.looking_up(distance) as (connection, collection):
             return reader.find(
                 connection,
-                self.opened,
+                collection,
                 simhash,
                 distance,
                 limit=limit,
@@ -260,11 +256,10 @@ class Store:
         """
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_number", f"limit is a number, 1 or more, not {limit!r}")
-        self._check_lookup(distance)
-        with self._looking_up() as connection:
+        with self.session.looking_up(distance) as (connection, collection):
             return reader.near_pages(
                 connection,
-                self.opened,
+                collection,
                 page,
                 distance,
                 limit=limit,
@@ -287,10 +282,9 @@ class Store:
                 ``distance``.
             StoreError: the database does not answer.
         """
-        self._check_lookup(distance)
-        with self._looking_up() as connection:
+        with self.session.looking_up(distance) as (connection, collection):
             return reader.find_many(
-                connection, self.opened, simhashes, distance, self.session.memory
+                connection, collection, simhashes, distance, self.session.memory
             )
 
     def exists(self, simhash: int, distance: int | None = None) -> bool:
@@ -301,9 +295,8 @@ class Store:
                 ``distance``.
             StoreError: the database does not answer.
         """
-        self._check_lookup(distance)
-        with self._looking_up() as connection:
-            return reader.exists(connection, self.opened, simhash, distance)
+        with self.session.looking_up(distance) as (connection, collection):
+            return reader.exists(connection, collection, simhash, distance)
 
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
@@ -668,25 +661,6 @@ class Store:
             max_bytes=max_bytes,
         )
         return map(with_checked_time, records)
-
-    @contextmanager
-    def _looking_up(self) -> Iterator[psycopg.Connection[Any]]:
-        """Ask by the name, as long as it is that of a collection of the scheme."""
-        try:
-            with self.session.read() as connection:
-                yield connection
-        except CollectionError:
-            # Raises what has become of it.
-            with self.session.reading():
-                raise
-
-    def _check_lookup(self, distance: int | None) -> None:
-        try:
-            checked_distance(self.opened, distance)
-        except ArgumentError:
-            # The collection may have got another layout since its row was read.
-            with self.session.reading() as (_, collection):
-                checked_distance(collection, distance)
 
     def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:
         from pgsimhash.pairs import stream_pairs

@@ -36,6 +36,23 @@ WHERE p.url IS NOT NULL
 ORDER BY m.distance, m.simhash
 LIMIT %(limit)s
 
+-- find_each --
+-- As find, for some simhashes at once and whatever page was first.
+SELECT m.query_number - 1, m.simhash, m.distance, p.url, p.title
+FROM pgsimhash.near_duplicates(
+    %(simhashes)s::bigint[], %(distance)s::integer,
+    (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s)
+) AS m
+LEFT JOIN pgsimhash.collections AS c ON c.name = %(collection)s
+LEFT JOIN LATERAL (
+    SELECT url, title
+    FROM pgsimhash.pages
+    WHERE collection_id = c.collection_id AND simhash BETWEEN m.simhash AND m.simhash
+    ORDER BY simhash, page_id
+    LIMIT 1
+) AS p ON true
+ORDER BY m.query_number, m.distance, m.simhash
+
 -- near_pages --
 -- Every page near a simhash.
 SELECT url, title, simhash, distance, fetched_at

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import (
 import pgsimhash
 from pgsimhash import (
     ArgumentError,
+    Match,
     NoServerError,
     NotFoundError,
     PageError,
@@ -213,6 +214,66 @@ class TestTasks:
         expected = [f"{A}{n}" for n in range(200)]
         for way in (over_pool, over_engine, over_dsn):
             assert run(way(dsn, use)) == expected
+
+    def test_what_tasks_ask_at_a_time_is_answered_as_alone(self, dsn: str, store: Store) -> None:
+        around = [(n << 40) ^ (1 << bit) for n in range(40) for bit in range(3)]
+        list(store.add_many([(f"{A}{n}", simhash) for n, simhash in enumerate(around)], distance=0))
+        store.add_simhashes(np.array([7, FAR], dtype=np.uint64))
+        asked = [(simhash, distance) for simhash in [*around, 5, 7] for distance in (None, 1, 3)]
+
+        async def use(own: AsyncStore) -> list[list[Match]]:
+            return await asyncio.gather(*(own.find(*one) for one in asked))
+
+        expected = [store.find(*one) for one in asked]
+        assert {len(matches) for matches in expected} > {1, 3}
+        for way in (over_pool, over_engine, over_dsn, over_connection):
+            assert run(way(dsn, use)) == expected
+
+    def test_a_limit_and_a_host_are_each_task_s_own(self, dsn: str, store: Store) -> None:
+        urls = [f"https://{name}.example/" for name in "abc"]
+        list(store.add_many([(url, 1 << n) for n, url in enumerate(urls)], distance=0))
+
+        async def use(own: AsyncStore) -> list[int]:
+            limited = [own.find(0, limit=limit) for limit in (1, 2, 5)]
+            hosted = [own.find(0, host=f"{name}.example") for name in "abd"]
+            return [len(found) for found in await asyncio.gather(*limited, *hosted)]
+
+        assert run(over_pool(dsn, use)) == [1, 2, 3, 1, 1, 0]
+
+    def test_who_waits_no_longer_and_who_asks_wrongly_disturb_nobody(
+        self, dsn: str, store: Store
+    ) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
+
+        async def use(own: AsyncStore) -> list[Any]:
+            asked = [own.find(n << 40, 63 if n % 50 == 7 else 0) for n in range(200)]
+            tasks = [asyncio.create_task(one) for one in asked]
+            await asyncio.sleep(0)
+            for task in tasks[:100:10]:
+                task.cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        for way in (over_pool, over_dsn):
+            for n, found in enumerate(run(way(dsn, use))):
+                if n < 100 and n % 10 == 0:
+                    assert isinstance(found, asyncio.CancelledError)
+                elif n % 50 == 7:
+                    assert isinstance(found, ArgumentError)
+                else:
+                    assert [match.url for match in found] == [f"{A}{n}"]
+
+    def test_a_lost_connection_is_said_to_everyone_who_waits(self, dsn: str, store: Store) -> None:
+        async def use(own: AsyncStore) -> list[Any]:
+            await own.find(1)
+            asked = [asyncio.create_task(own.find(n)) for n in range(50)]
+            with psycopg.connect(dsn, autocommit=True) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        assert {type(found) for found in run(over_dsn(dsn, use))} == {NoServerError}
 
     def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> list[str]:

@@ -28,6 +28,7 @@ from pgsimhash.policies import PolicySettings
 from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
+from pgsimhash.store.reader import find_each
 from pgsimhash.testing import fresh_database
 from tests.store.test_store import FAR, page, paragraph
 
@@ -155,6 +156,8 @@ def look_up(store: Store) -> None:
     assert store.exists(5)
     asked = np.array([5, FAR], dtype=np.uint64)
     assert len(store.find_many(asked).queries) == 4
+    with store.session.looking_up(8) as (connection, collection):
+        assert len(find_each(connection, collection, [5, FAR], 8)[0]) == 3
     with store.session.read() as connection:
         store.session.memory.take_in(connection, store.opened)
     assert len(store.find_many(asked).queries) == 4

@@ -57,7 +57,7 @@ def test_the_rows_of_a_large_table_are_estimated_once_it_was_analysed(
 ) -> None:
     with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
         connect(dsn, collection="second").close()
-        # Autovacuum would look while rows are being inserted, whose pages are there and they are not.
+        # Autovacuum would look while rows come, whose blocks are there and they are not.
         connection.execute("ALTER TABLE pgsimhash.pages SET (autovacuum_enabled = off)")
         insert = (
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title) "
