@@ -261,6 +261,15 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
                 "connection_lost", f"the connection to the database was lost: {told}"
             ) from error
         raise StoreError("gave_up", f"the database gave up: {told}") from error
+    except (
+        psycopg.errors.IdleInTransactionSessionTimeout,
+        psycopg.errors.TransactionTimeout,
+    ) as error:
+        raise NoServerError(
+            "connection_lost",
+            f"the connection to the database was lost: {_first_line(error)}; what was committed "
+            "stays, run again to continue",
+        ) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             "not_permitted",

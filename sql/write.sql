@@ -163,7 +163,7 @@ COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
 CREATE FUNCTION pgsimhash._count_batch(
     own_id integer, run bigint, what text, pages bigint, new bigint, duplicates bigint,
     updated bigint, unchanged bigint, first_page bigint, last_page bigint
-) RETURNS void
+) RETURNS bigint
     LANGUAGE sql
     BEGIN ATOMIC
         INSERT INTO pgsimhash.runs AS r (
@@ -183,9 +183,10 @@ CREATE FUNCTION pgsimhash._count_batch(
             updated = r.updated + excluded.updated,
             unchanged = r.unchanged + excluded.unchanged,
             first_page = least(r.first_page, excluded.first_page),
-            last_page = greatest(r.last_page, excluded.last_page);
+            last_page = greatest(r.last_page, excluded.last_page)
+        RETURNING r.pages;
     END;
 
 COMMENT ON FUNCTION pgsimhash._count_batch(
     integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
-) IS 'Adds the figures of a batch to those of its run.';
+) IS 'Adds the figures of a batch to those of its run, and returns how many pages that has now.';

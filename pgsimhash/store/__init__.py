@@ -41,6 +41,7 @@ def connect(
     lookup_memory: int | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
+    retry_seconds: float | None = None,
 ) -> Store:
     """Open the store.
 
@@ -79,6 +80,9 @@ def connect(
             StoreError that names them; 0 is for ever. None means five minutes in transactions of
             the store's own, unless the role or the DSN has a ``lock_timeout``, and in those of the
             caller what is set there. What is given holds until the transaction ends.
+        retry_seconds: for how long a lookup or a batch is tried again whose connection was lost or
+            whose transaction the server gave up for others, each with its effect once; 0 is not
+            at all, None a minute. In transactions of the caller's nothing is tried again.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
@@ -109,6 +113,7 @@ def connect(
             schema=schema,
             lookup_memory=lookup_memory,
             lock_timeout=lock_timeout,
+            retry_seconds=retry_seconds,
         )
     except BaseException:
         lent.close()

@@ -13,10 +13,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
+from tenacity import AsyncRetrying
 
 from pgsimhash.bits import check_simhash
 from pgsimhash.connection import no_connection, open_deployed
-from pgsimhash.errors import ArgumentError, MissingPackageError
+from pgsimhash.errors import ArgumentError, MissingPackageError, NoServerError
+from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
 from pgsimhash.records import (
@@ -41,7 +43,6 @@ from pgsimhash.store.batches import (
 )
 from pgsimhash.store.ingest import told
 from pgsimhash.store.leases import (
-    Held,
     check_driver,
     check_not_told_to_prepare,
     closed,
@@ -50,6 +51,7 @@ from pgsimhash.store.leases import (
     wrong_driver,
 )
 from pgsimhash.store.reader import find_each
+from pgsimhash.store.retries import attempts, checked_retry_seconds, passes, retried
 from pgsimhash.store.store import Store, page_of, worth_keeping
 from pgsimhash.store.together import Together
 from pgsimhash.workers import extract
@@ -65,7 +67,7 @@ if TYPE_CHECKING:
     )
 
 try:
-    from sqlalchemy.util import greenlet_spawn
+    from sqlalchemy.util import await_only, greenlet_spawn
 
     from pgsimhash.store.awaiting import awaited
 except ImportError as error:  # pragma: no cover - the tests have it
@@ -93,8 +95,11 @@ class AsyncStore:
         self._prepare = prepare
         self._kinds: set[str] = set()
         self._options = options
+        self._retry_seconds = checked_retry_seconds(options["retry_seconds"])
         self._own: psycopg.AsyncConnection[Any] | None = None
         self._turn = asyncio.Lock()
+        self._dsn: str | None = None
+        self._closed = False
         self._together: Together | None = None
         self._stores: WeakKeyDictionary[psycopg.AsyncConnection[Any], Store] = WeakKeyDictionary()
 
@@ -105,19 +110,8 @@ class AsyncStore:
         if "sqlalchemy.async_scoped_session" in kinds_of(self._where):
             self._where = self._where()
         if self._where is None or isinstance(self._where, str):
-            # Deploys the schema of the embedded server, and says what is wrong with a DSN.
-            first = await asyncio.to_thread(
-                open_deployed, self._where, self._options["schema"], prepare=self._prepare
-            )
-            dsn, password = first.info.dsn, first.info.password
-            await asyncio.to_thread(first.close)
-            self._where = self._own = await psycopg.AsyncConnection.connect(
-                dsn,
-                password=password,
-                autocommit=True,
-                client_encoding="UTF8",
-                prepare_threshold=first.prepare_threshold,
-            )
+            self._dsn = self._where
+            await self.connect_own()
         else:
             check_not_told_to_prepare(self._prepare)
         self._kinds = kinds_of(self._where)
@@ -130,6 +124,30 @@ class AsyncStore:
             await self.close()
             raise
 
+    async def connect_own(self) -> psycopg.AsyncConnection[Any]:
+        """Connect to the DSN, first or anew, and return the connection, which is the store's."""
+        # Deploys the schema of the embedded server, and says what is wrong with a DSN.
+        first = await asyncio.to_thread(
+            open_deployed, self._dsn, self._options["schema"], prepare=self._prepare
+        )
+        dsn, password = first.info.dsn, first.info.password
+        await asyncio.to_thread(first.close)
+        stores, before = self._stores, self._own
+        self._where = self._own = await psycopg.AsyncConnection.connect(
+            dsn,
+            password=password,
+            autocommit=True,
+            client_encoding="UTF8",
+            prepare_threshold=first.prepare_threshold,
+        )
+        if before is not None and before in stores:
+            stores[self._own] = stores.pop(before)
+        return self._own
+
+    def is_own(self, connection: psycopg.AsyncConnection[Any]) -> bool:
+        """Return whether it is the connection that the store opened."""
+        return connection is self._own
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -138,6 +156,7 @@ class AsyncStore:
 
     async def close(self) -> None:
         """Close the connection, if it is the store's own."""
+        self._closed = True
         if self._own is not None:
             await self._own.close()
 
@@ -147,8 +166,35 @@ class AsyncStore:
         *arguments: _P.args,
         **options: _P.kwargs,
     ) -> _T:
+        try:
+            return await self._once(method, *arguments, **options)
+        except NoServerError as error:
+            # What is written may have been committed, and its caller shall hear that it was lost.
+            lent = self._kinds & _LENDERS and method in _READING
+            if not (lent and self._retry_seconds and passes(error)):
+                raise
+            logger.warning("trying again: %s", error)
+        async for attempt in AsyncRetrying(**attempts(self._retry_seconds)):
+            with attempt:
+                await self._drop_lost()
+                return await self._once(method, *arguments, **options)
+        raise AssertionError  # pragma: no cover - the last attempt raises
+
+    async def _once(
+        self,
+        method: Callable[Concatenate[Store, _P], _T],
+        *arguments: _P.args,
+        **options: _P.kwargs,
+    ) -> _T:
         async with self._store() as store:
             return await greenlet_spawn(lambda: method(store, *arguments, **options))
+
+    async def _drop_lost(self) -> None:
+        """Have a pool or an engine forget connections that were lost with another one."""
+        if "sqlalchemy.AsyncEngine" in self._kinds:
+            await self._where.dispose()
+        else:
+            await self._where.check()
 
     async def _find_each(
         self, simhashes: Sequence[int], distance: int | None
@@ -163,8 +209,8 @@ class AsyncStore:
         where, kinds = self._where, self._kinds
         if isinstance(where, psycopg.AsyncConnection):
             async with self._turn:
-                if where.closed and where is not self._own:
-                    raise closed("connection")
+                if where.closed and (self._closed or where is not self._own):
+                    raise closed("store" if where is self._own else "connection")
                 yield await self._over(where, owned=where is self._own)
         elif "psycopg_pool.AsyncConnectionPool" in kinds:
             async with _of_pool(where) as connection:
@@ -186,7 +232,7 @@ class AsyncStore:
     async def _over(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> Store:
         found = self._stores.get(connection)
         if found is None:
-            held = Held(awaited(connection), owned=owned)
+            held = _Awaited(self, connection, owned=owned)
             found = await greenlet_spawn(lambda: Store(held, lookup_memory=0, **self._options))
             self._stores[connection] = found
         return found
@@ -436,9 +482,47 @@ async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnecti
             await lent.close()
 
 
+class _Awaited:
+    """A connection that is awaited; the store's own one is opened anew when it was lost."""
+
+    def __init__(
+        self, store: AsyncStore, connection: psycopg.AsyncConnection[Any], *, owned: bool
+    ) -> None:
+        self.owned = owned
+        self.reopens = store.is_own(connection)
+        self._store = store
+        self._connection = awaited(connection)
+
+    def connection(self) -> psycopg.Connection[Any]:
+        return self._connection
+
+    def close(self) -> None:
+        """Leave it to whoever awaits it."""
+
+    def reopen(self) -> None:
+        self._connection = awaited(await_only(self._store.connect_own()))
+
+    def pause(self, seconds: float) -> None:
+        await_only(asyncio.sleep(seconds))
+
+
+@retried
 def _find_each(store: Store, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
     with store.session.looking_up(distance) as (connection, collection):
         return find_each(connection, collection, simhashes, distance)
+
+
+_READING = {
+    Store.find,
+    Store.near_pages,
+    Store.find_many,
+    Store.exists,
+    Store.get,
+    Store.should_fetch,
+    Store.status,
+    _find_each,
+}
+"""What may be asked again, whatever became of it."""
 
 
 async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
@@ -478,6 +562,7 @@ async def connect_async(
     schema: str | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
+    retry_seconds: float | None = None,
 ) -> AsyncStore:
     """Open the store for asyncio; see :func:`pgsimhash.connect`.
 
@@ -493,6 +578,8 @@ async def connect_async(
         schema: the schema that the tables are in.
         prepare: whether statements are prepared.
         lock_timeout: how many seconds to wait for other writers.
+        retry_seconds: for how long to try again what a fault that passes ended. A batch whose
+            connection to a pool or an engine was lost is not tried again.
 
     Raises:
         As there.
@@ -506,5 +593,6 @@ async def connect_async(
         "normalize_urls": normalize_urls,
         "schema": schema,
         "lock_timeout": lock_timeout,
+        "retry_seconds": retry_seconds,
     }
     return await AsyncStore(where, options, prepare).open()

@@ -7,15 +7,16 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
 from pgsimhash.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
-from pgsimhash.store.collection import Collection, MovedCollectionError
+from pgsimhash.store.collection import Collection, MovedCollectionError, lock_collections
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
-from pgsimhash.store.runs import Run, draw_run
+from pgsimhash.store.retries import again
+from pgsimhash.store.runs import Run, draw_run, run_pages
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import judge_batch, write_batch
 
@@ -29,6 +30,8 @@ class Ingest:
         # batch hears it from the lookup when there are some.
         self._policies = True
         self._run: Run | None = None
+        # What a batch came to whose transaction may have been committed or not.
+        self._unsure: list[Verdict] | None = None
 
     def start_run(self, what: str) -> int:
         """Let what comes from now on belong to a run of its own, and return its number."""
@@ -81,7 +84,17 @@ class Ingest:
             batch = next_batch(items, asked or (1 if theirs else size))
             if not batch:
                 return
-            yield from told(self._verdicts(batch, options, remember), self._session, theirs=theirs)
+            self._unsure = None
+            try:
+                verdicts = self._verdicts(batch, options, remember)
+            except PgsimhashError as error:
+                if not self._session.may_retry(error):
+                    raise
+                verdicts = again(error, self._session, self._once_more, batch, options, remember)
+            yield from told(verdicts, self._session, theirs=theirs)
+
+    def _once_more(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+        return self._stored() or self._verdicts(batch, options, remember)
 
     def _verdicts(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         while True:
@@ -139,7 +152,20 @@ class Ingest:
                 session.memory,
                 by_policies=by_policies,
             )
-        return batch.verdicts(made)
+            self._unsure = batch.verdicts(made)
+        return self._unsure
+
+    def _stored(self) -> list[Verdict] | None:
+        """Return what the batch came to, if it was stored though the connection was lost."""
+        unsure, run = self._unsure, self._run
+        if unsure is None or run is None:
+            return None
+        with self._session.writing() as (connection, collection):
+            # The process that was told to commit it has the lock until it has.
+            lock_collections(connection, [collection])
+            stored = run_pages(connection, run) == run.pages
+        self._unsure = None
+        return unsure if stored else None
 
     def _settings(
         self,

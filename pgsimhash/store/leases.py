@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
@@ -22,9 +24,11 @@ class Lease(Protocol):
 
     Attributes:
         owned: whether the store ends its transactions.
+        reopens: whether there is another one when it was lost.
     """
 
     owned: bool
+    reopens: bool
 
     def connection(self) -> psycopg.Connection[Any]:
         """Return the connection; another one, where its lender has another now."""
@@ -32,49 +36,98 @@ class Lease(Protocol):
     def close(self) -> None:
         """Give the connection back."""
 
+    def reopen(self) -> None:
+        """Get another connection in place of one that was lost, where there is a way."""
 
-class Held:
-    """A connection that stays the same: one opened for the store, or one of the caller's."""
+    def pause(self, seconds: float) -> None:
+        """Wait."""
 
-    def __init__(
-        self, connection: psycopg.Connection[Any], *, owned: bool, closes: bool = False
-    ) -> None:
+
+class _Waiting:
+    """What waits by holding up its thread, and has no other connection than the one it lends."""
+
+    reopens = False
+
+    def reopen(self) -> None:
+        """Leave it at the one that was lost."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class Held(_Waiting):
+    """A connection that stays the same, of the caller's."""
+
+    def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
         self.owned = owned
         self._connection = connection
-        self._closes = closes
 
     def connection(self) -> psycopg.Connection[Any]:
         """Return it."""
         return self._connection
 
     def close(self) -> None:
-        """Close it, unless someone else does."""
-        if self._closes:
-            self._connection.close()
+        """Leave it open."""
 
 
-class _FromPool:
+class _Opened(_Waiting):
+    """A connection that was opened for the store, and is opened anew when it was lost."""
+
+    owned = reopens = True
+
+    def __init__(self, dsn: str | None, schema: str | None, prepare: bool | None) -> None:
+        self._how = partial(open_deployed, dsn, schema, prepare=prepare)
+        self._connection = self._how()
+        self._closed = False
+
+    def connection(self) -> psycopg.Connection[Any]:
+        if self._closed:
+            raise closed("store")
+        return self._connection
+
+    def reopen(self) -> None:
+        if not self._closed:
+            self._connection = self._how()
+
+    def close(self) -> None:
+        self._closed = True
+        self._connection.close()
+
+
+class _FromPool(_Waiting):
     """A connection of a psycopg pool, until the store is closed."""
 
-    owned = True
+    owned = reopens = True
 
     def __init__(self, pool: ConnectionPool[Any]) -> None:
         self._pool = pool
-        if pool.closed:
+        self._given_back = False
+        self._connection = self._taken()
+
+    def _taken(self) -> psycopg.Connection[Any]:
+        if self._pool.closed:
             raise closed("pool")
         try:
-            self._connection: psycopg.Connection[Any] = pool.getconn()
+            connection: psycopg.Connection[Any] = self._pool.getconn()
         except psycopg.OperationalError as error:
             raise no_connection(error) from error
-        self._autocommit = self._connection.autocommit
-        self._connection.set_autocommit(True)
-        self._given_back = False
+        self._autocommit = connection.autocommit
+        connection.set_autocommit(True)
+        return connection
 
     def connection(self) -> psycopg.Connection[Any]:
         if self._given_back:
             # It is someone else's by now.
             raise closed("store")
         return self._connection
+
+    def reopen(self) -> None:
+        if not self._given_back:
+            self._pool.putconn(self._connection)
+            # The others may have been lost with it.
+            self._pool.check()
+            self._connection = self._taken()
 
     def close(self) -> None:
         if self._given_back:
@@ -85,24 +138,43 @@ class _FromPool:
         self._pool.putconn(self._connection)
 
 
-class _FromEngine:
+class _FromEngine(_Waiting):
     """A connection of an SQLAlchemy engine, until the store is closed."""
 
-    owned = True
+    owned = reopens = True
 
     def __init__(self, engine: sqlalchemy.Engine) -> None:
-        self._connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        self._engine = engine
+        self._connection = self._taken()
+        self._closed = False
+
+    def _taken(self) -> sqlalchemy.Connection:
+        from sqlalchemy import exc
+
+        try:
+            return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        except exc.OperationalError as error:
+            raise no_connection(error.orig or error) from error
 
     def connection(self) -> psycopg.Connection[Any]:
         if self._connection.closed:
             raise closed("store")
         return _driver_connection(self._connection)
 
+    def reopen(self) -> None:
+        if not self._closed:
+            # Its others may have been lost with it.
+            self._connection.invalidate()
+            self._connection.close()
+            self._engine.dispose()
+            self._connection = self._taken()
+
     def close(self) -> None:
+        self._closed = True
         self._connection.close()
 
 
-class _OfAlchemy:
+class _OfAlchemy(_Waiting):
     """The caller's SQLAlchemy connection, or the one that his session has at the moment."""
 
     owned = False
@@ -135,10 +207,10 @@ def lease(where: Any, schema: str | None = None, *, prepare: bool | None = None)
         StoreError: it is closed, or psycopg is not what it stands on.
     """
     if where is None or isinstance(where, str):
-        return _opened(where, schema, prepare)
+        return _Opened(where, schema, prepare)
     kinds = kinds_of(where)
     if "sqlalchemy.URL" in kinds:
-        return _opened(where.render_as_string(hide_password=False), schema, prepare)
+        return _Opened(where.render_as_string(hide_password=False), schema, prepare)
     check_not_told_to_prepare(prepare)
     if isinstance(where, psycopg.Connection):
         if where.closed:
@@ -161,10 +233,6 @@ def lease(where: Any, schema: str | None = None, *, prepare: bool | None = None)
         f"a store is opened over a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
         f"Connection or Session, not over {name}{hint}",
     )
-
-
-def _opened(dsn: str | None, schema: str | None, prepare: bool | None) -> Lease:
-    return Held(open_deployed(dsn, schema, prepare=prepare), owned=True, closes=True)
 
 
 def check_not_told_to_prepare(prepare: bool | None) -> None:
@@ -210,15 +278,10 @@ def check_driver(lender: Any) -> None:
 
 
 def _over_alchemy(lender: Any) -> Lease:
-    from sqlalchemy import Engine, exc
+    from sqlalchemy import Engine
 
     check_driver(lender)
-    if not isinstance(lender, Engine):
-        return _OfAlchemy(lender)
-    try:
-        return _FromEngine(lender)
-    except exc.OperationalError as error:
-        raise no_connection(error.orig or error) from error
+    return _FromEngine(lender) if isinstance(lender, Engine) else _OfAlchemy(lender)
 
 
 def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:

@@ -11,12 +11,19 @@ from psycopg.rows import scalar_row
 from pgsimhash.statements import query
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """The run that a store's writes belong to."""
+    """The run that a store's writes belong to.
+
+    Attributes:
+        run_id: its number.
+        what: what adds to it.
+        pages: how many it has, those of the batch included that was written last.
+    """
 
     run_id: int
     what: str
+    pages: int = 0
 
 
 def draw_run(connection: psycopg.Connection[Any], what: str) -> Run:
@@ -24,3 +31,10 @@ def draw_run(connection: psycopg.Connection[Any], what: str) -> Run:
     with connection.cursor(row_factory=scalar_row) as cursor:
         run_id = cursor.execute(query("draw_run", connection)).fetchone()
     return Run(int(run_id or 0), what)
+
+
+def run_pages(connection: psycopg.Connection[Any], run: Run) -> int:
+    """Return how many pages a run has in the database."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        found = cursor.execute(query("run_pages", connection), {"run_id": run.run_id}).fetchone()
+    return int(found or 0)

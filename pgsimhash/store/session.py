@@ -12,12 +12,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
-from pgsimhash.errors import ArgumentError, CollectionError
+from pgsimhash.errors import ArgumentError, CollectionError, PgsimhashError
 from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 from pgsimhash.store.leases import Lease
+from pgsimhash.store.retries import checked_retry_seconds, passes
 from pgsimhash.store.turns import Turns, turns_on
 
 if TYPE_CHECKING:
@@ -44,18 +45,21 @@ class Session:
         lease: Lease,
         lookup_memory: int | None = None,
         lock_timeout: float | None = None,
+        retry_seconds: float | None = None,
     ) -> None:
         """Take over what was lent, and so many bytes for what is remembered of the collection.
 
-        Each transaction waits for locks so many seconds; see :func:`pgsimhash.connect`.
+        Each transaction waits for locks so many seconds, and what fails for a while is tried again
+        for so many; see :func:`pgsimhash.connect`.
 
         Raises:
-            ArgumentError: ``lock_timeout`` is no such number.
+            ArgumentError: ``lock_timeout`` or ``retry_seconds`` is no such number.
             StoreError: another process opened the connection, or another thread is using it; or
                 texts would not come back as they are.
         """
         self._lease = lease
         self._lookup_memory = lookup_memory
+        self.retry_seconds = checked_retry_seconds(retry_seconds)
         # For the length of a transaction, so that a pooler may give the next one to another server.
         self._bounds = {
             "lock_timeout": None if lock_timeout is None else _milliseconds(lock_timeout),
@@ -80,8 +84,15 @@ class Session:
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection; a session of SQLAlchemy's has another one after each transaction."""
+        """The connection; a session of SQLAlchemy's has another one after each transaction.
+
+        One of the store's own that was lost is opened anew, unless something on it is under way.
+        """
         self._turns.check()
+        if self._held.closed and self._lease.reopens and not self._turns.busy:
+            self._lease.reopen()
+            # Of another server it may be wrong: a standby that was promoted lacks the last pages.
+            self.__dict__.pop("memory", None)
         present = self._lease.connection()
         if present is not self._held:
             schema = schema_of(self._held)
@@ -107,6 +118,16 @@ class Session:
         if self._lease.owned:
             self._turns.check_idle()
         self._lease.close()
+
+    def may_retry(self, error: PgsimhashError) -> bool:
+        """Return whether to do again what failed: nothing of it stayed, and it may do better."""
+        if not self._lease.owned or not self.retry_seconds or self._turns.busy:
+            return False
+        return passes(error) and (self._lease.reopens or not self._held.closed)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, for something to be over."""
+        self._lease.pause(seconds)
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether what is written now goes into a transaction that the caller ends."""

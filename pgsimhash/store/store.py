@@ -43,6 +43,7 @@ from pgsimhash.store.batches import (
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
 from pgsimhash.store.leases import Lease
+from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.times import check_age, check_time
@@ -104,6 +105,7 @@ class Store:
         schema: str | None = None,
         lookup_memory: int | None = None,
         lock_timeout: float | None = None,
+        retry_seconds: float | None = None,
     ) -> None:
         """Open ``collection`` over what was lent, creating it where ``create`` is true.
 
@@ -112,15 +114,15 @@ class Store:
             CollectionError: the collection is missing and ``create`` is false, or it has another
                 scheme, layout, ``keep_markdown`` or ``normalize_urls``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
-                layout; ``schema`` is no name that the schema can have; or ``lock_timeout`` no
-                number of seconds.
+                layout; ``schema`` is no name that the schema can have; or ``lock_timeout`` or
+                ``retry_seconds`` no number of seconds.
             StoreError: another store over the connection works with another schema;
                 another process opened the connection, or another thread is using it; it
                 is in a transaction that failed, or texts would not come back from it
                 as they are.
         """
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        self.session = Session(lease, lookup_memory, lock_timeout)
+        self.session = Session(lease, lookup_memory, lock_timeout, retry_seconds)
         with (
             bound_to_schema(self.session.connection, schema),
             self.session.transaction() as connection,
@@ -184,6 +186,7 @@ class Store:
         """The name of the collection's layout when it was read last."""
         return self.opened.layout
 
+    @retried
     def find(
         self,
         simhash: int,
@@ -225,6 +228,7 @@ class Store:
                 sketch=sketch,
             )
 
+    @retried
     def near_pages(
         self,
         page: str | int,
@@ -267,6 +271,7 @@ class Store:
                 sketch=sketch,
             )
 
+    @retried
     def find_many(self, simhashes: NDArray[np.uint64], distance: int | None = None) -> Matches:
         """Look up an array of simhashes in one statement; several times as fast as one by one.
 
@@ -287,6 +292,7 @@ class Store:
                 connection, collection, simhashes, distance, self.session.memory
             )
 
+    @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
         """Return whether any known simhash is within ``distance`` bits; stops at the first.
 
@@ -298,6 +304,7 @@ class Store:
         with self.session.looking_up(distance) as (connection, collection):
             return reader.exists(connection, collection, simhash, distance)
 
+    @retried
     def get(self, url: str) -> StoredPage | None:
         """Return the present version of the page at ``url``, or None if it is not known.
 
@@ -307,6 +314,7 @@ class Store:
         with self.session.read() as connection:
             return reader.get(connection, self.opened, url)
 
+    @retried
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
         """Return whether to fetch a page: it is not known, or due again.
 
@@ -640,6 +648,7 @@ class Store:
         checked_distance(self.opened, distance, DISTANCE_MAX)
         return self._clusters(distance, linkage, scorer(canonical), progress)
 
+    @retried
     def status(self) -> list[CollectionStatus]:
         """Return the figures of every collection in the database.
 

@@ -224,15 +224,17 @@ def _count(
     stored: Sequence[Decision],
     run: Run,
 ) -> None:
-    connection.execute(
-        query("count_batch", connection),
-        {
-            "run_id": run.run_id,
-            "what": run.what,
-            "collection_id": collection.collection_id,
-            "pages": len(decisions),
-            **count_verdicts(decisions),
-            "first_page": stored[0].page_id if stored else None,
-            "last_page": stored[-1].page_id if stored else None,
-        },
-    )
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        counted = cursor.execute(
+            query("count_batch", connection),
+            {
+                "run_id": run.run_id,
+                "what": run.what,
+                "collection_id": collection.collection_id,
+                "pages": len(decisions),
+                **count_verdicts(decisions),
+                "first_page": stored[0].page_id if stored else None,
+                "last_page": stored[-1].page_id if stored else None,
+            },
+        ).fetchone()
+    run.pages = int(counted or 0)

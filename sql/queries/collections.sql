@@ -20,12 +20,21 @@ FROM pg_catalog.set_config(
         END
     ),
     true
-)
+) AS waits
+CROSS JOIN pg_catalog.set_config(
+    'idle_in_transaction_session_timeout',
+    CASE pg_catalog.current_setting('idle_in_transaction_session_timeout')
+        WHEN '0' THEN %(otherwise)s::text
+        ELSE pg_catalog.current_setting('idle_in_transaction_session_timeout')
+    END,
+    true
+) AS idles
 CROSS JOIN pgsimhash.collections AS c LEFT JOIN pgsimhash.rebuilds AS r USING (collection_id)
 WHERE c.name = %(name)s
 
 -- bound_waits --
--- Without the schema, which may not be there yet; else collection_to_write does the same.
+-- Without the schema, which may not be there yet; else collection_to_write does the same. A writer
+-- that is held up amid a transaction of ours is ended, for others wait for what it locked.
 SELECT pg_catalog.set_config(
     'lock_timeout',
     coalesce(
@@ -35,6 +44,13 @@ SELECT pg_catalog.set_config(
             ELSE pg_catalog.current_setting('lock_timeout')
         END
     ),
+    true
+), pg_catalog.set_config(
+    'idle_in_transaction_session_timeout',
+    CASE pg_catalog.current_setting('idle_in_transaction_session_timeout')
+        WHEN '0' THEN %(otherwise)s::text
+        ELSE pg_catalog.current_setting('idle_in_transaction_session_timeout')
+    END,
     true
 )
 

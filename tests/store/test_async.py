@@ -53,6 +53,14 @@ def urls(dsn: str) -> list[str]:
     return [row[0] for row in content(dsn, "default")]
 
 
+def lose_connections(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
 def engine_over(dsn: str) -> AsyncEngine:
     return create_async_engine(
         "postgresql+psycopg://",
@@ -262,18 +270,28 @@ class TestTasks:
                 else:
                     assert [match.url for match in found] == [f"{A}{n}"]
 
-    def test_a_lost_connection_is_said_to_everyone_who_waits(self, dsn: str, store: Store) -> None:
+    def test_a_lost_connection_is_opened_anew_for_everyone_who_waits(
+        self, dsn: str, store: Store
+    ) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(50)], distance=0))
+
         async def use(own: AsyncStore) -> list[Any]:
             await own.find(1)
-            asked = [asyncio.create_task(own.find(n)) for n in range(50)]
-            with psycopg.connect(dsn, autocommit=True) as other:
-                other.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
+            asked = [asyncio.create_task(own.find(n << 40, 0)) for n in range(50)]
+            lose_connections(dsn)
             return await asyncio.gather(*asked, return_exceptions=True)
 
-        assert {type(found) for found in run(over_dsn(dsn, use))} == {NoServerError}
+        for way in (over_dsn, over_pool, over_engine):
+            assert [found[0].url for found in run(way(dsn, use))] == [f"{A}{n}" for n in range(50)]
+
+    def test_a_batch_whose_own_connection_was_lost_is_stored(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> str:
+            await own.find(1)
+            lose_connections(dsn)
+            return (await own.add(A, 5)).verdict
+
+        assert run(over_dsn(dsn, use)) == "new"
+        assert urls(dsn) == [A]
 
     def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> list[str]:
@@ -390,17 +408,15 @@ class TestWhatFailed:
 
         run(use())
 
-    @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-    def test_a_connection_that_is_lost(
+    @pytest.mark.parametrize(
+        "way", [way for way in WAYS if way is not over_dsn], ids=lambda way: way.__name__
+    )
+    def test_a_batch_whose_lent_connection_is_lost(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, None]]
     ) -> None:
         async def use(store: AsyncStore) -> None:
             await store.find(0)
-            with psycopg.connect(dsn, autocommit=True) as other:
-                other.execute(
-                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
+            lose_connections(dsn)
             try:
                 await store.add(A, 0)
             except NoServerError as error:

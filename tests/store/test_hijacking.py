@@ -29,6 +29,7 @@ from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.reader import find_each
+from pgsimhash.store.runs import Run, run_pages
 from pgsimhash.testing import fresh_database
 from tests.store.test_store import FAR, page, paragraph
 
@@ -159,6 +160,7 @@ def look_up(store: Store) -> None:
     with store.session.looking_up(8) as (connection, collection):
         assert len(find_each(connection, collection, [5, FAR], 8)[0]) == 3
     with store.session.read() as connection:
+        assert run_pages(connection, Run(2**62, "nobody")) == 0
         store.session.memory.take_in(connection, store.opened)
     assert len(store.find_many(asked).queries) == 4
     assert len(analysis.simhashes(store)) == 9

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from psycopg import conninfo
 
 from pgsimhash import Store, connect, connect_async, maintenance
 from pgsimhash.connection import open_connection
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+from pgsimhash.store.collection import lock_collections
 from tests.refusals import because
 
 URL = "https://a.example/"
@@ -191,3 +193,28 @@ def test_whether_to_prepare_is_said_where_a_connection_is_made(dsn: str) -> None
         pytest.raises(ArgumentError, match=r"yours.*prepare_threshold=None"),
     ):
         connect(connection, prepare=False)
+
+
+IDLE = "SELECT current_setting('idle_in_transaction_session_timeout')"
+
+
+def test_a_writer_that_is_held_up_amid_a_batch_is_ended_by_the_server(dsn: str) -> None:
+    bound = "-c idle_in_transaction_session_timeout=300ms"
+    with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
+        with suppress(NoServerError), store.session.writing() as (connection, collection):
+            lock_collections(connection, [collection])
+            # Not before the server ended the one that has the lock.
+            assert other.add(f"{URL}2", 5).verdict == "new"
+        assert connection.closed
+        assert store.add(f"{URL}3", 5).verdict == "identical"
+
+
+def test_how_long_it_may_be_idle_is_said_for_transactions_of_our_own_alone(dsn: str) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn) as connection:
+        lent = connect(connection)
+        for one, bound in ((store, "5min"), (lent, "0")):
+            with one.session.writing() as (used, _):
+                assert used.execute(IDLE).fetchone() == (bound,)
+            with one.session.transaction() as used:
+                assert used.execute(IDLE).fetchone() == (bound,)
+            assert used.execute(IDLE).fetchone() == ("0",)

@@ -1,0 +1,224 @@
+"""A fault that passes is no one's concern: what it ended is done again, with its effect once."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool
+from sqlalchemy import create_engine
+
+from pgsimhash import ArgumentError, NoServerError, Store, StoreError, connect
+from tests.refusals import because
+from tests.store.content import content
+
+PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
+
+
+def end_others(dsn: str) -> None:
+    """End all connections to the database, as a server does that is stopped."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture(params=["dsn", "pool", "engine"])
+def opened(request: pytest.FixtureRequest, dsn: str) -> Iterator[Store]:
+    """A store over what has another connection when one was lost."""
+    if request.param == "dsn":
+        with connect(dsn) as store:
+            yield store
+    elif request.param == "pool":
+        with ConnectionPool(dsn, min_size=3) as pool, connect(pool) as store:
+            yield store
+    else:
+        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+        with connect(engine) as store:
+            yield store
+        engine.dispose()
+
+
+class TestLostConnections:
+    def test_lookups_are_answered_all_the_same(self, opened: Store, dsn: str) -> None:
+        list(opened.add_many(PAGES, distance=0))
+        for _ in range(3):
+            end_others(dsn)
+            assert opened.exists(5 << 40)
+            end_others(dsn)
+            (match,) = opened.find(5 << 40, 0)
+            assert match.url == PAGES[5][0]
+
+    def test_a_batch_is_stored_once(self, opened: Store, dsn: str) -> None:
+        for start in range(0, 20, 5):
+            end_others(dsn)
+            made = [
+                verdict.verdict for verdict in opened.add_many(PAGES[start : start + 5], distance=0)
+            ]
+            assert made == ["new"] * 5
+        assert sorted(row[0] for row in content(dsn, "default")) == sorted(url for url, _ in PAGES)
+
+    def test_it_is_said_that_it_is_tried_again(
+        self, dsn: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with connect(dsn) as store, caplog.at_level(logging.INFO, "pgsimhash"):
+            end_others(dsn)
+            store.exists(5)
+        assert any("the connection to the database was lost" in one for one in caplog.messages)
+
+    def test_those_of_the_caller_are_not_opened_anew(self, dsn: str) -> None:
+        with closing(psycopg.connect(dsn, autocommit=True)) as connection:
+            store = connect(connection)
+            end_others(dsn)
+            with pytest.raises(NoServerError, check=because("connection_lost")):
+                store.exists(5)
+
+    def test_on_request_nothing_is_tried_again(self, dsn: str) -> None:
+        with connect(dsn, retry_seconds=0) as store:
+            end_others(dsn)
+            with pytest.raises(NoServerError, check=because("connection_lost")):
+                store.exists(5)
+            # The next call has a connection.
+            assert not store.exists(5)
+
+    def test_a_store_that_was_closed_stays_closed(self, dsn: str) -> None:
+        store = connect(dsn)
+        store.close()
+        with pytest.raises(StoreError, check=because("closed")):
+            store.exists(5)
+
+    def test_no_seconds_below_none(self, dsn: str) -> None:
+        with pytest.raises(ArgumentError, check=because("invalid_number")):
+            connect(dsn, retry_seconds=-1)
+
+
+class Relay:
+    """Passes on what a client and a server say, and hangs up once the server has said DONE."""
+
+    def __init__(self, dsn: str) -> None:
+        given = conninfo_to_dict(dsn)
+        self._host, self._port = str(given["host"]), str(given.get("port") or 5432)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.dsn = make_conninfo(dsn, host="127.0.0.1", port=self._listening.getsockname()[1])
+        self.armed = False
+        self.cuts = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client = self._listening.accept()[0]
+                if self._host.startswith("/"):
+                    server = socket.socket(socket.AF_UNIX)
+                    server.connect(f"{self._host}/.s.PGSQL.{self._port}")
+                else:
+                    server = socket.create_connection((self._host, int(self._port)))
+                for here, there in ((client, server), (server, client)):
+                    threading.Thread(
+                        target=self._pass_on, args=(here, there, client), daemon=True
+                    ).start()
+
+    def _pass_on(self, here: socket.socket, there: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := here.recv(65536):
+                # What the server says when it has committed, of which the client hears nothing.
+                if self.armed and here is not client and b"COMMIT\0" in data:
+                    self.armed = False
+                    self.cuts += 1
+                    break
+                there.sendall(data)
+        for one in (here, there):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        here.close()
+
+
+@contextmanager
+def relayed(dsn: str) -> Iterator[Relay]:
+    relay = Relay(dsn)
+    try:
+        yield relay
+    finally:
+        relay.close()
+
+
+class TestUnsureCommits:
+    def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(self, dsn: str) -> None:
+        with relayed(dsn) as relay, connect(relay.dsn) as store:
+            list(store.add_many(PAGES[:5], distance=0))
+            relay.armed = True
+            # Not unchanged, which is what the pages would be if they were taken again.
+            assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
+            assert relay.cuts == 1
+            (status,) = store.status()
+        assert status.pages == 20
+        with psycopg.connect(dsn) as connection:
+            runs = connection.execute("SELECT pages, new FROM pgsimhash.runs").fetchall()
+        assert runs == [(20, 20)]
+
+    def test_a_batch_without_a_new_page_is_counted_once(self, dsn: str) -> None:
+        with relayed(dsn) as relay, connect(relay.dsn) as store:
+            list(store.add_many(PAGES, distance=0))
+            relay.armed = True
+            assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
+            assert relay.cuts == 1
+        with psycopg.connect(dsn) as connection:
+            runs = connection.execute("SELECT pages, unchanged FROM pgsimhash.runs").fetchall()
+        assert runs == [(40, 20)]
+
+    def test_without_another_try_the_next_batch_is_itself(self, dsn: str) -> None:
+        with relayed(dsn) as relay, connect(relay.dsn, retry_seconds=0) as store:
+            relay.armed = True
+            with pytest.raises(NoServerError, check=because("connection_lost")):
+                list(store.add_many(PAGES[:5], distance=0))
+            made = [one.verdict for one in store.add_many(PAGES[:10], distance=0)]
+        assert made == ["unchanged"] * 5 + ["new"] * 5
+
+
+REFUSE_ONCE = """
+    CREATE SEQUENCE tries;
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF nextval('public.tries') <= {times} THEN
+            RAISE EXCEPTION 'for others' USING ERRCODE = '{code}';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER refusing AFTER INSERT ON pgsimhash.runs
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()
+"""
+
+
+@pytest.mark.parametrize("code", ["40001", "40P01"], ids=["serialization", "deadlock"])
+class TestAbortedTransactions:
+    def refuse(self, dsn: str, code: str, times: int) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute(REFUSE_ONCE.format(times=times, code=code).encode())
+
+    def test_a_batch_that_was_given_up_for_others_is_decided_again(
+        self, dsn: str, code: str
+    ) -> None:
+        with connect(dsn) as store:
+            self.refuse(dsn, code, 3)
+            assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20
+        with psycopg.connect(dsn) as connection:
+            assert connection.execute("SELECT pages FROM pgsimhash.runs").fetchall() == [(20,)]
+
+    def test_in_the_caller_s_transaction_it_is_an_error(self, dsn: str, code: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            store = connect(connection)
+            connection.commit()
+            self.refuse(dsn, code, 1)
+            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            with pytest.raises(StoreError, check=because("gave_up")):
+                list(store.add_many(PAGES, distance=0))
