@@ -273,8 +273,9 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             "not_permitted",
-            f"the database refuses: {_first_line(error)}; grant the user USAGE on schema "
-            f"{schema_of(connection)} and SELECT, INSERT, UPDATE, DELETE on its tables",
+            f"the database refuses: {_first_line(error)}; grant the user one of the roles that "
+            f"`pgsimhash migrate --roles` makes for the schema {schema_of(connection)}: reader, "
+            "writer, or owner, who alone creates the tables of other layouts",
         ) from error
     except psycopg.errors.UndefinedObject as error:
         raise CollectionError("unknown", server_words(error)) from error

@@ -16,15 +16,16 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.util.exc import CommandError
 from psycopg import conninfo
-from sqlalchemy import Connection, Engine, create_engine, func, make_url, select, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from psycopg.rows import scalar_row
+from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from pgsimhash.connection import open_connection, server_words
-from pgsimhash.errors import NoServerError, SchemaError, StoreError
+from pgsimhash.connection import check_schema, open_connection, server_words, translated_errors
+from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError
 from pgsimhash.log import logger
-from pgsimhash.schema_names import configured_schema, in_schema
-from pgsimhash.statements import read_sql, split_statements
+from pgsimhash.schema_names import bound_to_schema, configured_schema, in_schema
+from pgsimhash.statements import query, read_sql, split_statements
 
 VERSION_TABLE: Final = "alembic_version"
 
@@ -70,7 +71,7 @@ def dsn_of_url(url: str) -> str:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except exc.ArgumentError:
         return url
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
         raise NoServerError(
@@ -202,6 +203,37 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
         StoreError: the user may not change the schema.
     """
     _run(command.downgrade, dsn, revision, schema)
+
+
+def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
+    """Make the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, where they are not there yet.
+
+    The first owns the schema from then on, the second adds, marks and deletes, the third looks up,
+    and none can log in: grant them to who does. The tables of other layouts that are created later
+    are the owner's and have the same grants.
+
+    Args:
+        dsn: where the schema is; as a superuser, or as its owner who may create roles.
+        prefix: how their names begin; None means the schema's name.
+        schema: as for :func:`upgrade`.
+
+    Returns:
+        Their names.
+
+    Raises:
+        ArgumentError: ``prefix`` is too long, or ``schema`` is no name that the schema can have.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the user may not do this.
+    """
+    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
+        check_schema(connection)
+        with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
+            try:
+                asked = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+            except psycopg.errors.InvalidParameterValue as error:
+                raise ArgumentError("invalid_role", server_words(error)) from error
+            return list(asked.fetchone() or [])
 
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:

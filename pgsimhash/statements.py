@@ -34,6 +34,7 @@ SCHEMA_FILES: Final = (
     "delete.sql",
     "decide.sql",
     "add.sql",
+    "roles.sql",
 )
 """The files of the schema, in the order in which they are deployed."""
 

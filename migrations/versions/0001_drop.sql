@@ -1,5 +1,7 @@
 DROP TRIGGER put_simhashes ON pgsimhash.pages;
 
+DROP FUNCTION pgsimhash.create_roles(text);
+
 DROP FUNCTION pgsimhash._put_inserted();
 
 DROP FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint);

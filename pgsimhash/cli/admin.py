@@ -35,8 +35,20 @@ if TYPE_CHECKING:
     type=LayoutName(),
     help="Also let new collections have this layout; pgsimhash collection plan compares them.",
 )
+@click.option(
+    "--roles",
+    metavar="PREFIX",
+    is_flag=False,
+    flag_value="",
+    help="Also make the roles PREFIX_owner, _writer and _reader; by default after the schema.",
+)
 def migrate(
-    dsn: str | None, sql: bool, no_transaction: bool, downgrade: str | None, layout: str | None
+    dsn: str | None,
+    sql: bool,
+    no_transaction: bool,
+    downgrade: str | None,
+    layout: str | None,
+    roles: str | None,
 ) -> None:
     """Create or upgrade the schema pgsimhash.
 
@@ -47,12 +59,12 @@ def migrate(
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
 
-    if sql and (downgrade or layout):
+    if sql and (downgrade or layout or roles is not None):
         raise click.UsageError("--sql goes with a plain upgrade only")
     if no_transaction and not sql:
         raise click.UsageError("--no-transaction goes with --sql only")
-    if downgrade and layout:
-        raise click.UsageError("--layout goes with an upgrade only")
+    if downgrade and (layout or roles is not None):
+        raise click.UsageError("--layout and --roles go with an upgrade only")
     if sql:
         print_text(migrations.upgrade_sql(transaction=not no_transaction))
         return
@@ -74,6 +86,9 @@ def migrate(
                 database.set_default_layout(connection, get_layout(layout))
     done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {name}."
     people().print(done, soft_wrap=True)
+    if roles is not None:
+        made = migrations.create_roles(where, roles or None)
+        people().print(f"Its roles are {', '.join(made)}.", soft_wrap=True)
 
 
 @click.command()

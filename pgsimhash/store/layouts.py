@@ -32,7 +32,7 @@ def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """
     indexed = is_deployed(connection, layout)
     if indexed is None:
-        with connection.transaction():
+        with connection.transaction(), _as_owner(connection):
             _create(connection, layout, indexed=True)
             _execute(connection, "indexes", layout)
     elif not indexed:
@@ -44,7 +44,7 @@ def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
 def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """Create what ``layout`` needs but for its indexes, which are built when the table is full."""
     if is_deployed(connection, layout) is None:
-        with connection.transaction():
+        with connection.transaction(), _as_owner(connection):
             _create(connection, layout, indexed=False)
 
 
@@ -121,6 +121,16 @@ def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: boo
         _execute(connection, "table", layout)
         _execute(connection, "functions", layout)
         _execute(connection, "row", layout, indexed=indexed)
+
+
+@contextmanager
+def _as_owner(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Let what is created inside the block, which is in a transaction, be the schema owner's."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        before = cursor.execute(query("act_as_owner", connection)).fetchone()
+        yield
+        if before is not None:
+            cursor.execute(query("act_as", connection), {"role": before[0]})
 
 
 @contextmanager

@@ -6,6 +6,20 @@ JOIN pg_catalog.pg_attrdef AS d
     ON d.adrelid = 'pgsimhash.collections'::regclass::oid
     AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) = pg_catalog.quote_literal(l.name) || '::text'
 
+-- act_as_owner --
+-- Until the transaction ends; returns the role before. What is created then belongs to the schema's
+-- owner, and others have the rights to it that he gave them by default.
+SELECT
+    pg_catalog.current_setting('role'),
+    pg_catalog.set_config('role', pg_catalog.pg_get_userbyid(n.nspowner)::text, true)
+FROM pg_catalog.pg_namespace AS n
+WHERE n.nspname = 'pgsimhash'
+    AND pg_catalog.pg_get_userbyid(n.nspowner) <> current_user
+    AND pg_catalog.pg_has_role(n.nspowner, 'MEMBER')
+
+-- act_as --
+SELECT pg_catalog.set_config('role', %(role)s::text, true)
+
 -- layout_deployed --
 SELECT indexed FROM pgsimhash.layouts WHERE name = %(layout)s
 

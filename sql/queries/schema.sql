@@ -9,3 +9,6 @@ SELECT version_num FROM pgsimhash.alembic_version
 SELECT
     pg_catalog.current_setting('search_path'),
     pg_catalog.set_config('search_path', %(search_path)s::text, true)
+
+-- create_roles --
+SELECT pgsimhash.create_roles(%(prefix)s::text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ from pgsimhash import connect
 from pgsimhash.layout import DEFAULT_LAYOUT
 from tests.cli.harness import Run
 from tests.conftest import ROOT
+from tests.roles import dropped_afterwards
 
 PAGES = ROOT / "examples" / "pages"
 
@@ -62,6 +64,17 @@ def test_migrate_can_go_back(run: Run, dsn: str) -> None:
     assert done.code == 0
     assert "revision base" in done.stderr
     assert "run: pgsimhash migrate" in run("status").stderr
+
+
+def test_migrate_makes_roles_on_request(run: Run, dsn: str) -> None:
+    prefix = f"test_{uuid.uuid4().hex[:12]}"
+    made = [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
+    done = run("migrate", "--roles", prefix)
+    with dropped_afterwards(dsn, made):
+        assert done.code == 0
+        assert f"Its roles are {', '.join(made)}." in done.stderr
+    assert run("migrate", "--sql", "--roles").code == 2
+    assert run("migrate", "--downgrade", "base", "--roles").code == 2
 
 
 def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:

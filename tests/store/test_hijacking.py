@@ -31,6 +31,7 @@ from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.reader import find_each
 from pgsimhash.store.runs import Run, run_pages
 from pgsimhash.testing import fresh_database
+from tests.roles import dropped_afterwards
 from tests.store.test_store import FAR, page, paragraph
 
 NOW = datetime.now(UTC)
@@ -273,7 +274,9 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
     """All there is, over a connection that the store opens and over the caller's."""
     statements.query_in.cache_clear()
     migrate.upgrade(hostile_dsn)
+    roles = migrate.create_roles(hostile_dsn, f"test_{uuid.uuid4().hex[:12]}")
     with (
+        dropped_afterwards(hostile_dsn, roles),
         psycopg.connect(hostile_dsn, autocommit=True) as connection,
         connect(hostile_dsn, collection="one", keep_markdown=True) as opened,
     ):

@@ -83,7 +83,9 @@ class TestLostConnections:
     def test_on_request_nothing_is_tried_again(self, dsn: str) -> None:
         with connect(dsn, retry_seconds=0) as store:
             end_others(dsn)
-            with pytest.raises(NoServerError, check=because("connection_lost")):
+            with pytest.raises(
+                NoServerError, match="run again to continue", check=because("connection_lost")
+            ):
                 store.exists(5)
             # The next call has a connection.
             assert not store.exists(5)

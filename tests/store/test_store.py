@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, hamming_distance
-from pgsimhash.errors import ArgumentError, NoServerError, PageError
+from pgsimhash.errors import ArgumentError, PageError
 from tests.refusals import because
 
 FAR = 2**64 - 1
@@ -534,19 +534,6 @@ class TestBadInput:
             [(long, page(*ARTICLE)), ("https://b.example/", page(*ARTICLE))]
         )
         assert [verdict.verdict for verdict in verdicts] == ["failed", "new"]
-
-    def test_a_lost_connection_is_a_store_error(self, dsn: str) -> None:
-        with connect(dsn) as store:
-            store.add("https://a.example/1", 1)
-            with psycopg.connect(dsn, autocommit=True) as other:
-                other.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
-            with pytest.raises(NoServerError, match="run again to continue"):
-                store.add("https://a.example/2", 2)
-        with connect(dsn) as store:
-            assert len(store.find(1)) == 1
 
     def test_jobs_below_one_are_refused(self, store: Store) -> None:
         with pytest.raises(ValueError, match="jobs"):

@@ -1,0 +1,81 @@
+-- Roles with as few rights as their work needs.
+
+CREATE FUNCTION pgsimhash.create_roles(prefix text DEFAULT NULL) RETURNS text[]
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    here constant oid := (
+        SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
+    );
+    place constant text := here::regnamespace::text;
+    owner constant text := coalesce(prefix, (SELECT nspname FROM pg_namespace WHERE oid = here))
+        || '_owner';
+    writer constant text := left(owner, -length('owner')) || 'writer';
+    reader constant text := left(owner, -length('owner')) || 'reader';
+    step text;
+BEGIN
+    IF octet_length(writer) > 63 THEN
+        RAISE EXCEPTION 'a role cannot be called "%"', writer
+            USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'Give a prefix of up to 56 bytes.';
+    END IF;
+    FOR step IN
+        SELECT format('CREATE ROLE %I NOLOGIN', r.role)
+        FROM unnest(ARRAY[owner, writer, reader]) AS r (role)
+        WHERE to_regrole(quote_ident(r.role)) IS NULL
+    LOOP
+        EXECUTE step;
+    END LOOP;
+    FOR step IN
+        -- Who hands something over has to be able to be the one who gets it.
+        SELECT format('GRANT %I TO %I', owner, current_user)
+        WHERE current_user <> owner
+            AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+        UNION ALL
+        SELECT format('GRANT %I TO %I', reader, writer)
+        UNION ALL
+        SELECT format('ALTER SCHEMA %s OWNER TO %I', place, owner)
+        UNION ALL
+        SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, owner)
+        FROM pg_class WHERE relnamespace = here AND relkind IN ('r', 'p')
+        UNION ALL
+        SELECT format('ALTER TYPE %s OWNER TO %I', oid::regtype, owner)
+        FROM pg_type
+        WHERE typnamespace = here
+            AND (
+                typtype IN ('e', 'd')
+                OR typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')
+            )
+        UNION ALL
+        SELECT format('ALTER ROUTINE %s OWNER TO %I', oid::regprocedure, owner)
+        FROM pg_proc WHERE pronamespace = here
+        UNION ALL
+        SELECT format(p.privileges, place, writer, reader, owner)
+        FROM unnest(ARRAY[
+            'GRANT USAGE ON SCHEMA %1$s TO %3$I',
+            'GRANT SELECT ON ALL TABLES IN SCHEMA %1$s TO %3$I',
+            'GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I',
+            'GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO %2$I',
+            -- For the tables of layouts to come.
+            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s GRANT SELECT ON TABLES TO %3$I',
+            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
+                'GRANT INSERT, UPDATE, DELETE ON TABLES TO %2$I',
+            'ALTER DEFAULT PRIVILEGES FOR ROLE %4$I IN SCHEMA %1$s '
+                'GRANT USAGE ON SEQUENCES TO %2$I'
+        ]) AS p (privileges)
+        UNION ALL
+        -- What the schema is like is the owner's to say.
+        SELECT format('REVOKE INSERT, UPDATE, DELETE ON %s FROM %I', oid::regclass, writer)
+        FROM pg_class WHERE relnamespace = here AND relname IN ('layouts', 'alembic_version')
+    LOOP
+        EXECUTE step;
+    END LOOP;
+    RETURN ARRAY[owner, writer, reader];
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.create_roles(text) IS
+    'Makes the roles <prefix>_owner, _writer and _reader, with the schema''s name as the prefix '
+    'unless one is given, hands the schema to the first, and grants the others what they need now '
+    'and what they will need of the tables of other layouts.';

@@ -1,0 +1,28 @@
+"""Roles of a test, which are the server's and would outlive the test's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+
+@contextmanager
+def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
+    """Roles are the server's, and would outlive the database."""
+    try:
+        yield
+    finally:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            for name in names:
+                role = sql.Identifier(name)
+                connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+                connection.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+def as_role(dsn: str, name: str) -> str:
+    escaped = name.replace(" ", "\\ ")
+    return make_conninfo(dsn, options=f"-c role={escaped}")
