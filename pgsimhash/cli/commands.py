@@ -217,6 +217,7 @@ _SECTIONS = {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
         "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
+        "check": Entry("check:check", "Verify collections, and repair them"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },
     "Groups of commands": {

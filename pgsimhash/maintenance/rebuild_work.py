@@ -101,7 +101,7 @@ def begin(store: Store, into: str, asked: Asked) -> Work:
     """Return the rebuild to go on with, begun where there is none; see ``rebuild``."""
     session = store.session
     with session.read() as connection:
-        _check_connection(connection)
+        check_autocommit(connection, "a rebuild")
         source = follow(connection, store.opened)
         check_writable(connection, source)
         reread = _rereading(source, into, asked)
@@ -124,11 +124,16 @@ def begin(store: Store, into: str, asked: Asked) -> Work:
     return work
 
 
-def _check_connection(connection: psycopg.Connection[Any]) -> None:
+def check_autocommit(connection: psycopg.Connection[Any], what: str) -> None:
+    """Check that a connection is in no transaction, and that each statement is one.
+
+    Raises:
+        StoreError: it is in one.
+    """
     if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
         raise StoreError(
             "needs_autocommit",
-            "a rebuild takes many transactions; use a connection with autocommit=True that is in "
+            f"{what} takes many transactions; use a connection with autocommit=True that is in "
             "none",
         )
 

@@ -1,0 +1,198 @@
+"""Checks what the rows rely on: indexes, constraints, triggers, functions and sequences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.maintenance.check_scope import Look, Scope, rows_of, walk
+from pgsimhash.maintenance.violations import Violation, violation
+from pgsimhash.schema_names import schema_of
+from pgsimhash.statements import layout_statements, query, schema_script, split_statements
+from pgsimhash.store.collection import lock_collections
+
+
+class Thing(NamedTuple):
+    """An index, a constraint, a trigger, a function or a generated column of a table."""
+
+    kind: str
+    table: str
+    name: str
+
+
+_CREATED: Final = {
+    kind: re.compile(pattern, re.MULTILINE)
+    for kind, pattern in {
+        "index": r"^CREATE INDEX (?P<name>\w+)\s+ON \S+\.(?P<table>\w+)",
+        "trigger": r"^CREATE TRIGGER (?P<name>\w+)\s+AFTER INSERT ON \S+\.(?P<table>\w+)",
+        "function": r"^CREATE (?:FUNCTION|PROCEDURE) [^\s.(]+\.(?P<name>\w+)(?P<table>)",
+    }.items()
+}
+_TABLE: Final = re.compile(r"^CREATE TABLE \S+\.(\w+)", re.MULTILINE)
+_CONSTRAINT: Final = re.compile(r"CONSTRAINT (\w+)")
+_GENERATED: Final = re.compile(r"^ +(\w+) .*GENERATED ALWAYS AS \(", re.MULTILINE)
+_LEFTOVER: Final = re.compile(r"_cc(?:new|old)\d*$")
+"""What an interrupted REINDEX CONCURRENTLY leaves behind ends in this."""
+
+_UNSOUND: Final = {
+    "index": "index_invalid",
+    "constraint": "constraint_unchecked",
+    "trigger": "trigger_disabled",
+    "column": "column_changed",
+}
+
+_MENDING: Final = {
+    "index": "REINDEX INDEX CONCURRENTLY {thing}",
+    "constraint": "ALTER TABLE {table} VALIDATE CONSTRAINT {name}",
+    "trigger": "ALTER TABLE {table} ENABLE TRIGGER {name}",
+}
+
+PAGE_KEYS: Final = {"pages_pkey": "page_id", "pages_url_idx": "url", "pages_simhash_idx": "simhash"}
+"""The indexes of pages that lookups and verdicts go by, and the column that each goes by."""
+
+
+def check_objects(scope: Scope) -> Iterator[Violation]:
+    """Yield what is missing in the schema, or cannot be relied on."""
+    there, expected = _there(scope), _expected(scope)
+    for thing, statement in expected.items():
+        if thing not in there:
+            yield _told(scope, f"{thing.kind}_missing", thing, statement)
+    for thing, sound in there.items():
+        # Other columns are not generated at all.
+        if sound is False and (thing.kind != "column" or thing in expected):
+            yield _told(scope, _UNSOUND[thing.kind], thing, _MENDING.get(thing.kind))
+
+
+def check_indexes(scope: Scope) -> Iterator[Violation]:
+    """Yield the indexes through which rows are not found that a scan of the table finds."""
+    sound = _usable(scope)
+    for index, key in PAGE_KEYS.items():
+        look = Look("unindexed_pages", "pages", scope.ids(), columns={"key": key})
+        yield from _agreement(scope, Thing("index", "pages", index), sound, look)
+    for layout in _layouts_of(scope):
+        for index, column in _prefix_indexes(layout).items():
+            places = {"table": layout.table}, {"column": column}
+            look = Look("unindexed_simhashes", layout.table, scope.ids(layout.name), *places)
+            yield from _agreement(scope, Thing("index", layout.table, index), sound, look)
+
+
+def can_look_at_rows(scope: Scope) -> bool:
+    """Return whether all indexes are there that the rows are checked by."""
+    wanted = {Thing("index", "pages", index) for index in PAGE_KEYS} | {
+        Thing("index", layout.table, f"{layout.table}_pkey") for layout in _layouts_of(scope)
+    }
+    return wanted <= _usable(scope)
+
+
+def check_sequences(scope: Scope) -> Iterator[Violation]:
+    """Yield the sequences that draw numbers which rows have already."""
+    with scope.read() as connection:
+        found = rows_of(connection, "sequences_behind", {})
+    for behind in found:
+        if scope.repair:
+            with scope.write() as connection:
+                # Page ids are drawn under the locks.
+                lock_collections(connection, scope.collections)
+                connection.execute(query("advance_sequence", connection), behind)
+        yield violation("sequence_behind", None, repaired=scope.repair, **behind)
+
+
+def _agreement(scope: Scope, index: Thing, sound: set[Thing], look: Look) -> Iterator[Violation]:
+    # Without it, each row would be looked for in the whole table.
+    missed = sum(map(len, walk(scope, look))) if index in sound else 0
+    if missed:
+        yield _told(scope, "index_disagrees", index, _MENDING["index"], rows=missed)
+
+
+def _told(scope: Scope, reason: str, thing: Thing, mending: str | None, **where: int) -> Violation:
+    """Mend something, where that is asked for and can be, and return what was the matter."""
+    tries = scope.repair and mending is not None
+    refused = _refusal(scope, thing, mending) if tries and mending is not None else None
+    where_it_is = {"table": thing.table} if thing.table else {}
+    return violation(
+        reason,
+        None,
+        repaired=tries and refused is None,
+        refused=refused,
+        **where_it_is,
+        **{thing.kind: thing.name},
+        **where,
+    )
+
+
+def _refusal(scope: Scope, thing: Thing, mending: str) -> str | None:
+    """Run a statement in no transaction; return what the server says against it."""
+    if thing.kind == "index" and _LEFTOVER.search(thing.name):
+        mending = "DROP INDEX CONCURRENTLY {thing}"
+    with scope.read() as connection:
+        schema = schema_of(connection)
+        names = {
+            "thing": sql.Identifier(schema, thing.name),
+            "name": sql.Identifier(thing.name),
+            "table": sql.Identifier(schema, thing.table),
+        }
+        try:
+            connection.execute(sql.SQL(mending).format(**names))
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error as error:
+            return str(error).strip().splitlines()[0]
+    return None
+
+
+def _there(scope: Scope) -> dict[Thing, bool | None]:
+    with scope.read() as connection:
+        rows = rows_of(connection, "objects", {"schema": schema_of(connection)})
+    return {Thing(row["kind"], row["table"], row["name"]): row["sound"] for row in rows}
+
+
+def _usable(scope: Scope) -> set[Thing]:
+    return {thing for thing, sound in _there(scope).items() if sound and thing.kind == "index"}
+
+
+def _expected(scope: Scope) -> dict[Thing, str | None]:
+    """Return what there has to be, with the statement that creates it where one does that alone."""
+    with scope.read() as connection:
+        schema = schema_of(connection)
+        layouts = rows_of(connection, "layouts", {})
+    statements = split_statements(schema_script(schema))
+    for row in layouts:
+        layout = get_layout(row["name"])
+        if layout != DEFAULT_LAYOUT:
+            statements += layout_statements("table", layout, schema)
+            statements += layout_statements("functions", layout, schema)
+            # Those of a layout in which a collection is still being made are built at the end.
+            statements += layout_statements("indexes", layout, schema) if row["used"] else []
+    return {thing: creation for one in statements for thing, creation in _things(one)}
+
+
+def _things(statement: str) -> Iterator[tuple[Thing, str | None]]:
+    for kind, pattern in _CREATED.items():
+        if found := pattern.search(statement):
+            # What formats it puts names into braces.
+            creation = statement[found.start() :].replace("{", "{{").replace("}", "}}")
+            creation = creation.replace("CREATE INDEX", "CREATE INDEX CONCURRENTLY", 1)
+            thing = Thing(kind, found["table"], found["name"])
+            yield thing, None if kind == "function" else creation
+    if table := _TABLE.search(statement):
+        for name in _CONSTRAINT.findall(statement):
+            yield Thing("constraint", table[1], name), None
+        for name in _GENERATED.findall(statement):
+            yield Thing("column", table[1], name), None
+
+
+def _layouts_of(scope: Scope) -> list[Layout]:
+    return [get_layout(name) for name in sorted({one.layout for one in scope.collections})]
+
+
+def _prefix_indexes(layout: Layout) -> dict[str, str]:
+    first, *others = [permutation.column for permutation in layout.permutations]
+    return {
+        f"{layout.table}_pkey": first,
+        **{f"{layout.table}_{column}_idx": column for column in others},
+    }
