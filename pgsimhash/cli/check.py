@@ -25,11 +25,12 @@ from pgsimhash.store import connect
 def check(
     context: click.Context, collection: str | None, repair: bool, verdicts: bool, dsn: str | None
 ) -> None:
-    """Verify collections: a JSON line for each thing that is not as it has to be.
+    """Verify collections, and repair them with --repair.
 
-    "reason" is a code, "what" says it in words, "where" names the page, index or run, and "repair"
-    what --repair does about it, or what is left to do. Writers may go on meanwhile; memory is
-    bounded; each table is read a few times.
+    Prints a JSON line for each thing that is not as it has to be: "reason" is a code, "what" says
+    it in words, "where" names the page, index or run, and "repair" what --repair does about it, or
+    what is left to do. Writers may go on meanwhile; memory is bounded, and each table is read a few
+    times.
 
     Exit code 1: something is wrong, and was not repaired.
     """

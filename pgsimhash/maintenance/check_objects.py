@@ -104,7 +104,7 @@ def check_sequences(scope: Scope) -> Iterator[Violation]:
 
 def _agreement(scope: Scope, index: Thing, sound: set[Thing], look: Look) -> Iterator[Violation]:
     # Without it, each row would be looked for in the whole table.
-    missed = sum(map(len, walk(scope, look))) if index in sound else 0
+    missed = sum(len(rows) for rows, _ in walk(scope, look)) if index in sound else 0
     if missed:
         yield _told(scope, "index_disagrees", index, _MENDING["index"], rows=missed)
 

@@ -10,6 +10,7 @@ from pgsimhash.layout import Layout, get_layout
 from pgsimhash.maintenance.check_scope import (
     Connection,
     Look,
+    Mend,
     Row,
     Scope,
     Values,
@@ -17,7 +18,7 @@ from pgsimhash.maintenance.check_scope import (
     rows_of,
     walk,
 )
-from pgsimhash.maintenance.violations import REASONS, Violation, violation
+from pgsimhash.maintenance.violations import Violation, violation
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, lock_collections
@@ -31,14 +32,10 @@ def check_rows(scope: Scope) -> Iterator[Violation]:
     for name in sorted({one.layout for one in scope.collections}):
         yield from _simhashes(scope, get_layout(name))
     ids = scope.ids()
-    for rows in walk(scope, Look("wrong_originals", "pages", ids), _mend_originals):
-        for row in rows:
-            told = {name: value for name, value in row.items() if value is not None}
-            yield from _told(scope, told.pop("reason"), [told], table="pages")
-    for rows in walk(scope, Look("pages_without_run", "pages", ids), _list_runs):
-        yield from _told(scope, "run_unknown", rows, table="pages")
-    for rows in walk(scope, Look("seen_without_page", "last_seen", ids), _forget):
-        yield from _told(scope, "seen_astray", rows, table="last_seen")
+    originals = Look("wrong_originals", "pages", ids)
+    yield from _found(scope, None, originals, _mend_originals)
+    yield from _found(scope, "run_unknown", Look("pages_without_run", "pages", ids), _list_runs)
+    yield from _found(scope, "seen_astray", Look("seen_without_page", "last_seen", ids), _forget)
     for collection in scope.collections:
         if collection.source_id is None:
             yield from _runs(scope, collection)
@@ -55,29 +52,24 @@ def _simhashes(scope: Scope, layout: Layout) -> Iterator[Violation]:
         columns = {"column": permutation.column}
         number = {"permutation": permutation.number}
         wrong = Look("wrong_prefixes", layout.table, ids, things, columns, number)
-        for rows in walk(scope, wrong, _fill_prefixes):
-            yield from _told(
-                scope, "prefix_wrong", rows, table=layout.table, column=permutation.column
-            )
+        yield from _found(scope, "prefix_wrong", wrong, _fill_prefixes)
     missing = Look("pages_without_simhash", "pages", ids, things)
-    for rows in walk(scope, missing, _put_simhashes):
-        yield from _told(scope, "simhash_missing", rows, table=layout.table)
+    yield from _found(scope, "simhash_missing", missing, _put_simhashes)
     table = {"table": layout.table}
     unused = Look("simhashes_without_page", layout.table, ids, table)
-    for rows in walk(scope, unused, _drop_simhashes):
-        yield from _told(scope, "simhash_unused", rows, table=layout.table)
+    yield from _found(scope, "simhash_unused", unused, _drop_simhashes)
 
 
-def _told(
-    scope: Scope, reason: str, rows: Sequence[Row], **where: str | int
-) -> Iterator[Violation]:
-    repaired = scope.repair and REASONS[reason].mended
-    for row in rows:
-        told = {**where, **row}
-        if "simhash" in row:
-            told["simhash"] = f"{from_bigint(row['simhash']):016x}"
-        name = scope.name(told.pop("collection_id"))
-        yield violation(reason, name, repaired=repaired, **told)
+def _found(scope: Scope, reason: str | None, look: Look, mend: Mend) -> Iterator[Violation]:
+    """Yield what a look finds; without a reason, its rows say it."""
+    for rows, left in walk(scope, look, mend):
+        for row in rows:
+            told = {"table": look.things.get("table", look.table), **look.columns, **row}
+            if "simhash" in row:
+                told["simhash"] = f"{from_bigint(row['simhash']):016x}"
+            code = reason or told.pop("reason")
+            name = scope.name(told.pop("collection_id"))
+            yield violation(code, name, repaired=row not in left, **told)
 
 
 def _fill_prefixes(connection: Connection, look: Look, rows: Sequence[Row], bounds: Values) -> None:

@@ -88,15 +88,17 @@ Mend = Callable[[Connection, Look, Sequence[Row], Values], None]
 """Told what was looked for, what was found, and between which bounds."""
 
 
-def walk(scope: Scope, look: Look, mend: Mend | None = None) -> Iterator[list[Row]]:
-    """Yield what a look finds in each slice of a table as it lies on disk; mend it, if asked to.
+def walk(
+    scope: Scope, look: Look, mend: Mend | None = None
+) -> Iterator[tuple[list[Row], list[Row]]]:
+    """Yield what a look finds in each slice of a table as it lies on disk, and what is left of it.
 
     What it finds is so in one snapshot. To be mended it is looked at again under the lock.
     """
     for bounds in _slices(scope, look) if look.ids else ():
         with scope.read() as connection, connection.transaction():
             connection.execute(query("index_plans", connection))
-            rows = look.rows(connection, bounds)
+            left = rows = look.rows(connection, bounds)
         if rows and scope.repair and mend is not None:
             with scope.write() as connection:
                 owners = scope.of([row["collection_id"] for row in rows])
@@ -104,8 +106,9 @@ def walk(scope: Scope, look: Look, mend: Mend | None = None) -> Iterator[list[Ro
                 connection.execute(query("index_plans", connection))
                 rows = look.rows(connection, bounds)
                 mend(connection, look, rows, bounds)
+                left = look.rows(connection, bounds)
         if rows:
-            yield rows
+            yield rows, left
 
 
 def _slices(scope: Scope, look: Look) -> Iterator[dict[str, Any]]:

@@ -154,6 +154,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["migrate", "--downgrade", EVIL],
         ["migrate", "--layout", EVIL],
     ],
+    "check": [["check"], ["check", "--repair"], ["check", "--collection", f"{EVIL}2"]],
     "collection create": [
         ["collection", "create", f"{EVIL}2"],
         ["collection", "create", f"{EVIL}3", "--scheme", EVIL],

@@ -231,6 +231,41 @@ def remove(store: Store) -> None:
     maintenance.rename(store, f"{store.collection} renamed")
 
 
+HARM = """
+UPDATE pgsimhash.pages SET duplicate_of = 0, distance = 0 WHERE url = 'https://c.example/3';
+UPDATE pgsimhash.pages SET distance = 12 WHERE duplicate_of IS NOT NULL AND url <> '';
+DELETE FROM pgsimhash.runs;
+INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
+SELECT collection_id, 0, pg_catalog.now() FROM pgsimhash.collections;
+DELETE FROM pgsimhash.simhashes;
+INSERT INTO pgsimhash.simhashes_16_16_16_16 (collection_id, simhash, bare)
+SELECT collection_id, 5, false FROM pgsimhash.collections;
+SELECT pg_catalog.setval('pgsimhash.pages_page_id_seq'::regclass, 1::bigint);
+DROP INDEX pgsimhash.pages_host_idx;
+ALTER TABLE pgsimhash.pages DISABLE TRIGGER put_simhashes
+"""
+
+MORE_HARM = """
+INSERT INTO pgsimhash.simhashes (collection_id, simhash, bare)
+SELECT collection_id, 4711, false FROM pgsimhash.collections;
+ALTER TABLE pgsimhash.simhashes ALTER COLUMN prefix_2 DROP EXPRESSION;
+UPDATE pgsimhash.simhashes SET prefix_2 = 0;
+CREATE OR REPLACE FUNCTION pgsimhash.prefix(
+    simhash bigint, permutation integer, collection_id integer
+) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 0
+"""
+
+
+def harm_and_repair(connection: psycopg.Connection) -> None:
+    for statements_of_one, left in ((HARM, set()), (MORE_HARM, {"prefix_wrong", "column_changed"})):
+        for statement in statements_of_one.split(";\n"):
+            connection.execute(statement)
+        found = list(maintenance.check_all(connection, repair=True))
+        assert {one.reason for one in found if not one.repaired} <= left
+        assert len({one.reason for one in found}) >= 3
+    assert list(maintenance.check_all(connection, verdicts=True))
+
+
 SQL = """
 SELECT * FROM pgsimhash.near_duplicates(7, 3, 'sql');
 SELECT * FROM pgsimhash.near_pages(7, 3, 'sql');
@@ -290,6 +325,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
             remove(store)
         assert "one renamed" in collection_names(connection)
         delete_collection(connection, "one renamed")
+        harm_and_repair(connection)
     unused = set(statements.queries()) - used_queries()
     assert unused == set()
 

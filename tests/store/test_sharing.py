@@ -90,6 +90,7 @@ USES: dict[str, Callable[[Store], Any]] = {
 }
 
 BESIDE: dict[str, Callable[[Store], Any]] = {
+    "check": lambda store: maintenance.check(store),
     "change_settings": lambda store: maintenance.change_settings(store, distance=3),
     "delete_run": lambda store: maintenance.delete_run(store, 1),
     "mark": lambda store: maintenance.mark(store, URL, f"{URL}2", same=True),
