@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -100,15 +100,24 @@ def walk(
             connection.execute(query("index_plans", connection))
             left = rows = look.rows(connection, bounds)
         if rows and scope.repair and mend is not None:
-            with scope.write() as connection:
-                owners = scope.of([row["collection_id"] for row in rows])
-                lock_collections(connection, owners, loaders=True)
-                connection.execute(query("index_plans", connection))
-                rows = look.rows(connection, bounds)
-                mend(connection, look, rows, bounds)
-                left = look.rows(connection, bounds)
+            # What a table that was changed does not take is left; nothing was written then.
+            with suppress(psycopg.IntegrityError):
+                rows, left = _mended(scope, look, mend, rows, bounds)
         if rows:
             yield rows, left
+
+
+def _mended(
+    scope: Scope, look: Look, mend: Mend, rows: Sequence[Row], bounds: Values
+) -> tuple[list[Row], list[Row]]:
+    """Look again under the lock, mend, and return what was found and what is left of it."""
+    with scope.write() as connection:
+        owners = scope.of([row["collection_id"] for row in rows])
+        lock_collections(connection, owners, loaders=True)
+        connection.execute(query("index_plans", connection))
+        found = look.rows(connection, bounds)
+        mend(connection, look, found, bounds)
+        return found, look.rows(connection, bounds)
 
 
 def _slices(scope: Scope, look: Look) -> Iterator[dict[str, Any]]:

@@ -256,8 +256,11 @@ CREATE OR REPLACE FUNCTION pgsimhash.prefix(
 """
 
 
+LEFT = {"prefix_wrong", "column_changed", "simhash_missing", "simhash_unused"}
+
+
 def harm_and_repair(connection: psycopg.Connection) -> None:
-    for statements_of_one, left in ((HARM, set()), (MORE_HARM, {"prefix_wrong", "column_changed"})):
+    for statements_of_one, left in ((HARM, set()), (MORE_HARM, LEFT)):
         for statement in statements_of_one.split(";\n"):
             connection.execute(statement)
         found = list(maintenance.check_all(connection, repair=True))

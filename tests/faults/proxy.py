@@ -1,0 +1,111 @@
+"""A proxy in front of a server that cuts connections, also half way through a commit."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg import conninfo
+
+COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+"""The message that ends a transaction."""
+
+
+class Proxy:
+    """Passes on what comes, until it is told to cut.
+
+    Attributes:
+        port: where it listens.
+        commits: how many commits it has seen.
+        cut_before: cuts instead of passing on the commit of this number.
+        cut_after: passes that one on, and cuts instead of passing on its answer.
+        cuts: how many connections it has cut.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._to = port
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.port = int(self._server.getsockname()[1])
+        self.commits = 0
+        self.cut_before: int | None = None
+        self.cut_after: int | None = None
+        self.cuts = 0
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+
+    def dsn(self, dsn: str) -> str:
+        """Return the DSN of the same database through this proxy."""
+        return conninfo.make_conninfo(dsn, host="127.0.0.1", port=self.port, sslmode="disable")
+
+    def cut(self) -> None:
+        """Cut all connections that are open."""
+        with self._lock:
+            some = list(self._open)
+        for one in some:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        self.cuts += len(some) // 2
+
+    def close(self) -> None:
+        self.cut()
+        self._server.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=[client], daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            server = socket.create_connection(("127.0.0.1", self._to))
+        except OSError:
+            client.close()
+            return
+        with self._lock:
+            self._open |= {client, server}
+        try:
+            self._pass_on(client, server)
+        finally:
+            with self._lock:
+                self._open -= {client, server}
+            client.close()
+            server.close()
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        awaited = False
+        with selectors.DefaultSelector() as ready, contextlib.suppress(OSError):
+            ready.register(client, selectors.EVENT_READ, server)
+            ready.register(server, selectors.EVENT_READ, client)
+            while True:
+                for key, _ in ready.select():
+                    source = client if key.fileobj is client else server
+                    message = source.recv(1 << 16)
+                    if not message or (awaited and source is server):
+                        self.cuts += awaited
+                        return
+                    if source is client and message.endswith(COMMIT):
+                        with self._lock:
+                            self.commits += 1
+                            if self.commits == self.cut_before:
+                                self.cuts += 1
+                                return
+                            awaited = self.commits == self.cut_after
+                    key.data.sendall(message)
+
+
+@contextmanager
+def proxy(port: int) -> Iterator[Proxy]:
+    made = Proxy(port)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,116 @@
+"""Writers and servers are killed in the middle of their work; what was acknowledged stays."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from pgsimhash import connect, maintenance
+from pgsimhash.cli.commands import commands
+from tests.conftest import ROOT
+from tests.faults import writer
+from tests.faults.cluster import Cluster
+from tests.faults.writing import Work, Writers, assert_sound, survive
+
+
+def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
+    """Some moments of a run, as numbers of pages, each later than the one before."""
+    return sorted(chance.randrange(1, 2 * writers.pages) for _ in range(count))
+
+
+def test_killed_writers_lose_no_page_and_double_none(
+    writers: Writers, chance: random.Random, told: Callable[..., None]
+) -> None:
+    for outcome in survive(writers, writers.kill, moments(chance, writers, 4)):
+        told(outcome)
+
+
+@pytest.mark.parametrize("how", ["killed", "immediate", "fast"])
+def test_writers_go_on_after_the_server_was_gone(
+    cluster: Cluster, writers: Writers, how: str, chance: random.Random, told: Callable[..., None]
+) -> None:
+    def restart() -> None:
+        if how == "killed":
+            cluster.kill()
+        else:
+            cluster.stop(signal.SIGQUIT if how == "immediate" else signal.SIGINT)
+        cluster.start()
+
+    for outcome in survive(writers, restart, moments(chance, writers, 2)):
+        told(outcome)
+
+
+def test_pages_are_written_soon_after_the_server_is_there_again(
+    cluster: Cluster, writers: Writers, told: Callable[..., None]
+) -> None:
+    writers.start()
+    writers.wait_until(300)
+    cluster.kill()
+    writers.wait()
+    cluster.start()
+    writers.start()
+    seconds = writers.wait_for_more()
+    writers.wait()
+    told(assert_sound(writers, complete=True), seconds_to_the_first_page=seconds)
+
+
+def test_a_killed_rebuild_is_sound_and_goes_on(
+    cluster: Cluster,
+    writers: Writers,
+    where: str,
+    tmp_path: Path,
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    writers.rerun()
+    for layout, server_too in (("16+16+16+16", False), ("5 choose 2", True)):
+        work = Work(tmp_path, writer.rebuild, where, layout)
+        wait_for_a_rebuild(where, work)
+        time.sleep(0.3 * chance.random())
+        work.process.kill()
+        work.wait()
+        if server_too:
+            cluster.kill()
+            cluster.start()
+        told(assert_sound(writers))
+        with connect(where, create=False) as store:
+            if store.layout != layout:
+                maintenance.rebuild(store, layout=layout, then="replace")
+        told(assert_sound(writers, complete=True))
+
+
+def wait_for_a_rebuild(where: str, work: Work) -> None:
+    with psycopg.connect(where, autocommit=True) as connection:
+        while work.process.is_alive():
+            if connection.execute("SELECT FROM pgsimhash.rebuilds").fetchone() is not None:
+                return
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ingest", "examples/pages"],
+        ["status"],
+        ["find", "0" * 16],
+        ["check"],
+        ["expire", "--older-than", "1d"],
+        ["collection", "rebuild", "default", "--rejudge", "--then", "replace"],
+        ["migrate"],
+    ],
+    ids=" ".join,
+)
+def test_commands_name_a_server_that_is_gone(
+    cluster: Cluster, where: str, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    cluster.stop(signal.SIGQUIT)
+    done = CliRunner().invoke(commands, [*command, "--dsn", where])
+    assert done.exit_code == 3
+    assert "no PostgreSQL server answers" in done.stderr

@@ -1,0 +1,53 @@
+"""What is done in processes of their own, to be killed there.
+
+Exit code 0: it was done; 3: the package raised an error of its own, which stderr names.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash.records import PageRecord
+
+CENTRES = 200
+
+
+def pages(number: int, count: int) -> Iterator[PageRecord]:
+    """Pages of one writer, the same each time: near-copies of originals that all writers share."""
+    originals = random.Random(0)
+    centres = [originals.getrandbits(64) for _ in range(CENTRES)]
+    rng = random.Random(number)
+    for at in range(count):
+        flipped = sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 3)))
+        simhash = rng.choice(centres) ^ flipped if rng.random() < 0.8 else rng.getrandbits(64)
+        title = f"Page {at} of {number} " + "x" * 200
+        yield PageRecord(f"https://w{number}.example/{at}", simhash, title=title)
+
+
+def write(dsn: str, number: int, count: int, batch: int, file: Path) -> None:
+    """Write pages, and note in a file each that was acknowledged."""
+    with connect(dsn) as store, file.open("ab", buffering=0) as acknowledged:
+        for verdict in store.ingest_many(pages(number, count), batch_size=batch):
+            assert verdict.verdict != "failed", verdict
+            acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())
+
+
+def rebuild(dsn: str, layout: str) -> None:
+    """Make the collection anew in another layout."""
+    with connect(dsn, create=False) as store:
+        maintenance.rebuild(store, layout=layout, then="replace")
+
+
+def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:
+    """Do some work as the program of a process."""
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
+    try:
+        work(*arguments)
+    except PgsimhashError as error:
+        os.write(2, f"{error.reason}: {error}\n".encode())
+        sys.exit(3)

@@ -1,0 +1,166 @@
+"""Writers that are disturbed, what they were told, and what has to hold afterwards."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+from pgsimhash import maintenance
+from tests.faults import writer
+
+PATIENCE = 120.0
+
+# What is imported once need not be imported by each process that is started.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.faults.writer", "pytest", "numpy"])
+
+
+class Outcome(NamedTuple):
+    """What the database has of the pages that writers were told were stored."""
+
+    acknowledged: int
+    lost: int
+    doubled: int
+    violations: list[str]
+
+
+class Work:
+    """A process that does something that may be disturbed."""
+
+    def __init__(self, folder: Path, work: Callable[..., None], *arguments: object) -> None:
+        self._errors = folder / f"errors-{time.monotonic_ns()}"
+        self.process = _CONTEXT.Process(target=writer.run, args=(work, self._errors, *arguments))
+        self.process.start()
+
+    def wait(self) -> tuple[int | None, str]:
+        """Return its exit code and what it said, which is no traceback."""
+        self.process.join(PATIENCE)
+        told = self._errors.read_text() if self._errors.exists() else ""
+        assert "Traceback" not in told, told
+        assert self.process.exitcode is not None, "it hangs"
+        return self.process.exitcode, told
+
+
+class Writers:
+    """Processes that write pages of their own, near-copies of what the others write."""
+
+    def __init__(
+        self,
+        dsn: str,
+        folder: Path,
+        numbers: Sequence[int] = (1, 2, 3),
+        pages: int = 1000,
+        batch: int = 10,
+    ) -> None:
+        self.dsn = dsn
+        self.pages = pages
+        self._folder = folder
+        self._numbers = numbers
+        self._batch = batch
+        self._running: list[Work] = []
+        self.refusals: Counter[str] = Counter()
+
+    def start(self) -> None:
+        """Start all of them from the beginning of their pages."""
+        for number in self._numbers:
+            job = (self.dsn, number, self.pages, self._batch, self._file(number))
+            self._running.append(Work(self._folder, writer.write, *job))
+
+    def kill(self) -> None:
+        """Kill them, as by the kernel."""
+        for work in self._running:
+            work.process.kill()
+
+    def wait(self) -> None:
+        """Wait for their ends; none is a traceback."""
+        for work in self._running:
+            code, told = work.wait()
+            if code == 3:
+                self.refusals[told.partition(":")[0]] += 1
+            else:
+                assert code in (0, -9), told
+        self._running.clear()
+
+    def rerun(self) -> None:
+        """Write the same again, to the end."""
+        self.refusals.clear()
+        self.start()
+        self.wait()
+        assert not self.refusals
+
+    def wait_until(self, acknowledged: int) -> None:
+        """Wait until so many pages are acknowledged, or the writers ended."""
+        latest = time.monotonic() + PATIENCE
+        while len(self.acknowledged()) < acknowledged and time.monotonic() < latest:
+            if not any(work.process.is_alive() for work in self._running):
+                return
+            time.sleep(0.005)
+
+    def wait_for_more(self) -> float:
+        """Return how many seconds it took until one more page was acknowledged."""
+        started, before = time.monotonic(), len(self.acknowledged())
+        self.wait_until(before + 1)
+        return time.monotonic() - started
+
+    def acknowledged(self) -> set[str]:
+        """The URLs whose verdicts arrived."""
+        found = set()
+        for number in self._numbers:
+            path = self._file(number)
+            text = path.read_text() if path.exists() else ""
+            # A writer that was killed may have left half a line.
+            found |= {line.split()[0] for line in text[: text.rfind("\n") + 1].splitlines()}
+        return found
+
+    def all_urls(self) -> set[str]:
+        return {one.url for n in self._numbers for one in writer.pages(n, self.pages)}
+
+    def outcome(self, dsn: str | None = None) -> Outcome:
+        """Return what the database has of what was acknowledged."""
+        with psycopg.connect(dsn or self.dsn, autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT url FROM pgsimhash.pages JOIN pgsimhash.collections USING (collection_id) "
+                "WHERE name = 'default'"
+            ).fetchall()
+            found = maintenance.check_all(connection, verdicts=True)
+            violations = [f"{one.reason}: {one.what}" for one in found]
+        there = Counter(row[0] for row in rows)
+        told = self.acknowledged()
+        doubled = sum(count > 1 for count in there.values())
+        return Outcome(len(told), len(told - set(there)), doubled, violations)
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"acknowledged-{number}"
+
+
+def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = False) -> Outcome:
+    """Check that nothing was lost or doubled, and with ``complete`` that all is there."""
+    outcome = writers.outcome(dsn)
+    assert outcome[1:] == (0, 0, []), outcome
+    if complete:
+        assert writers.acknowledged() == writers.all_urls()
+    return outcome
+
+
+Disturb = Callable[[], object]
+
+
+def survive(writers: Writers, disturb: Disturb, moments: Sequence[int]) -> Iterator[Outcome]:
+    """Let writers be disturbed at some moments, as numbers of pages; yield what holds after each.
+
+    At last they write the same again to the end.
+    """
+    for moment in moments:
+        writers.start()
+        writers.wait_until(moment)
+        disturb()
+        writers.wait()
+        yield assert_sound(writers)
+    writers.rerun()
+    yield assert_sound(writers, complete=True)
