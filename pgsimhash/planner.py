@@ -4,10 +4,14 @@ A lookup costs a call, a scan of each permutation's index, a descent for each pr
 each candidate; a random simhash lies behind a probe of a ``width``-bit prefix with probability
 ``2**-width``. The constants were fitted by ``bench/cost_model.py`` on PostgreSQL 18 with
 everything in memory; what counts is how layouts compare.
+
+Several servers ("nodes") share a collection by prefix, as the paper's tables are shared (Manku,
+Jain, Das Sarma, WWW 2007, section 3): a probe goes to the one node that has its prefix.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -23,6 +27,17 @@ CONDITION_MS: Final = 0.0038
 
 PROBE_MS: Final = 0.0007
 CANDIDATE_MS: Final = 0.00029
+
+ADD_MS: Final = 0.1
+"""Storing a page in a batch, client and server together, by ``bench/search.py``. Its lookup by SQL
+takes what one by itself takes, without the call."""
+
+HELD_BYTES: Final = 64
+HELD_SHARE: Final = 8
+"""A store holds simhashes in memory, so many bytes each, up to such a part of the memory."""
+
+LOAD_MS: Final = 0.0052
+"""Loading a row by COPY into an index and its prefix column, by the same, at 10 million rows."""
 
 DISK_READ_MS: Final = 0.1
 """One page from a solid-state disk, where neither PostgreSQL nor the system has it in memory."""
@@ -69,6 +84,13 @@ class Plan:
         page_bytes: beside these all pages with their indexes, each seen again at some time, but
             without Markdown; 0 where nothing was said of pages.
         markdown_bytes: beside these the Markdown of all pages, where it is kept.
+        nodes: how many servers with that memory have all indexes in it together.
+        lookups_a_second: how many single lookups they answer together, with a core each.
+        adds_a_second: how many pages one writer adds, in batches of which each page is looked up.
+        load_hours: how long it takes to load all simhashes by COPY, or to build the layout anew,
+            all nodes at a time.
+        days_in_memory: after how many days of growth the indexes do not fit any more; None where
+            nothing was said of growth.
     """
 
     layout: str
@@ -84,10 +106,21 @@ class Plan:
     simhash_bytes: int
     page_bytes: int
     markdown_bytes: int
+    nodes: int
+    lookups_a_second: float
+    adds_a_second: float
+    load_hours: float
+    days_in_memory: float | None
 
 
 def plan(
-    layout: Layout, rows: int, distance: int, memory: int = MEMORY_BYTES, *, pages: int = 0
+    layout: Layout,
+    rows: int,
+    distance: int,
+    memory: int = MEMORY_BYTES,
+    *,
+    pages: int = 0,
+    growth: int = 0,
 ) -> Plan:
     """Return what lookups of ``distance`` cost in a collection of ``rows`` distinct simhashes.
 
@@ -97,6 +130,7 @@ def plan(
         distance: the largest number of differing bits.
         memory: how many bytes PostgreSQL and its system have for keeping indexes.
         pages: how many versions of pages have these simhashes.
+        growth: how many distinct simhashes come each day.
 
     Raises:
         ArgumentError: the layout does not answer ``distance``.
@@ -112,6 +146,13 @@ def plan(
     indexes = round(INDEX_BYTES * columns)
     missing = max(0.0, 1.0 - memory / (indexes * rows))
     reading = DISK_READ_MS * min(probes, rows)
+    nodes = max(1, math.ceil(indexes * rows / memory)) if memory else 1
+    # Of so many nodes these are asked, if the probes fall on them at random.
+    asked = nodes * -math.expm1(probes * math.log1p(-1 / nodes)) if nodes > 1 else 1.0
+    working = in_memory - CALL_MS
+    held = HELD_BYTES * rows * HELD_SHARE <= memory * nodes
+    adding = ADD_MS + (0.0 if held else working)
+    room = nodes * memory - indexes * rows
     bytes_a_row = HEAP_BYTES + PREFIX_BYTES * columns + indexes
     return Plan(
         layout=layout.name,
@@ -127,6 +168,11 @@ def plan(
         simhash_bytes=bytes_a_row * rows,
         page_bytes=(PAGE_BYTES + SEEN_BYTES) * pages,
         markdown_bytes=MARKDOWN_BYTES * pages,
+        nodes=nodes,
+        lookups_a_second=1000 * nodes / (CALL_MS * asked + working),
+        adds_a_second=1000 / adding,
+        load_hours=LOAD_MS * columns * rows / nodes / 3.6e6,
+        days_in_memory=max(0.0, room / (indexes * growth)) if growth else None,
     )
 
 
@@ -137,6 +183,7 @@ def plans(
     others: Iterable[Layout] = (),
     *,
     pages: int = 0,
+    growth: int = 0,
 ) -> list[Plan]:
     """Return the :func:`plan` of every layout that answers ``distance``, the smallest first.
 
@@ -146,6 +193,7 @@ def plans(
         memory: how many bytes PostgreSQL and its system have for keeping indexes.
         others: layouts to compare beside those of :data:`~pgsimhash.layout.LAYOUTS`.
         pages: how many versions of pages have these simhashes.
+        growth: how many distinct simhashes come each day.
 
     Raises:
         ArgumentError: no layout answers ``distance``.
@@ -153,7 +201,7 @@ def plans(
     layouts = {layout.name: layout for layout in (*LAYOUTS.values(), *others)}.values()
     check_distance(distance, max(layout.distances[-1] for layout in layouts))
     found = [
-        plan(layout, rows, distance, memory, pages=pages)
+        plan(layout, rows, distance, memory, pages=pages, growth=growth)
         for layout in layouts
         if distance in layout.distances
     ]

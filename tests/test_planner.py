@@ -111,3 +111,78 @@ def test_only_layouts_that_answer_the_distance_are_compared() -> None:
     assert "32+32" not in {plan.layout for plan in planner.plans(10**6, 8)}
     with pytest.raises(ArgumentError, match="0 to 12"):
         planner.plans(10**6, 13)
+
+
+@pytest.mark.parametrize(
+    ("layout", "tables", "leading", "candidates"),
+    [
+        # Section 3.1.2 of the paper, for 2**34 fingerprints and 3 bits.
+        ("6 choose 3", 20, {31, 32, 33}, 8),
+        ("4x4", 16, {28}, 64),
+        ("5 choose 2", 10, {25, 26}, 512),
+        ("16+16+16+16", 4, {16}, 2**18),
+    ],
+)
+def test_the_tables_of_the_paper(
+    layout: str, tables: int, leading: set[int], candidates: int
+) -> None:
+    made = LAYOUTS[layout]
+    assert len(made.permutations) == tables
+    assert {permutation.width for permutation in made.permutations} == leading
+    # A probe of the narrowest prefix meets at most so many, as the paper counts.
+    narrowest = min(permutation.width for permutation in made.permutations)
+    assert 2**34 / 2**narrowest == candidates
+    assert planner.expected_candidates(made, 2**34, 3) <= candidates * tables
+
+
+class TestNodes:
+    """Bytes and milliseconds over several servers, by the formulas of docs/scale.md."""
+
+    def test_one_holds_what_fits(self) -> None:
+        one = planner.plan(DEFAULT_LAYOUT, 10**8, 3, memory=64 * 2**30)
+        assert one.nodes == 1
+        assert one.lookups_a_second == pytest.approx(1000 / one.memory_milliseconds)
+        assert one.days_in_memory is None
+
+    def test_as_many_as_have_the_indexes_in_memory(self) -> None:
+        rows = 2**34
+        made = planner.plan(DEFAULT_LAYOUT, rows, 3, memory=64 * 2**30)
+        assert made.nodes == -(-made.index_bytes_a_row * rows // (64 * 2**30)) > 20
+        twice = planner.plan(DEFAULT_LAYOUT, rows, 3, memory=128 * 2**30)
+        assert made.nodes - 1 <= 2 * twice.nodes <= made.nodes + 1
+        assert made.load_hours == pytest.approx(twice.load_hours * twice.nodes / made.nodes)
+
+    def test_a_lookup_asks_the_nodes_of_its_probes(self) -> None:
+        """Counted by drawing the nodes of 25 probes at random."""
+        rng = np.random.default_rng(1)
+        made = planner.plan(DEFAULT_LAYOUT, 10**10, 3, memory=64 * 2**30)
+        drawn = rng.integers(0, made.nodes, (5_000, made.probes))
+        asked = np.mean([len(set(row)) for row in drawn.tolist()])
+        working = made.memory_milliseconds - planner.CALL_MS
+        expected = 1000 * made.nodes / (planner.CALL_MS * asked + working)
+        assert made.lookups_a_second == pytest.approx(expected, rel=0.01)
+
+    def test_growth_says_when_it_is_full(self) -> None:
+        memory = 16 * 2**30
+        made = planner.plan(DEFAULT_LAYOUT, 10**8, 3, memory=memory, growth=10**6)
+        assert made.days_in_memory is not None
+        then = 10**8 + int(made.days_in_memory * 10**6)
+        assert planner.plan(DEFAULT_LAYOUT, then - 10**6, 3, memory=memory).nodes == 1
+        assert planner.plan(DEFAULT_LAYOUT, then + 10**6, 3, memory=memory).nodes == 2
+
+    @pytest.mark.parametrize(
+        ("rows", "distance", "memory", "measured"),
+        [
+            # bench/search.py on two cores: add_many by SQL alone, and by one writer from memory.
+            (10**6, 8, 0, 1_417),
+            (10**6, 3, 0, 4_920),
+            (10**6, 8, 16 * 2**30, 7_248),
+            (10**6, 3, 16 * 2**30, 9_391),
+            (10**7, 8, 16 * 2**30, 5_919),
+        ],
+    )
+    def test_additions_are_predicted_within_the_double(
+        self, rows: int, distance: int, memory: int, measured: int
+    ) -> None:
+        made = planner.plan(DEFAULT_LAYOUT, rows, distance, memory=memory)
+        assert 0.5 < made.adds_a_second / measured < 2

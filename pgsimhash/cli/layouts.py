@@ -57,8 +57,9 @@ layout_option = click.option(
     type=click.FloatRange(min=0),
     default=planner.MEMORY_BYTES / 2**30,
     show_default=True,
-    help="GiB that the server has for keeping indexes.",
+    help="GiB that a server has for keeping indexes.",
 )
+@click.option("--growth", type=_Rows(), help="Distinct simhashes that come each day.")
 @click.option(
     "--layout",
     "others",
@@ -67,14 +68,20 @@ layout_option = click.option(
     help="Another layout to compare, such as '7 choose 4'; repeatable.",
 )
 def plan(
-    rows: int | None, pages: int | None, distance: int, memory: float, others: tuple[str, ...]
+    rows: int | None,
+    pages: int | None,
+    distance: int,
+    memory: float,
+    growth: int | None,
+    others: tuple[str, ...],
 ) -> None:
     """Compare what the layouts cost, and recommend one.
 
     A JSON line for each layout that answers the distance, the smallest first. Latencies are
     predicted: with the indexes in memory as far as they fit, and with all or none of them there,
     where every probe is a read from a solid-state disk. With --pages it also says what is on disk
-    when the pages are there, without their Markdown and with it.
+    when the pages are there, without their Markdown and with it. "nodes" are the servers with
+    --memory each that have all indexes in it together; what they do in a second is predicted too.
     """
     rows = pages if rows is None else rows
     if rows is None:
@@ -84,7 +91,9 @@ def plan(
         if distance not in layout.distances:
             largest = layout.distances[-1]
             tell(f"{layout.name} is left out: it answers distances up to {largest}")
-    found = planner.plans(rows, distance, int(memory * 2**30), asked, pages=pages or 0)
+    found = planner.plans(
+        rows, distance, int(memory * 2**30), asked, pages=pages or 0, growth=growth or 0
+    )
     best = planner.recommend(found)
     for option in found:
         print_json(
@@ -103,6 +112,11 @@ def plan(
                 "milliseconds": round(option.milliseconds, 3),
                 "memory_milliseconds": round(option.memory_milliseconds, 3),
                 "disk_milliseconds": round(option.disk_milliseconds, 3),
+                "nodes": option.nodes,
+                "lookups_a_second": round(option.lookups_a_second, 1),
+                "adds_a_second": round(option.adds_a_second, 1),
+                "load_hours": round(option.load_hours, 3),
+                "days_in_memory": None if growth is None else _days(option),
             }
         )
     console = people()
@@ -117,6 +131,7 @@ def plan(
             "ms",
             "all in memory",
             "none",
+            "nodes",
         )
         for option in found:
             table.add_row(
@@ -129,6 +144,7 @@ def plan(
                 f"{option.milliseconds:,.2f}",
                 f"{option.memory_milliseconds:,.2f}",
                 f"{option.disk_milliseconds:,.1f}",
+                f"{option.nodes:,}",
                 style="bold" if option is best else None,
             )
         console.print(table)
@@ -141,6 +157,10 @@ def plan(
                 f"On disk that is {_with_pages(best):,.1f} GB with {pages:,} pages, and "
                 f"{_with_markdown(best):,.1f} GB with their Markdown."
             )
+
+
+def _days(plan: planner.Plan) -> float:
+    return round(plan.days_in_memory or 0, 1)
 
 
 def _with_pages(plan: planner.Plan) -> float:
