@@ -249,7 +249,8 @@ class AsyncStore:
     ) -> list[Match]:
         """Do as :meth:`pgsimhash.Store.find`; what several tasks ask at a time goes together."""
         check_simhash(simhash)
-        if self._together is not None and (host, since, sketch) == (None, None, None):
+        plain = (host, since, sketch) == (None, None, None) and (limit is None or limit >= 0)
+        if self._together is not None and plain:
             return (await self._together.find(simhash, distance))[:limit]
         return await self._call(
             Store.find, simhash, distance, limit=limit, host=host, since=since, sketch=sketch

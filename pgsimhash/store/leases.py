@@ -102,40 +102,45 @@ class _FromPool(_Waiting):
 
     def __init__(self, pool: ConnectionPool[Any]) -> None:
         self._pool = pool
-        self._given_back = False
-        self._connection = self._taken()
+        self._closed = False
+        self._taken = False
+        self._connection = self._take()
 
-    def _taken(self) -> psycopg.Connection[Any]:
+    def _take(self) -> psycopg.Connection[Any]:
         if self._pool.closed:
             raise closed("pool")
         try:
             connection: psycopg.Connection[Any] = self._pool.getconn()
         except psycopg.OperationalError as error:
             raise no_connection(error) from error
+        self._taken = True
         self._autocommit = connection.autocommit
         connection.set_autocommit(True)
         return connection
 
+    def _give_back(self) -> None:
+        if self._taken:
+            self._taken = False
+            if not self._connection.closed:
+                self._connection.set_autocommit(self._autocommit)
+            self._pool.putconn(self._connection)
+
     def connection(self) -> psycopg.Connection[Any]:
-        if self._given_back:
+        if self._closed:
             # It is someone else's by now.
             raise closed("store")
         return self._connection
 
     def reopen(self) -> None:
-        if not self._given_back:
-            self._pool.putconn(self._connection)
+        if not self._closed:
+            self._give_back()
             # The others may have been lost with it.
             self._pool.check()
-            self._connection = self._taken()
+            self._connection = self._take()
 
     def close(self) -> None:
-        if self._given_back:
-            return
-        self._given_back = True
-        if not self._connection.closed:
-            self._connection.set_autocommit(self._autocommit)
-        self._pool.putconn(self._connection)
+        self._closed = True
+        self._give_back()
 
 
 class _FromEngine(_Waiting):
@@ -145,10 +150,10 @@ class _FromEngine(_Waiting):
 
     def __init__(self, engine: sqlalchemy.Engine) -> None:
         self._engine = engine
-        self._connection = self._taken()
         self._closed = False
+        self._connection = self._take()
 
-    def _taken(self) -> sqlalchemy.Connection:
+    def _take(self) -> sqlalchemy.Connection:
         from sqlalchemy import exc
 
         try:
@@ -163,11 +168,12 @@ class _FromEngine(_Waiting):
 
     def reopen(self) -> None:
         if not self._closed:
+            if not self._connection.closed:
+                self._connection.invalidate()
+                self._connection.close()
             # Its others may have been lost with it.
-            self._connection.invalidate()
-            self._connection.close()
             self._engine.dispose()
-            self._connection = self._taken()
+            self._connection = self._take()
 
     def close(self) -> None:
         self._closed = True

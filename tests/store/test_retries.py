@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 
 import psycopg
 import pytest
@@ -30,20 +30,34 @@ def end_others(dsn: str) -> None:
         )
 
 
-@pytest.fixture(params=["dsn", "pool", "engine"])
+@contextmanager
+def by_dsn(dsn: str) -> Iterator[Store]:
+    with connect(dsn) as store:
+        yield store
+
+
+@contextmanager
+def by_pool(dsn: str) -> Iterator[Store]:
+    with ConnectionPool(dsn, min_size=3, timeout=0.5) as pool, connect(pool) as store:
+        yield store
+
+
+@contextmanager
+def by_engine(dsn: str) -> Iterator[Store]:
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    with connect(engine) as store:
+        yield store
+    engine.dispose()
+
+
+WAYS = [by_dsn, by_pool, by_engine]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
 def opened(request: pytest.FixtureRequest, dsn: str) -> Iterator[Store]:
     """A store over what has another connection when one was lost."""
-    if request.param == "dsn":
-        with connect(dsn) as store:
-            yield store
-    elif request.param == "pool":
-        with ConnectionPool(dsn, min_size=3) as pool, connect(pool) as store:
-            yield store
-    else:
-        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
-        with connect(engine) as store:
-            yield store
-        engine.dispose()
+    with request.param(dsn) as store:
+        yield store
 
 
 class TestLostConnections:
@@ -102,7 +116,7 @@ class TestLostConnections:
 
 
 class Relay:
-    """Passes on what a client and a server say, and hangs up once the server has said DONE."""
+    """Passes on what a client and a server say, and hangs up when it is told to."""
 
     def __init__(self, dsn: str) -> None:
         given = conninfo_to_dict(dsn)
@@ -110,6 +124,7 @@ class Relay:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.dsn = make_conninfo(dsn, host="127.0.0.1", port=self._listening.getsockname()[1])
         self.armed = False
+        self.refusing = False
         self.cuts = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -120,6 +135,9 @@ class Relay:
         with suppress(OSError):
             while True:
                 client = self._listening.accept()[0]
+                if self.refusing:
+                    client.close()
+                    continue
                 if self._host.startswith("/"):
                     server = socket.socket(socket.AF_UNIX)
                     server.connect(f"{self._host}/.s.PGSQL.{self._port}")
@@ -152,6 +170,21 @@ def relayed(dsn: str) -> Iterator[Relay]:
         yield relay
     finally:
         relay.close()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_server_that_is_gone_for_a_while_is_waited_for(
+    dsn: str, way: Callable[[str], AbstractContextManager[Store]]
+) -> None:
+    with relayed(dsn) as relay, way(relay.dsn) as store:
+        list(store.add_many(PAGES[:5], distance=0))
+        relay.refusing = True
+        end_others(dsn)
+        back = threading.Timer(1.5, setattr, (relay, "refusing", False))
+        back.start()
+        assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
+        back.join()
+        assert store.exists(5 << 40)
 
 
 class TestUnsureCommits:
