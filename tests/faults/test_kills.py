@@ -28,7 +28,7 @@ def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
 def test_killed_writers_lose_no_page_and_double_none(
     writers: Writers, chance: random.Random, told: Callable[..., None]
 ) -> None:
-    for outcome in survive(writers, writers.kill, moments(chance, writers, 4)):
+    for outcome in survive(writers, writers.kill, moments(chance, writers, 3)):
         told(outcome)
 
 
@@ -51,7 +51,7 @@ def test_pages_are_written_soon_after_the_server_is_there_again(
     cluster: Cluster, writers: Writers, told: Callable[..., None]
 ) -> None:
     writers.start()
-    writers.wait_until(300)
+    writers.wait_until(100)
     cluster.kill()
     writers.wait()
     cluster.start()

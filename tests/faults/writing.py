@@ -54,13 +54,13 @@ class Writers:
         self,
         dsn: str,
         folder: Path,
-        numbers: Sequence[int] = (1, 2, 3),
-        pages: int = 1000,
+        numbers: Sequence[int] = (1, 2),
+        pages: int = 300,
         batch: int = 10,
     ) -> None:
         self.dsn = dsn
         self.pages = pages
-        self._folder = folder
+        self.folder = folder
         self._numbers = numbers
         self._batch = batch
         self._running: list[Work] = []
@@ -70,7 +70,7 @@ class Writers:
         """Start all of them from the beginning of their pages."""
         for number in self._numbers:
             job = (self.dsn, number, self.pages, self._batch, self._file(number))
-            self._running.append(Work(self._folder, writer.write, *job))
+            self._running.append(Work(self.folder, writer.write, *job))
 
     def kill(self) -> None:
         """Kill them, as by the kernel."""
@@ -136,7 +136,7 @@ class Writers:
         return Outcome(len(told), len(told - set(there)), doubled, violations)
 
     def _file(self, number: int) -> Path:
-        return self._folder / f"acknowledged-{number}"
+        return self.folder / f"acknowledged-{number}"
 
 
 def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = False) -> Outcome:

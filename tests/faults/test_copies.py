@@ -1,0 +1,153 @@
+"""Copies of a database are as sound as it is: standbys, logical replicas, dumps."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import conninfo
+
+from pgsimhash import StoreError, connect, maintenance
+from tests.faults.cluster import Cluster
+from tests.faults.conftest import a_cluster, fresh
+from tests.faults.test_kills import moments
+from tests.faults.writing import Writers, assert_sound
+from tests.manual import blocks
+from tests.refusals import because
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Cluster, Cluster]]:
+    """A primary server and its synchronous standby."""
+    with ExitStack() as stack:
+        primary, standby = (stack.enter_context(a_cluster()) for _ in range(2))
+        primary.make()
+        primary.start()
+        standby.copy_of(primary)
+        standby.start()
+        primary.setting("synchronous_standby_names", "*")
+        yield primary, standby
+
+
+def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
+    pair: tuple[Cluster, Cluster],
+    tmp_path: Path,
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    primary, standby = pair
+    primary.database("crawl")
+    both = conninfo.make_conninfo(
+        primary.dsn("crawl"),
+        host="127.0.0.1,127.0.0.1",
+        port=f"{primary.port},{standby.port}",
+        target_session_attrs="read-write",
+    )
+    writers = Writers(both, tmp_path)
+    writers.start()
+    writers.wait_until(*moments(chance, writers, 1))
+    with psycopg.connect(standby.dsn("crawl"), autocommit=True) as beside:
+        # It is read while it follows.
+        assert list(maintenance.check_all(beside)) == []
+    with pytest.raises(StoreError, check=because("read_only")):
+        connect(standby.dsn("crawl"), collection="another")
+    primary.kill()
+    writers.wait()
+    standby.promote()
+    standby.setting("synchronous_standby_names", "")
+    told(assert_sound(writers, standby.dsn("crawl")))
+    started = time.monotonic()
+    writers.rerun()
+    told(
+        assert_sound(writers, standby.dsn("crawl"), complete=True),
+        seconds_to_write_again=time.monotonic() - started,
+    )
+
+
+def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(
+    cluster: Cluster,
+    writers: Writers,
+    where: str,
+    tmp_path: Path,
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    with connect(where) as store:
+        store.add_simhashes(np.arange(1000, dtype=np.uint64) << np.uint64(40))
+        maintenance.rebuild(store, "other", layout="16+16+16+16", then="separate")
+    writers.start()
+    writers.wait_until(chance.randrange(1, 2 * writers.pages))
+    before = writers.acknowledged()
+    dump = cluster.folder / f"dump-{time.monotonic_ns()}"
+    cluster.call("pg_dump", "-Fc", "-f", dump, "-d", where)
+    writers.wait()
+    copy = conninfo.make_conninfo(where, dbname=f"restored_{time.monotonic_ns()}")
+    cluster.execute(f"CREATE DATABASE {conninfo.conninfo_to_dict(copy)['dbname']}")
+    cluster.call("pg_restore", "--exit-on-error", "-d", copy, dump)
+    outcome = writers.outcome(copy)
+    assert (outcome.doubled, outcome.violations) == (0, [])
+    with connect(copy) as restored:
+        assert all(restored.get(url) is not None for url in list(before)[:50])
+    with psycopg.connect(copy) as connection:
+        there = {row[0] for row in connection.execute("SELECT url FROM pgsimhash.pages").fetchall()}
+    assert before <= there
+    again = Writers(copy, tmp_path / "again")
+    again.folder.mkdir()
+    again.rerun()
+    told(assert_sound(again, complete=True))
+
+
+def test_a_logical_replica_becomes_the_writers_database(
+    cluster: Cluster, writers: Writers, where: str, tmp_path: Path, told: Callable[..., None]
+) -> None:
+    replica = fresh(cluster)
+    publish, subscribe, take_over = blocks("reliability.md", "text")[1:4]
+    with (
+        psycopg.connect(where, autocommit=True) as source,
+        psycopg.connect(replica, autocommit=True) as target,
+    ):
+        for statement in publish.split(";\n"):
+            source.execute(statement)
+        name = f"pgsimhash_{time.monotonic_ns()}"
+        source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
+        for statement in subscribe.split(";\n"):
+            # From a database of the same server the slot has to be there already.
+            target.execute(
+                statement.replace("host=primary.example dbname=crawl", where).replace(
+                    "WITH (copy_data = true)",
+                    f"WITH (copy_data = true, create_slot = false, slot_name = '{name}')",
+                )
+            )
+        writers.rerun()
+        with connect(where) as store:
+            store.delete_host("w1.example")
+            store.add_simhashes(np.arange(1000, dtype=np.uint64) << np.uint64(40))
+        wait_for_the_replica(source, target)
+        found = {one.reason for one in maintenance.check_all(target)}
+        assert found == {"sequence_behind"}
+        for statement in take_over.split(";\n"):
+            target.execute(statement)
+        assert all(one.repaired for one in maintenance.check_all(target, repair=True))
+    again = Writers(replica, tmp_path / "again")
+    again.folder.mkdir()
+    again.rerun()
+    told(assert_sound(again, complete=True))
+
+
+def wait_for_the_replica(source: psycopg.Connection, target: psycopg.Connection) -> None:
+    """Return when a replica has all rows."""
+    counts = (
+        "SELECT (SELECT count(*) FROM pgsimhash.pages), (SELECT count(*) FROM pgsimhash.simhashes),"
+        " (SELECT sum(pages) FROM pgsimhash.runs), (SELECT count(*) FROM pgsimhash.loads)"
+    )
+    for _ in range(600):
+        if source.execute(counts).fetchone() == target.execute(counts).fetchone():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the replica does not catch up")

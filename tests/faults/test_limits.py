@@ -1,0 +1,195 @@
+"""The server refuses: no room, no writes, no time, a deadlock. What was committed stays."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from pgsimhash.cli.commands import commands
+from tests.conftest import ROOT
+from tests.faults.cluster import Cluster, own
+from tests.faults.conftest import a_cluster
+from tests.faults.test_kills import moments
+from tests.faults.writing import Writers, assert_sound
+
+
+@pytest.fixture
+def small() -> Iterator[Cluster]:
+    """A cluster on a small file system of its own, where one can be mounted."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(a_cluster())
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", cluster.folder],
+            capture_output=True,
+            check=False,
+        )
+        if mounted.returncode:
+            pytest.skip("no file system can be mounted")
+        stack.callback(unmount, cluster.folder)
+        own(cluster.folder)
+        cluster.make()
+        cluster.start()
+        stack.callback(cluster.stop)
+        yield cluster
+
+
+def unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_disk_that_is_full_loses_no_page(
+    small: Cluster, tmp_path: Path, told: Callable[..., None]
+) -> None:
+    where = small.database("full")
+    writers = Writers(where, tmp_path, pages=1500)
+    writers.start()
+    writers.wait_until(50)
+    ballast = small.folder / "ballast"
+    fill(ballast)
+    writers.wait()
+    assert set(writers.refusals) <= {"gave_up", "connection_lost", "no_server"}
+    assert writers.refusals
+    ballast.unlink()
+    if small.process is None or small.process.poll() is not None:
+        small.start()
+    told(assert_sound(writers))
+    writers.rerun()
+    told(assert_sound(writers, complete=True))
+
+
+def fill(ballast: Path) -> None:
+    """Leave no room on the file system, now and while something goes."""
+    with ballast.open("wb", buffering=0) as file:
+        while (free := shutil.disk_usage(ballast.parent).free) > 0:
+            try:
+                file.write(bytes(min(free, 1 << 20)))
+            except OSError:
+                return
+
+
+def test_a_server_that_turns_read_only_loses_no_page(
+    cluster: Cluster, writers: Writers, chance: random.Random, told: Callable[..., None]
+) -> None:
+    for moment in moments(chance, writers, 2):
+        writers.start()
+        writers.wait_until(moment)
+        cluster.setting("default_transaction_read_only", "on")
+        writers.wait()
+        assert set(writers.refusals) <= {"read_only"}
+        told(assert_sound(writers))
+        cluster.setting("default_transaction_read_only", "off")
+    writers.rerun()
+    told(assert_sound(writers, complete=True))
+
+
+def test_a_writer_that_the_server_gives_no_time_loses_no_page(
+    cluster: Cluster, writers: Writers, told: Callable[..., None]
+) -> None:
+    for milliseconds in (1, 3, 8):
+        cluster.setting("statement_timeout", f"{milliseconds}ms")
+        writers.start()
+        writers.wait()
+        assert set(writers.refusals) <= {"gave_up"}
+        cluster.setting("statement_timeout", "0")
+        told(assert_sound(writers))
+    writers.rerun()
+    told(assert_sound(writers, complete=True))
+
+
+def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
+    cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
+) -> None:
+    writers.rerun()
+    cluster.setting("lock_timeout", "200ms")
+    with psycopg.connect(where) as hand:
+        hand.execute("SET lock_timeout = 0")
+        hand.execute("SELECT pgsimhash._lock_collection('default')")
+        writers.start()
+        writers.wait()
+        hand.rollback()
+    assert set(writers.refusals) == {"locked"}
+    cluster.setting("lock_timeout", "0")
+    writers.rerun()
+    told(assert_sound(writers, complete=True))
+
+
+def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
+    cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
+) -> None:
+    """Who inserts simhashes plainly and locks the collection after it waits the wrong way round."""
+    writers.rerun()
+    cluster.setting("deadlock_timeout", "20ms")
+    done = threading.Event()
+    met = 0
+
+    def cross() -> None:
+        nonlocal met
+        while not done.is_set():
+            with psycopg.connect(where) as hand:
+                hand.execute("SET deadlock_timeout = '10s'")
+                hand.execute(
+                    "INSERT INTO pgsimhash.simhashes (collection_id, simhash) "
+                    "SELECT collection_id, simhash FROM pgsimhash.pages TABLESAMPLE SYSTEM (100) "
+                    "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET bare = true"
+                )
+                hand.execute("SELECT pgsimhash._lock_collection('default')")
+                met += 1
+                hand.commit()
+
+    hand = threading.Thread(target=cross)
+    hand.start()
+    try:
+        more = Writers(where, writers.folder, numbers=(3, 4))
+        for _ in range(2):
+            more.start()
+            more.wait()
+            assert set(more.refusals) <= {"gave_up"}
+    finally:
+        done.set()
+        hand.join()
+    assert met
+    told(assert_sound(more))
+    more.rerun()
+    told(assert_sound(more, complete=True))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ingest", "examples/pages"],
+        ["decide", "examples/pages/tide-pools.html", "--url", "https://a.example/"],
+        ["status"],
+        ["check", "--verdicts"],
+        ["check", "--repair", "--collection", "default"],
+        ["expire", "--older-than", "1s"],
+        ["analyse", "clusters"],
+        ["collection", "rebuild", "default", "--rejudge", "--then", "replace"],
+        ["collection", "delete", "default", "--yes"],
+        ["migrate"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_ends_in_a_traceback_where_statements_are_cut_off(
+    cluster: Cluster, where: str, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PGSIMHASH_DSN", where)
+    assert CliRunner().invoke(commands, ["ingest", "examples/pages"]).exit_code == 1
+    name = psycopg.conninfo.conninfo_to_dict(where)["dbname"]
+    for milliseconds in (1, 2, 5, 20):
+        cluster.execute(f"ALTER DATABASE {name} SET statement_timeout = '{milliseconds}ms'")
+        done = CliRunner().invoke(commands, command)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        assert done.exit_code in (0, 1, 2, 3)
+    cluster.execute(f"ALTER DATABASE {name} RESET statement_timeout")
+    checked = CliRunner().invoke(commands, ["check"])
+    assert (checked.exit_code, checked.stdout) == (0, "")

@@ -1,0 +1,87 @@
+"""Connections are cut between a writer and its server, also half way through a commit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from psycopg import conninfo
+
+from tests.faults.cluster import Cluster
+from tests.faults.proxy import Proxy, proxy
+from tests.faults.test_kills import moments
+from tests.faults.writing import Writers, assert_sound, survive
+from tests.pooler import PROGRAM, REQUIRED, pooler
+
+
+@pytest.fixture
+def between(cluster: Cluster) -> Iterator[Proxy]:
+    with proxy(cluster.port) as made:
+        yield made
+
+
+def test_cut_connections_lose_no_page(
+    between: Proxy,
+    where: str,
+    tmp_path: Path,
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    writers = Writers(between.dsn(where), tmp_path)
+    for outcome in survive(writers, between.cut, moments(chance, writers, 3)):
+        told(outcome)
+    assert between.cuts
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_connection_cut_half_way_through_a_commit_doubles_no_page(
+    between: Proxy,
+    where: str,
+    tmp_path: Path,
+    moment: str,
+    chance: random.Random,
+    told: Callable[..., None],
+) -> None:
+    """The commit never arrives, or its answer does not: the writer cannot tell which."""
+    writers = Writers(between.dsn(where), tmp_path)
+    for _ in range(3):
+        number = between.commits + chance.randrange(2, 30)
+        if moment == "before":
+            between.cut_before = number
+        else:
+            between.cut_after = number
+        writers.start()
+        writers.wait()
+        told(assert_sound(writers, where))
+    assert between.cuts == 3
+    writers.rerun()
+    told(assert_sound(writers, where, complete=True))
+
+
+@pytest.mark.skipif(PROGRAM is None and not REQUIRED, reason="pgbouncer is not installed")
+def test_a_pooler_that_goes_down_loses_no_page(
+    where: str, tmp_path: Path, chance: random.Random, told: Callable[..., None]
+) -> None:
+    for number in range(2):
+        folder = tmp_path / f"pooler-{number}"
+        folder.mkdir()
+        with pooler(where, folder, size=1) as pooled:
+            writers = Writers(pooled, tmp_path)
+            writers.start()
+            writers.wait_until(chance.randrange(10, 300) if number == 0 else 10**9)
+        writers.wait()
+        told(assert_sound(writers, where))
+    direct = Writers(where, tmp_path)
+    direct.rerun()
+    told(assert_sound(direct, complete=True))
+
+
+def test_a_server_that_nobody_reaches_is_named(between: Proxy, where: str, tmp_path: Path) -> None:
+    port = between.port
+    between.close()
+    writers = Writers(conninfo.make_conninfo(where, port=port), tmp_path)
+    writers.start()
+    writers.wait()
+    assert set(writers.refusals) == {"no_server"}
