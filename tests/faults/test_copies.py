@@ -137,7 +137,10 @@ def test_a_logical_replica_becomes_the_writers_database(
     again = Writers(replica, tmp_path / "again")
     again.folder.mkdir()
     again.rerun()
-    told(assert_sound(again, complete=True))
+    assert again.acknowledged() == again.all_urls()
+    outcome = again.outcome(verdicts=False)
+    assert outcome[1:] == (0, 0, [])
+    told(outcome)
 
 
 def wait_for_the_replica(source: psycopg.Connection, target: psycopg.Connection) -> None:

@@ -28,7 +28,7 @@ def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
 def test_killed_writers_lose_no_page_and_double_none(
     writers: Writers, chance: random.Random, told: Callable[..., None]
 ) -> None:
-    for outcome in survive(writers, writers.kill, moments(chance, writers, 3)):
+    for outcome in survive(writers, writers.kill, moments(chance, writers, 2)):
         told(outcome)
 
 

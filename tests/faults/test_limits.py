@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,11 +13,14 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+from pgsimhash import connect
+from pgsimhash.bits import to_bigint
 from pgsimhash.cli.commands import commands
-from tests.conftest import ROOT
+from tests.conftest import ROOT, wait_for_a_lock
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
 from tests.faults.test_kills import moments
+from tests.faults.writer import pages
 from tests.faults.writing import Writers, assert_sound
 
 
@@ -49,7 +51,7 @@ def unmount(folder: Path) -> None:
 def test_a_disk_that_is_full_loses_no_page(
     small: Cluster, tmp_path: Path, told: Callable[..., None]
 ) -> None:
-    where = small.database("full")
+    where = small.database("crawl")
     writers = Writers(where, tmp_path, pages=1500)
     writers.start()
     writers.wait_until(50)
@@ -125,41 +127,26 @@ def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
 def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
     cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
 ) -> None:
-    """Who inserts simhashes plainly and locks the collection after it waits the wrong way round."""
+    """Who inserts a simhash plainly and locks the collection then waits the wrong way round."""
+    connect(where).close()
+    cluster.setting("deadlock_timeout", "50ms")
+    for page in list(pages(1, writers.pages))[20::90]:
+        with psycopg.connect(where) as hand:
+            hand.execute("SET deadlock_timeout = '60s'")
+            hand.execute(
+                "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, %s) "
+                "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET bare = true",
+                [to_bigint(page.simhash)],
+            )
+            writers.start()
+            wait_for_a_lock(where)
+            hand.execute("SELECT pgsimhash._lock_collection('default')")
+            hand.commit()
+        writers.wait()
+        assert set(writers.refusals) <= {"gave_up"}
+        told(assert_sound(writers))
     writers.rerun()
-    cluster.setting("deadlock_timeout", "20ms")
-    done = threading.Event()
-    met = 0
-
-    def cross() -> None:
-        nonlocal met
-        while not done.is_set():
-            with psycopg.connect(where) as hand:
-                hand.execute("SET deadlock_timeout = '10s'")
-                hand.execute(
-                    "INSERT INTO pgsimhash.simhashes (collection_id, simhash) "
-                    "SELECT collection_id, simhash FROM pgsimhash.pages TABLESAMPLE SYSTEM (100) "
-                    "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET bare = true"
-                )
-                hand.execute("SELECT pgsimhash._lock_collection('default')")
-                met += 1
-                hand.commit()
-
-    hand = threading.Thread(target=cross)
-    hand.start()
-    try:
-        more = Writers(where, writers.folder, numbers=(3, 4))
-        for _ in range(2):
-            more.start()
-            more.wait()
-            assert set(more.refusals) <= {"gave_up"}
-    finally:
-        done.set()
-        hand.join()
-    assert met
-    told(assert_sound(more))
-    more.rerun()
-    told(assert_sound(more, complete=True))
+    told(assert_sound(writers, complete=True))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +170,7 @@ def test_no_command_ends_in_a_traceback_where_statements_are_cut_off(
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PGSIMHASH_DSN", where)
-    assert CliRunner().invoke(commands, ["ingest", "examples/pages"]).exit_code == 1
+    assert CliRunner().invoke(commands, ["ingest", "examples/pages"]).exit_code == 0
     name = psycopg.conninfo.conninfo_to_dict(where)["dbname"]
     for milliseconds in (1, 2, 5, 20):
         cluster.execute(f"ALTER DATABASE {name} SET statement_timeout = '{milliseconds}ms'")

@@ -30,7 +30,7 @@ def test_cut_connections_lose_no_page(
     told: Callable[..., None],
 ) -> None:
     writers = Writers(between.dsn(where), tmp_path)
-    for outcome in survive(writers, between.cut, moments(chance, writers, 3)):
+    for outcome in survive(writers, between.cut, moments(chance, writers, 2)):
         told(outcome)
     assert between.cuts
 
@@ -46,7 +46,7 @@ def test_a_connection_cut_half_way_through_a_commit_doubles_no_page(
 ) -> None:
     """The commit never arrives, or its answer does not: the writer cannot tell which."""
     writers = Writers(between.dsn(where), tmp_path)
-    for _ in range(3):
+    for _ in range(2):
         number = between.commits + chance.randrange(2, 30)
         if moment == "before":
             between.cut_before = number
@@ -55,7 +55,7 @@ def test_a_connection_cut_half_way_through_a_commit_doubles_no_page(
         writers.start()
         writers.wait()
         told(assert_sound(writers, where))
-    assert between.cuts == 3
+    assert between.cuts == 2
     writers.rerun()
     told(assert_sound(writers, where, complete=True))
 
