@@ -4,7 +4,7 @@ python bench/faults.py [--rounds N] [--jobs N]
 
 It runs tests/faults/ with other moments in each round, and prints for each test how many faults
 there were, the pages that writers were told were stored, and how many of these were lost, were there
-twice, or made `pgsimhash check --verdicts` find anything.
+twice, or let `pgsimhash check --verdicts` find anything.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -86,7 +88,7 @@ class Cluster:
             self.process = subprocess.Popen(
                 [self.programs / "postgres", "-D", self.data, *arguments],
                 stdout=log, stderr=log, user=account(), group=group(), extra_groups=extra_groups(),
-                cwd="/", umask=0o077, start_new_session=True,
+                cwd="/", umask=0o077, start_new_session=True, preexec_fn=end_with_parent,
             )  # fmt: skip
         for _ in range(600):
             try:
@@ -161,6 +163,13 @@ class Cluster:
             except OSError:
                 continue
         return found
+
+
+def end_with_parent() -> None:
+    """Let this process be stopped when the tests are killed."""
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGQUIT)
 
 
 def own(folder: Path) -> None:
