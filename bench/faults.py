@@ -3,8 +3,8 @@
 python bench/faults.py [--rounds N] [--jobs N]
 
 It runs tests/faults/ with other moments in each round, and prints for each test how many faults
-there were, the pages that writers were told were stored, and how many of these were lost, were there
-twice, or let `pgsimhash check --verdicts` find anything.
+there were and how many pages writers were told were stored; and of these, how many were lost or
+doubled, and how much `pgsimhash check --verdicts` found wrong.
 """
 
 from __future__ import annotations

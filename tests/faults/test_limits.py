@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from pgsimhash import connect
 from pgsimhash.bits import to_bigint
 from pgsimhash.cli.commands import commands
-from tests.conftest import ROOT, wait_for_a_lock
+from tests.conftest import ROOT
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
 from tests.faults.test_kills import moments
@@ -125,12 +126,14 @@ def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
 
 
 def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
-    cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
+    cluster: Cluster, where: str, tmp_path: Path, told: Callable[..., None]
 ) -> None:
     """Who inserts a simhash plainly and locks the collection then waits the wrong way round."""
     connect(where).close()
     cluster.setting("deadlock_timeout", "50ms")
-    for page in list(pages(1, writers.pages))[20::90]:
+    for number in (10, 20):
+        writers = Writers(where, tmp_path, numbers=(number, number + 1))
+        (page,) = list(pages(number, 21))[20:]
         with psycopg.connect(where) as hand:
             hand.execute("SET deadlock_timeout = '60s'")
             hand.execute(
@@ -139,14 +142,27 @@ def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
                 [to_bigint(page.simhash)],
             )
             writers.start()
-            wait_for_a_lock(where)
+            wait_for_a_row(where)
             hand.execute("SELECT pgsimhash._lock_collection('default')")
             hand.commit()
         writers.wait()
         assert set(writers.refusals) <= {"gave_up"}
         told(assert_sound(writers))
-    writers.rerun()
-    told(assert_sound(writers, complete=True))
+        writers.rerun()
+        told(assert_sound(writers, complete=True))
+
+
+def wait_for_a_row(where: str) -> None:
+    """Return when somebody waits for what another transaction inserted."""
+    with psycopg.connect(where, autocommit=True) as connection:
+        for _ in range(600):
+            waiting = connection.execute(
+                "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+            )
+            if waiting.fetchone() is not None:
+                return
+            time.sleep(0.05)
+    pytest.fail("nobody waits")
 
 
 @pytest.mark.parametrize(
