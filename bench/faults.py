@@ -3,8 +3,8 @@
 python bench/faults.py [--rounds N] [--jobs N]
 
 It runs tests/faults/ with other moments in each round, and prints for each test how many faults
-there were and how many pages writers were told were stored; and of these, how many were lost or
-doubled, and how much `pgsimhash check --verdicts` found wrong.
+there were and how many pages writers were told were stored; of these, how many were lost or doubled
+or have another verdict than was told; and how much `pgsimhash check --verdicts` found.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def main(rounds: int, jobs: int) -> None:
         for name, value in line.items():
             longest = name.startswith("seconds")
             of_test[name] = max(of_test[name], value) if longest else of_test[name] + value
-    print("| test | faults | pages acknowledged | lost | doubled | violations |")
-    print("|---|---|---|---|---|---|")
+    print("| test | faults | pages acknowledged | lost | doubled | wrong | violations |")
+    print("|---|---|---|---|---|---|---|")
     for test, row in sorted(figures.items()):
         cells = (f"{row[name]:,.0f}" for name in _COLUMNS)
         print(f"| {test.removeprefix('test_').replace('_', ' ')} | {' | '.join(cells)} |")
@@ -61,7 +61,7 @@ def main(rounds: int, jobs: int) -> None:
     sys.exit(done.returncode)
 
 
-_COLUMNS = ("faults", "acknowledged", "lost", "doubled", "violations")
+_COLUMNS = ("faults", "acknowledged", "lost", "doubled", "wrong", "violations")
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ README = ROOT / "README.md"
 
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
-STORIES = frozenset({"first-hour.md", "alembic.md"})
-"""Pages whose blocks build on one another; tests/test_first_hour.py and tests/alembic/test_page.py
-run them as a whole."""
+STORIES = frozenset({"first-hour.md", "alembic.md", "reliability.md"})
+"""Pages whose blocks build on one another; tests/test_first_hour.py, tests/alembic/test_page.py and
+tests/faults/test_copies.py run them as a whole."""
 
 LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 

@@ -107,6 +107,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[Callable[[Outcome], None]]:
         figures["acknowledged"] = max(figures["acknowledged"], outcome.acknowledged)
         figures["lost"] += outcome.lost
         figures["doubled"] += outcome.doubled
+        figures["wrong"] += outcome.wrong
         figures["violations"] += len(outcome.violations)
         for name, value in more.items():
             figures[name] = max(figures[name], value)  # type: ignore[assignment]

@@ -27,6 +27,8 @@ class Outcome(NamedTuple):
     acknowledged: int
     lost: int
     doubled: int
+    wrong: int
+    """Those whose verdict says otherwise than their row."""
     violations: list[str]
 
 
@@ -110,13 +112,17 @@ class Writers:
 
     def acknowledged(self) -> set[str]:
         """The URLs whose verdicts arrived."""
-        found = set()
+        return {url for url, _ in self.verdicts()}
+
+    def verdicts(self) -> Iterator[tuple[str, str]]:
+        """The URLs and verdicts that arrived."""
         for number in self._numbers:
             path = self._file(number)
             text = path.read_text() if path.exists() else ""
             # A writer that was killed may have left half a line.
-            found |= {line.split()[0] for line in text[: text.rfind("\n") + 1].splitlines()}
-        return found
+            for line in text[: text.rfind("\n") + 1].splitlines():
+                url, verdict = line.split()
+                yield url, verdict
 
     def all_urls(self) -> set[str]:
         return {one.url for n in self._numbers for one in writer.pages(n, self.pages)}
@@ -128,15 +134,21 @@ class Writers:
         """
         with psycopg.connect(dsn or self.dsn, autocommit=True) as connection:
             rows = connection.execute(
-                "SELECT url FROM pgsimhash.pages JOIN pgsimhash.collections USING (collection_id) "
-                "WHERE name = 'default'"
+                "SELECT url, distance IS NULL FROM pgsimhash.pages "
+                "JOIN pgsimhash.collections USING (collection_id) WHERE name = 'default'"
             ).fetchall()
             found = maintenance.check_all(connection, verdicts=verdicts)
             violations = [f"{one.reason}: {one.what}" for one in found]
         there = Counter(row[0] for row in rows)
         told = self.acknowledged()
         doubled = sum(count > 1 for count in there.values())
-        return Outcome(len(told), len(told - set(there)), doubled, violations)
+        originals: dict[str, bool] = dict(rows)
+        wrong = sum(
+            (verdict == "new") != originals.get(url, True)
+            for url, verdict in self.verdicts()
+            if verdict != "unchanged"
+        )
+        return Outcome(len(told), len(told - set(there)), doubled, wrong, violations)
 
     def _file(self, number: int) -> Path:
         return self.folder / f"acknowledged-{number}"
@@ -145,7 +157,7 @@ class Writers:
 def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = False) -> Outcome:
     """Check that nothing was lost or doubled, and with ``complete`` that all is there."""
     outcome = writers.outcome(dsn)
-    assert outcome[1:] == (0, 0, []), outcome
+    assert outcome[1:] == (0, 0, 0, []), outcome
     if complete:
         assert writers.acknowledged() == writers.all_urls()
     return outcome
