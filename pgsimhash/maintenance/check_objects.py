@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 import psycopg
 from psycopg import sql
 
+from pgsimhash.errors import StoreError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.maintenance.check_scope import Look, Scope, rows_of, walk
+from pgsimhash.maintenance.check_scope import Look, Row, Scope, rows_of, walk
 from pgsimhash.maintenance.violations import Violation, violation
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import layout_statements, query, schema_script, split_statements
@@ -94,12 +95,23 @@ def check_sequences(scope: Scope) -> Iterator[Violation]:
     with scope.read() as connection:
         found = rows_of(connection, "sequences_behind", {})
     for behind in found:
-        if scope.repair:
-            with scope.write() as connection:
-                # Page ids are drawn under the locks.
-                lock_collections(connection, scope.collections)
-                connection.execute(query("advance_sequence", connection), behind)
-        yield violation("sequence_behind", None, repaired=scope.repair, **behind)
+        refused = _advance(scope, behind) if scope.repair else None
+        repaired = scope.repair and refused is None
+        yield violation("sequence_behind", None, repaired=repaired, refused=refused, **behind)
+
+
+def _advance(scope: Scope, behind: Row) -> str | None:
+    """Let a sequence go on after the last row; return why it may not be."""
+    try:
+        with scope.write() as connection:
+            # Page ids are drawn under the locks.
+            lock_collections(connection, scope.collections)
+            connection.execute(query("advance_sequence", connection), behind)
+    except StoreError as error:
+        if error.reason != "not_permitted":
+            raise
+        return str(error)
+    return None
 
 
 def _agreement(scope: Scope, index: Thing, sound: set[Thing], look: Look) -> Iterator[Violation]:

@@ -61,6 +61,28 @@ class TestWhatTheyMay:
             with pytest.raises(StoreError, check=because("not_permitted")):
                 CHANGES[change](store)
 
+    def test_a_reader_checks_and_a_writer_repairs_what_is_not_the_owners(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(A, 1)
+        with psycopg.connect(dsn) as connection:
+            connection.execute("DELETE FROM pgsimhash.simhashes")
+            connection.execute("DROP INDEX pgsimhash.pages_host_idx")
+            connection.execute("SELECT setval('pgsimhash.runs_run_id_seq', 1, false)")
+        reasons = {"simhash_missing", "index_missing"}
+        with connect(roles["reader"]) as store:
+            found = {one.reason for one in maintenance.check(store)}
+            assert reasons <= found <= reasons | {"sequence_behind"}
+        with connect(roles["writer"]) as store:
+            left = {one.reason: one for one in maintenance.check(store, repair=True)}
+            assert left["simhash_missing"].repaired
+            assert not left["index_missing"].repaired
+            assert "must be owner" in left["index_missing"].repair
+        with connect(dsn) as store:
+            list(maintenance.check(store, repair=True))
+            assert list(maintenance.check(store)) == []
+
     @pytest.mark.parametrize(
         "statement",
         [
