@@ -1,0 +1,378 @@
+"""Pages that were made to be slow to read, of a hundred kinds and any size."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import random
+from collections.abc import Callable
+from itertools import count
+from typing import Final, NamedTuple
+
+TEXT: Final = (
+    "The harbour master keeps a ledger of every boat, its cargo and its temper. On calm days she "
+    "reads it aloud to the gulls, who correct her spelling. On stormy days nobody dares to ask "
+    "which boats are missing, because the ledger answers before she does. "
+)
+STORY: Final = f"<!DOCTYPE html><title>A ledger</title><h1>A ledger</h1><p>{TEXT}</p>"
+
+Maker = Callable[[int, random.Random], bytes]
+
+
+class Hostile(NamedTuple):
+    """How a kind of page is made, of so many bytes, and what HTTP says of its encoding."""
+
+    make: Maker
+    charset: str | None = None
+
+
+def many(unit: str, before: str = STORY, after: str = "") -> Hostile:
+    """The same over and over."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        times = (size - len(before.encode()) - len(after.encode())) // len(unit.encode())
+        return f"{before}{unit * times}{after}".encode()
+
+    return Hostile(make)
+
+
+def numbered(unit: str, before: str = STORY, after: str = "") -> Hostile:
+    """Each with a number of its own, where ``unit`` has ``#``."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        parts, held = [before], len(before) + len(after)
+        numbers = count(rng.randrange(1000))
+        while held < size:
+            part = unit.replace("#", str(next(numbers)))
+            parts.append(part)
+            held += len(part.encode())
+        return "".join([*parts[:-1], after]).encode()
+
+    return Hostile(make)
+
+
+def nested(opened: str, closed: str, inner: str = TEXT, before: str = "") -> Hostile:
+    """One within the other, all of them closed."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        times = (size - len(before + inner)) // len(opened + closed)
+        return f"{before}{opened * times}{inner}{closed * times}".encode()
+
+    return Hostile(make)
+
+
+def drawn(*parts: str, before: str = STORY, between: str = "") -> Hostile:
+    """Some of the parts after another, as chance has it."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        mean = sum(len((part + between).encode()) for part in parts) / len(parts)
+        chosen = rng.choices(parts, k=int(size / mean * 0.98))
+        return (before + between.join(chosen)).encode()[:size]
+
+    return Hostile(make)
+
+
+def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Hostile:
+    """Characters of a range, as chance has it, with a space after each so many."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        pool = [chr(code) for code in range(first, last) if not 0xD800 <= code < 0xE000]
+        width = len("".join(pool).encode()) / len(pool) + (1 / space if space else 0)
+        chosen = rng.choices(pool, k=int(size / width * 0.98))
+        if space:
+            chosen[space::space] = [f" {character}" for character in chosen[space::space]]
+        return (before + "".join(chosen)).encode()[:size]
+
+    return Hostile(make)
+
+
+def raw(unit: bytes, before: bytes = STORY.encode(), charset: str | None = None) -> Hostile:
+    """Bytes over and over."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        return before + unit * ((size - len(before)) // len(unit))
+
+    return Hostile(make, charset)
+
+
+def encoded(unit: str, codec: str, charset: str | None = None, mark: bytes = b"") -> Hostile:
+    """The same over and over in another encoding, with or without a word about it."""
+
+    def make(size: int, rng: random.Random) -> bytes:
+        start = mark + STORY.encode(codec)
+        body = unit.encode(codec)
+        return start + body * ((size - len(start)) // len(body))
+
+    return Hostile(make, charset)
+
+
+def _random_bytes(size: int, rng: random.Random) -> bytes:
+    return STORY.encode() + rng.randbytes(size - len(STORY))
+
+
+def _high_bytes(size: int, rng: random.Random) -> bytes:
+    high = bytes(range(128, 256)) * 2
+    return STORY.encode() + rng.randbytes(size - len(STORY)).translate(high)
+
+
+def _gzip_bytes(size: int, rng: random.Random) -> bytes:
+    return gzip.compress(STORY.encode()) + rng.randbytes(size - 1000)
+
+
+def _bomb(size: int, rng: random.Random) -> bytes:
+    levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
+    start = f'<!DOCTYPE html [<!ENTITY l0 "boat">{levels}]>{STORY}<p>'
+    return (start + "&l19;" * ((size - len(start)) // 5)).encode()
+
+
+def _words(size: int, rng: random.Random) -> bytes:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ("".join(rng.choices(letters, k=7)) for _ in range((size - len(STORY)) // 8))
+    return f"{STORY}<p>{' '.join(words)}".encode()
+
+
+def _word_a_block(size: int, rng: random.Random) -> bytes:
+    return f"{STORY}{''.join(f'<p>{rng.randrange(10**6):x}z' for _ in range(size // 10))}".encode()
+
+
+def _one_attribute_each(size: int, rng: random.Random) -> bytes:
+    return (STORY + "".join(f"<i a{n}=b>x</i>" for n in range(size // 18))).encode()
+
+
+SURROGATES: Final = b"\xed\xa0\x80\xed\xb0\x80"
+FAMILY: Final = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466\ufe0f"
+JSON_LD: Final = '{"@type":"Article","articleBody":"boats, nets and rope","n":['
+
+KINDS: Final[dict[str, Hostile]] = {
+    # Nesting.
+    "div, nested": nested("<div>", "</div>"),
+    "div, never closed": many("<div>", TEXT),
+    "div, never opened": many("</div>"),
+    "inline, nested": nested("<b><i><u>", "</u></i></b>"),
+    "span with text, nested": many("<span>boat "),
+    "lists, nested": many("<ul><li>boat"),
+    "tables, nested": many("<table><tr><td>boat"),
+    "quotes, nested": many("<blockquote>boat"),
+    "sections, nested": many("<section><h2>boat</h2><p>net"),
+    "articles, nested": many("<article><p>boats, nets, and rope"),
+    "named to be beside, nested": many("<div class='sidebar ad' id=nav>boats "),
+    "hidden, nested": many("<div hidden>boats "),
+    "forms, nested": many("<form action=x><input name=a>boat"),
+    "links, nested": many("<a href=/boat>boat "),
+    "buttons, nested": many("<button>boat"),
+    "svg, nested": many("<svg><g>"),
+    "math, nested": many("<math><mi>x"),
+    "templates, nested": many("<template><p>boat"),
+    "noscript, nested": many("<noscript><img src=x>"),
+    "select and option": many("<select><option>boat"),
+    "objects, nested": many("<object><embed>boat"),
+    "shallow, again and again": many("<div>" * 200 + "boat " + "</div>" * 200),
+    "two thousand deep, again": many("<div>" * 2000 + "boat " + "</div>" * 2000),
+    # Elements in a row.
+    "paragraphs": many("<p>boat and net"),
+    "paragraphs of a letter": many("<p>x"),
+    "line breaks": many("<br>"),
+    "line breaks with text": many("boat<br>"),
+    "rulers": many("<hr>"),
+    "empty inline": many("<i></i>"),
+    "letters in italics": many("<i>x</i> "),
+    "links": many("<a href=/boat>boat</a> "),
+    "links of their own": numbered("<a href='/b/#?x=#'>boat #</a> "),
+    "links elsewhere": many("<a href='https://h.example/a/../b?c#d'>b</a> "),
+    "broken links": many("<a href='http://[::1'>b</a> "),
+    "huge links": many(f"<a href='/{'../' * 2000}a'>b</a> "),
+    "one huge link": many("a/", f"{STORY}<a href='/", "'>boats</a>"),
+    "pictures": many("<img srcset='a 1x, b 2x' alt='boat'>"),
+    "pictures with long sets": many(f"<img srcset='{'a 1x, ' * 2000}'>"),
+    "pictures in noscript": many("<img><noscript><img src=/b.png></noscript>"),
+    "headings": many("<h1>Boats</h1>"),
+    "headings that hold pages": many("<h2>Boats and nets <p>rope "),
+    "articles in a row": many("<article><p>boats, nets, and more rope</p></article>"),
+    "cells": many("<td>boat", f"{STORY}<table><tr>"),
+    "rows": many("<tr><td>boat<td>net", f"{STORY}<table>"),
+    "spanning cells": many("<th colspan=1000>x", f"{STORY}<table><tr>"),
+    "an uneven table": many("<tr><td>y", f"{STORY}<table><tr>{'<th>x' * 200}"),
+    "cells without a table": many("<td>boat<tr>"),
+    "text in a table": many("<tr>boat ", f"{STORY}<table>"),
+    "list items": many("<li>boat"),
+    "definitions": many("<dt>boat<dd>net"),
+    "options": many("<option>boat", f"{STORY}<select>"),
+    "frames": many("<frame src=x>", f"<frameset>{TEXT}"),
+    "inline frames": many("<iframe src=x>boat</iframe>"),
+    "unknown elements": numbered("<x-#>boat</x-#>"),
+    "elements with colons": numbered("<a:b#>boat"),
+    "classes of their own": numbered("<p class='c# d#' id=e#>w# v"),
+    # Misnested: what the adoption agency has to sort.
+    "formatting across blocks": many("<b><p>x</b></p>"),
+    "formatting, all open": many("<font color=red><b><p>x"),
+    "formatting, crossed": many("<a><b></a><i></b></i>x"),
+    "anchors across tables": many("<a href=x><table><tr><td></a>x"),
+    "bodies and heads": many("<body class=x><head><html lang=y>x"),
+    # Attributes.
+    "a million attributes": numbered(" a#=1", f"{STORY}<p", ">boat"),
+    "the same attribute": many(" class=x", f"{STORY}<p", ">boat"),
+    "attributes, many tags": many(f"<p {' '.join(f'a{n}=1' for n in range(400))}>x"),
+    "an attribute each": Hostile(_one_attribute_each),
+    "a long attribute": many("boat ", f'{STORY}<p title="', '">net'),
+    "a long class": many("aB-c_ ", f'{STORY}<p class="', '">net'),
+    "a long class without end": many("adNav", f'{STORY}<p class="', '">net'),
+    "a long style": many("a:b; ", f'{STORY}<p style="', 'display:none">net'),
+    "white space in a style": many(" ", f'{STORY}<p style="display:', 'none">net'),
+    "a quote that stays open": many("<p>boat", f'{STORY}<p title="'),
+    "a tag that stays open": many("a ", f"{STORY}<p "),
+    "a data URI": many("AbC/", f'{STORY}<img src="data:image/png;base64,', '">'),
+    # The head.
+    "base addresses": many("<base href='/../x/'>", "", TEXT),
+    "one long base address": many("a/", "<base href='http://h.example/", f"'>{TEXT}<a href=x>y"),
+    "links below a long base": many(
+        "<a href=../b>c</a>", f"<base href='http://h.example/{'a/' * 3000}'>{STORY}"
+    ),
+    "refreshes": many("<meta http-equiv=refresh content='0;url=/x'>", "", TEXT),
+    "labels of encodings": many("<meta charset=x>", "", TEXT),
+    "open labels": many("<meta charset=", "", TEXT),
+    "open declarations": many("<?xml encoding=", "", TEXT),
+    "titles": many("<title>boat</title>", "", TEXT),
+    "empty titles": many("<title> </title>", "", TEXT),
+    "a long title": many("boat ", "<title>", f"</title>{TEXT}"),
+    "titles in drawings": many("<svg><title>x</title>", "", TEXT),
+    "canonical links": many("<link rel=canonical href='http://['>", "", TEXT),
+    "a long rel": many("canonical ", '<link href=/x rel="', f'">{TEXT}'),
+    "long language": many("x-", '<html lang="', f'">{TEXT}'),
+    "empty mounts": many("<div id=root></div>", TEXT[:150]),
+    "JSON-LD, many": many(f"<script type=application/ld+json>{JSON_LD}]}}</script>"),
+    "JSON-LD, deep": many("[", f"{STORY}<script type=application/ld+json>{JSON_LD}"),
+    # What is no text.
+    "scripts": many("<script>x</script>"),
+    "a script that stays open": many("<!--<script>", f"{STORY}<script>"),
+    "brackets in a script": many("<", f"{STORY}<script>"),
+    "styles": many("<style>a{}</style>"),
+    "comments": many("<!-- x -->"),
+    "an open comment": many("-", f"{STORY}<!--"),
+    "comments that never begin": many("<!- x ->"),
+    "comments in comments": many("<!--", STORY),
+    "CDATA": many("<![CDATA[boat]]>"),
+    "CDATA, open": many("<![CDATA[boat"),
+    "instructions": many("<?php boat ?>"),
+    "an internal subset": many('<!ENTITY a "&a;">', "<!DOCTYPE x [", f"]>&a;{TEXT}"),
+    "entities of entities": Hostile(_bomb),
+    "document types": many("<!DOCTYPE html PUBLIC 'x' 'y'>", "", TEXT),
+    "plain text": many("<p>boat ", f"{STORY}<plaintext>"),
+    "a text area": many("<p>boat ", f"{STORY}<textarea>"),
+    # Texts.
+    "entities": many("&amp;&lt;&eacute;"),
+    "numbered entities": many("&#101;&#x65;"),
+    "entities of nothing": many("&bogus;&#1;&#x110000;&#xD800;"),
+    "entities without end": many("&"),
+    "an endless entity": many("a", f"{STORY}&"),
+    "a long number": many("9", f"{STORY}&#"),
+    "one long word": many("a"),
+    "one long word with accents": many("aé"),
+    "words": Hostile(_words),
+    "words of a letter": many("a b c d "),
+    "a word a block": Hostile(_word_a_block),
+    "numbers": numbered("# "),
+    "one long number": many("7"),
+    "white space": many(" \n\t"),
+    "white space between words": many("boat" + " " * 1000),
+    "spaces of other kinds": many("\u00a0\u2003\u3000\u2028"),
+    "form feeds": many("boat\f"),
+    "nothing visible": many("\u200b\u2060\ufeff\u00ad"),
+    "marks on a letter": many("\u0301"),
+    "marks in turn": many("\u0301\u0316"),
+    "marks to sort": many("\u0344\u0f71\u0345\u0316"),
+    "marks on many letters": many("a" + "\u0316\u0301" * 20),
+    "marks on many words": many("boat\u0301\u0316 net\u0308 "),
+    "marks after ligatures": many("\ufdfa\u0316\u0301"),
+    "any marks": characters(0x300, 0x370),
+    "marks of scripts": characters(0x591, 0x5BD, space=9),
+    "Hangul in parts": many("\u1112\u1161\u11ab"),
+    "Hangul vowels": many("\u1161\u11ab"),
+    "Indic signs": many("\u0915\u093c\u094d"),
+    "ligatures of eighteen": many("\ufdfa"),
+    "squares of six": many("\u3316"),
+    "full width": many("\uff21\uff42\uff76\uff9e"),
+    "capitals that grow": many("\u0130\u1e9e\ufb03\u0390"),
+    "superscripts": many("\u00b2\u2075\u2160\u2474"),
+    "right to left": characters(0x5D0, 0x5EB, space=6),
+    "Arabic": characters(0x620, 0x64B, space=6),
+    "Arabic forms": characters(0xFB50, 0xFDFB, space=6),
+    "bidirectional signs": many("\u202e\u2066boat\u202c\u2069"),
+    "ideographs": characters(0x4E00, 0x9FFF),
+    "ideographs beyond": characters(0x20000, 0x2A6D0),
+    "ideographs of old": characters(0xF900, 0xFAD9),
+    "kana": many("\u3042\u304b\u3099"),
+    "Thai": many("\u0e19\u0e49\u0e33"),
+    "emoji in chains": many(FAMILY),
+    "emoji": characters(0x1F300, 0x1F650),
+    "flags": many("\U0001f1e9\U0001f1ea"),
+    "letters of mathematics": characters(0x1D400, 0x1D6A4),
+    "any characters": characters(0x20, 0x30000),
+    "private characters": characters(0xE000, 0xF8FF),
+    "noncharacters": many("boat\ufffe\uffff\ufdd0"),
+    "controls": many("bo\x01\x02\x08at\x7f\x85 "),
+    "copyright signs": many("\u00a9 "),
+    "copyright blocks": many("<p>\u00a9 boats"),
+    # Markdown.
+    "backticks": many("`", f"{STORY}<pre>"),
+    "backticks in code": many("`", f"{STORY}<code>"),
+    "code": many("<code>`x``</code> "),
+    "lines of code": many("<div>x = 1</div>\n", f"{STORY}<pre>"),
+    "signs of Markdown": many("*_[](|)#>~\\ "),
+    "underscores": many("_"),
+    "brackets": many("["),
+    "pipes in cells": many("<tr><td>a|b<td>|", f"{STORY}<table><tr><th>x<th>y"),
+    "backslashes": many("\\"),
+    "numbered lines": many("<p>1. x"),
+    "lines of dashes": many("<p>---"),
+    # For our own patterns.
+    "dates": many("12 Jan 2020 "),
+    "almost dates": many("12 "),
+    "almost counters": many("1,"),
+    "clocks": many("12:34:56.7 "),
+    "dots of a counter": many("1.2,3 views "),
+    "almost addresses": many("http:/"),
+    "addresses": many("http://a.example/b "),
+    "one long address": many("a", f"{STORY}http://h.example/"),
+    "labels of publications": many("isbn 97"),
+    "almost publications": many("doi doi:10.1"),
+    "digits of publications": many("0000-"),
+    "references": many("<sup><a href=#cite>[1]</a></sup>"),
+    "titles of errors": many("404 not ", "<title>", f"</title>{TEXT[:200]}"),
+    "bars in a title": many(" | ", "<title>", f"</title>{TEXT[:200]}"),
+    "white space in a title": many(" ", "<title>x", f"x</title>{TEXT[:200]}"),
+    "advertisements": many("<div>Advertisement</div>"),
+    # Bytes.
+    "NUL": many("bo\0at "),
+    "only NUL": many("\0"),
+    "high bytes": Hostile(_high_bytes),
+    "any bytes": Hostile(_random_bytes),
+    "gzip": Hostile(_gzip_bytes),
+    "broken UTF-8": raw(b"\xc3(\xe2\x82(\xf0\x9f\x98"),
+    "UTF-8 without begin": raw(b"\x80\xbf"),
+    "long UTF-8": raw(b"\xc0\xaf\xe0\x80\xaf"),
+    "surrogates": raw(SURROGATES),
+    "accents of windows-1252": raw(b"\xe9 "),
+    "mixed encodings": raw(b"\xc3\xa9" * 9 + b"\xe9 "),
+    "UTF-7": raw(b"+AGIAbwBhAHQ- ", charset="utf-7"),
+    "UTF-16": encoded("boat\u0301 ", "utf-16-le", mark=codecs.BOM_UTF16_LE),
+    "UTF-16, not marked": encoded("boat ", "utf-16-le"),
+    "UTF-16, a lie": encoded("boat \u00e9", "utf-8", "utf-16"),
+    "UTF-32": encoded("boat ", "utf-32-le", mark=codecs.BOM_UTF32_LE),
+    "UTF-32, broken": raw(b"\xff\xff\xff\xff", codecs.BOM_UTF32_LE),
+    "a mark, then a lie": raw(b"boat ", codecs.BOM_UTF16_BE + STORY.encode()),
+    "Shift JIS": encoded("\u671d\u5e02\u306e\uff76\uff9e", "shift_jis", "shift_jis"),
+    "Shift JIS, a lie": raw(b"\x81\xff\xfd\xe9 ", charset="shift_jis"),
+    "GB 18030": encoded("\u671d\u5e02\U00020000", "gb18030", "gb2312"),
+    "GB 18030, a lie": raw(b"\x81\x30\x81\xff ", charset="gb18030"),
+    "ISO 2022": raw(b"\x1b$B%+%+\x1b(B", charset="iso-2022-jp"),
+    "ISO 2022, a lie": raw(b"\x1b$B\xff", charset="iso-2022-jp"),
+    "HZ": raw(b"~{<:Ky~}", charset="hz-gb-2312"),
+    "Big5": encoded("\u671d\u5e02", "big5", "big5"),
+    "Windows-1258": encoded("e\u0301 ", "utf-8", "windows-1258"),
+}
+"""Kinds of pages by what makes them slow."""
+
+
+def page(kind: str, size: int, seed: int = 0) -> bytes:
+    """Return a page of a kind, of ``size`` bytes or somewhat fewer; the seed decides the rest."""
+    return KINDS[kind].make(max(size, 2000), random.Random(f"{kind} {seed}"))
