@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from pgsimhash.records import PageFailure
-from pgsimhash.schemes import scheme_names
+from pgsimhash.schemes import get_scheme, scheme_names
 from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import connect
@@ -76,13 +76,14 @@ def read(pipe: Connection, scheme_name: str, charset: str | None) -> None:
     """Read the page that comes, and send what that took."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_MAX, SECONDS_MAX))
+    scheme = get_scheme(scheme_name)
     for _ in range(3):
-        extract(SourcePage(URL, STORY.encode() * 9), scheme_name)
+        extract(SourcePage(URL, STORY.encode() * 9), scheme)
     before = memory("VmRSS")
     html = pipe.recv_bytes()
     Path("/proc/self/clear_refs").write_text("5")
     started = time.process_time()
-    made = extract(SourcePage(URL, html, charset), scheme_name)
+    made = extract(SourcePage(URL, html, charset), scheme)
     seconds = time.process_time() - started
     end = made.reason if isinstance(made, PageFailure) else f"{made.tokens:,} tokens"
     pipe.send((seconds, memory("VmHWM") - before, end))

@@ -207,6 +207,11 @@ KINDS: Final[dict[str, Hostile]] = {
     "formatting, all open": many("<font color=red><b><p>x"),
     "formatting, crossed": many("<a><b></a><i></b></i>x"),
     "anchors across tables": many("<a href=x><table><tr><td></a>x"),
+    "ends of nothing": many("</b>", f"{STORY}{'<div>' * 2000}"),
+    "ends of nothing, in between": many("<br></b>", f"{STORY}{'<div>' * 2000}"),
+    "ends of nothing, deeper and deeper": many("<div></p>"),
+    "ends that something is before": many("<dt><dt></dt></dt>", f"<dt>{TEXT}{'<div>' * 1900}"),
+    "ends of paragraphs": many("<hr>x</p>"),
     "bodies and heads": many("<body class=x><head><html lang=y>x"),
     # Attributes.
     "a million attributes": numbered(" a#=1", f"{STORY}<p", ">boat"),

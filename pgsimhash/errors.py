@@ -52,6 +52,7 @@ class PageError(PgsimhashError, ValueError):
         "no_markdown": "no Markdown was kept of it, and another scheme needs that",
         "unexpected": "an error that no module foresaw; the detail names it",
         "crashed": "the process that read it ended",
+        "too_slow": "it took longer to read than `page_seconds`",
     }
 
 

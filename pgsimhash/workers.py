@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import signal
-import sys
+import math
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.octets import MAX_BYTES
+from pgsimhash.processes import Deadlines, EndedError, Worker
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourcePage
@@ -42,8 +40,8 @@ class _Message(NamedTuple):
     made: Future[list[_Made]]
 
 
-_work: list[_Work] = []
-"""In a process of a pool, what it works by."""
+PAGE_SECONDS: Final = 30.0
+"""How long another process may take for a page by default: ten times what any page should take."""
 
 _TITLE_MAX = 1000
 
@@ -118,29 +116,50 @@ def extract_many(
     *,
     markdown: bool = True,
     max_bytes: int = MAX_BYTES,
+    page_seconds: float | None = None,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded
     when the next page comes. A page that kills its process (out of memory, a crash in a parser)
-    becomes a failure with the reason ``crashed``. Other processes
+    becomes a failure with the reason ``crashed``, and one that takes too long with ``too_slow``;
+    another process goes on with the others. Other processes
     get the scheme pickled, so it need not be registered there. Without ``markdown`` the records
     have none, which saves much of a page's time. A page larger than ``max_bytes`` is a failure.
 
+    Args:
+        pages: the pages; what is a record or a failure already comes back as it is.
+        jobs: how many processes; one is this one, unless ``page_seconds`` says how long it may
+            take, for nobody could stop it.
+        scheme: the recipe, or its name.
+        markdown: whether records have Markdown.
+        max_bytes: how large a page may be.
+        page_seconds: how long a process may take for a page, :data:`PAGE_SECONDS` if it is not
+            said, ``math.inf`` for ever.
+
     Raises:
         ValueError: ``jobs`` is below 1.
-        ArgumentError: there is no such scheme, or it cannot be pickled and ``jobs`` is above 1.
+        ArgumentError: there is no such scheme, or it cannot be pickled and has to be;
+            ``page_seconds`` is not above 0.
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
+    if page_seconds is not None and not page_seconds > 0:
+        raise ArgumentError(
+            "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
+        )
     recipe = get_scheme(scheme)
-    if jobs == 1:
+    if jobs == 1 and (page_seconds is None or page_seconds == math.inf):
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    return _extract_in_processes(pages, jobs, _Work(recipe.check_portable(), markdown, max_bytes))
+    work = _Work(recipe.check_portable(), markdown, max_bytes)
+    seconds = PAGE_SECONDS if page_seconds is None else page_seconds
+    return _extract_in_processes(pages, jobs, work, seconds)
 
 
-def _extract_in_processes(pages: Iterable[_Page], jobs: int, work: _Work) -> Iterator[_Made]:
-    with closing(_Processes(jobs, work)) as processes:
+def _extract_in_processes(
+    pages: Iterable[_Page], jobs: int, work: _Work, page_seconds: float
+) -> Iterator[_Made]:
+    with closing(_Processes(jobs, work, page_seconds)) as processes:
         for page in pages:
             processes.add(page)
             yield from processes.done()
@@ -151,16 +170,26 @@ def _extract_in_processes(pages: Iterable[_Page], jobs: int, work: _Work) -> Ite
 class _Processes:
     """Processes at work on pages, which come in messages, and what they made of them, in order."""
 
-    def __init__(self, jobs: int, work: _Work) -> None:
-        self._jobs, self._work = jobs, work
-        self._pool = _new_pool(jobs, work)
+    def __init__(self, jobs: int, work: _Work, page_seconds: float) -> None:
+        self._jobs, self._page_seconds = jobs, page_seconds
+        self._workers = [_Reader(_reads, work, [__name__]) for _ in range(jobs)]
+        self._idle = [*self._workers]
+        # A thread waits for each process, and hands it the next pages as soon as it is done.
+        self._threads = ThreadPoolExecutor(jobs, "pages")
+        self._deadlines = Deadlines(self._workers, page_seconds)
         self._gathered: list[_Page] = []
         self._gathered_size = 0
         self._sent: deque[_Message] = deque()
         self._pages = self._size = 0
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._deadlines.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+        self._threads.shutdown()
+        for worker in self._workers:
+            worker.release()
 
     def add(self, page: _Page) -> None:
         """Take a page, and send it with those before it if it is time to."""
@@ -179,12 +208,7 @@ class _Processes:
         pages, size = self._gathered, self._gathered_size
         if not pages:
             return
-        try:
-            made = self._pool.submit(_extract_here, pages)
-        except BrokenProcessPool:
-            self.close()
-            self._pool = _new_pool(self._jobs, self._work)
-            made = self._pool.submit(_extract_here, pages)
+        made = self._threads.submit(self._read, pages)
         self._sent.append(_Message(pages, size, made))
         self._pages += len(pages)
         self._size += size
@@ -215,10 +239,39 @@ class _Processes:
         message = self._sent.popleft()
         self._pages -= len(message.pages)
         self._size -= message.size
+        return message.made.result()
+
+    def _read(self, pages: list[_Page]) -> list[_Made]:
+        """Let a process read some pages; in a thread of its own."""
+        worker = self._idle.pop()
         try:
-            return message.made.result()
-        except BrokenProcessPool:
-            return list(_one_by_one(message.pages, self._work))
+            return self._asked(worker, pages)
+        finally:
+            self._idle.append(worker)
+
+    def _asked(self, worker: _Reader, pages: list[_Page]) -> list[_Made]:
+        try:
+            return worker.ask(pages, self._page_seconds)
+        except EndedError as error:
+            if len(pages) == 1 and error.late:
+                return [self._too_slow(pages[0])]
+        # One of them ended it, or someone else did: each gets a process of which that is known.
+        return [self._asked_alone(worker, page) for page in pages]
+
+    def _asked_alone(self, worker: _Reader, page: _Page) -> _Made:
+        try:
+            return worker.ask([page], self._page_seconds)[0]
+        except EndedError as error:
+            if error.late:
+                return self._too_slow(page)
+            return PageFailure(page.url, "crashed", "the page ended the process reading it")
+
+    def _too_slow(self, page: _Page) -> PageFailure:
+        what = f"the page takes more than {self._page_seconds:g} s to read (page_seconds)"
+        return PageFailure(page.url, "too_slow", what)
+
+
+_Reader = Worker[list[_Page], list[_Made]]
 
 
 def _size(page: _Page) -> int:
@@ -227,36 +280,10 @@ def _size(page: _Page) -> int:
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _one_by_one(pages: list[_Page], work: _Work) -> Iterator[_Made]:
-    """Yield what becomes of pages of which one ended its process, or one of another message."""
-    pool = _new_pool(1, work)
-    try:
-        for page in pages:
-            try:
-                yield pool.submit(_extract_here, [page]).result()[0]
-            except BrokenProcessPool:
-                yield PageFailure(page.url, "crashed", "the page ended the process reading it")
-                pool.shutdown()
-                pool = _new_pool(1, work)
-    finally:
-        pool.shutdown()
+def _reads(scheme: Scheme, markdown: bool, max_bytes: int) -> Callable[[list[_Page]], list[_Made]]:
+    """Return what reads pages; a scheme can be large, so it is sent once to each process."""
 
+    def read(pages: list[_Page]) -> list[_Made]:
+        return [extract(page, scheme, markdown=markdown, max_bytes=max_bytes) for page in pages]
 
-def _new_pool(jobs: int, work: _Work) -> ProcessPoolExecutor:
-    # A forked child would share the parent's database connection; these start clean.
-    context = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
-    # The fork server imports this once for all the processes it will fork.
-    context.set_forkserver_preload([__name__])
-    # A scheme can be large (hints for thousands of sites), so it is sent once to each.
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=work)
-
-
-def _start(scheme: Scheme, markdown: bool, max_bytes: int) -> None:
-    # Ctrl-C reaches every process of the terminal; only the parent acts on it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _work[:] = [_Work(scheme, markdown, max_bytes)]
-
-
-def _extract_here(pages: list[_Page]) -> list[_Made]:
-    ((scheme, markdown, max_bytes),) = _work
-    return [extract(page, scheme, markdown=markdown, max_bytes=max_bytes) for page in pages]
+    return read

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
+import psutil
 import pytest
 
 from pgsimhash import Store
+from pgsimhash.errors import ArgumentError
+from pgsimhash.html import Article
 from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.schemes import Scheme, ShingleWeights, read_text
 from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract, extract_many
+from tests.refusals import because
 
 
 def article(seed: int) -> str:
     rng = random.Random(seed)
     words = " ".join("".join(rng.choices("aeioumnrst", k=6)) for _ in range(60))
     return f"<html><title>Number {seed}</title><body><p>{words}</p></body></html>"
+
+
+def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Article:
+    """Reads a page, in minutes beyond number if it says so; no signal handler runs meanwhile."""
+    if html == "hang":
+        re.match("(a|a)+$", "a" * 99 + "b")
+    made = read_text(html, url, charset)
+    made.title = str(os.getpid())
+    return made
+
+
+HANGING = Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt"))
 
 
 class Deadly:
@@ -74,6 +94,67 @@ def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> Non
         "https://a.example/40",
     }
     assert sum(isinstance(item, PageRecord) for item in made) == 58
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(jobs: int) -> None:
+    pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
+    made = list(extract_many(pages, jobs, HANGING, page_seconds=0.5))
+    assert [item.url for item in made] == [item.url for item in pages]
+    slow = [item for item in made if outcome(item) == "too_slow"]
+    assert slow == [made[3], made[20]]
+    assert "takes more than 0.5 s" in slow[0].detail  # type: ignore[union-attr]
+    assert sum(isinstance(item, PageRecord) for item in made) == 28
+
+
+@pytest.mark.parametrize(("seconds", "elsewhere"), [(60, True), (math.inf, False), (None, False)])
+def test_one_job_is_another_process_if_it_has_a_deadline(
+    seconds: float | None, elsewhere: bool
+) -> None:
+    made = list(extract_many([page(1), page(2)], 1, HANGING, page_seconds=seconds))
+    (process,) = {item.title for item in made if isinstance(item, PageRecord)}
+    assert (process != str(os.getpid())) == elsewhere
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan])
+def test_a_deadline_is_in_the_future(seconds: float) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        extract_many([], page_seconds=seconds)
+
+
+def readers() -> list[psutil.Process]:
+    """The processes that read pages, as children of the one that they are forked from."""
+    return [
+        process
+        for server in psutil.Process().children()
+        if "forkserver" in " ".join(server.cmdline())
+        for process in server.children()
+    ]
+
+
+@pytest.mark.parametrize("harm", [psutil.Process.kill, psutil.Process.suspend])
+def test_nothing_is_lost_with_processes_that_others_end_or_stop(
+    harm: Callable[[psutil.Process], None],
+) -> None:
+    pages = [page(number) for number in range(60)]
+    made: list[PageRecord | PageFailure] = []
+    for item in extract_many(pages, jobs=2, page_seconds=2):
+        if len(made) in (5, 25):
+            for process in readers():
+                harm(process)
+        made.append(item)
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert {outcome(item) for item in made} <= {"record", "too_slow"}
+    assert sum(outcome(item) == "record" for item in made) >= 56
+
+
+def test_whoever_stops_taking_pages_leaves_no_process_behind() -> None:
+    before = readers()
+    pages = [page(1), *(page(number, "hang") for number in range(2, 40))]
+    with closing(extract_many(pages, 2, HANGING)) as made:  # type: ignore[type-var]
+        assert outcome(next(made)) == "record"
+        assert len(readers()) > len(before)
+    assert readers() == before
 
 
 @pytest.mark.parametrize(("size", "held"), [(0, 2 * 64 + 16), (1_000_000, 2 * 4 + 2)])

@@ -46,6 +46,12 @@ _WHAT_MAX = 200
     show_default=True,
     help="How large a page may be; a larger one fails.",
 )
+@click.option(
+    "--page-seconds",
+    type=click.FloatRange(0, min_open=True),
+    help="How long it may take to read a page; a slower one fails. By default 30 where several"
+    " processes read pages, and as long as it takes where one does; inf for as long as it takes.",
+)
 @collection_option
 @parquet_option("the verdicts, beside stdout")
 @click.option("--create", is_flag=True, help="Create the collection if it is not there.")
@@ -58,6 +64,7 @@ def ingest(
     summary: bool | None,
     scheme: str | None,
     max_bytes: int,
+    page_seconds: float | None,
     parquet: str | None,
     collection: str,
     create: bool,
@@ -80,7 +87,11 @@ def ingest(
         pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(
-            pages, jobs=choose_jobs(jobs, total), max_bytes=max_bytes, **options
+            pages,
+            jobs=choose_jobs(jobs, total),
+            max_bytes=max_bytes,
+            page_seconds=page_seconds,
+            **options,
         )
         with verdicts_too(parquet, verdicts) as told:
             code = print_verdicts(with_progress(told, total, console, "ingest"), console, summary)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -22,7 +23,7 @@ DEPTH_MAX: Final = 256
 ATTRIBUTES_MAX: Final = 100
 """How many attributes an element keeps where some have far too many."""
 
-ATTRIBUTES_CROWD: Final = 500
+ATTRIBUTES_CROWD: Final = 200
 """How many are far too many."""
 
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
@@ -36,6 +37,11 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
 _SMALL: Final = 1 << 16
 """In so few bytes no tag can have enough attributes to matter."""
+
+_SEARCHED_MAX: Final = 400_000_000
+"""How many open elements a parser may look through for those that end, about a second's worth."""
+
+_PIECE: Final = 1 << 16
 
 _LONG_TAG: Final = 2048
 _PAIRS_ROOT_MAX: Final = 10_000
@@ -64,11 +70,13 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     first :data:`ATTRIBUTES_MAX` count).
 
     Raises:
-        PageError: there are more than ``max_elements`` elements.
+        PageError: there are more than ``max_elements`` elements, or very many within one another
+            and as many end tags, each of which may be looked for among them.
     """
     source = text.encode("utf-8", "replace")
-    if _crowds_attributes(source, max_elements):
-        root = _parse_events(source, max_elements)
+    survey = _survey(source, max_elements) if _may_be_too_much(source, max_elements) else None
+    if survey is not None and survey.most > ATTRIBUTES_CROWD:
+        root = _parse_events(source)
     else:
         parser = etree.HTMLParser(
             encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
@@ -79,7 +87,9 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
         except etree.XMLSyntaxError:
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
-            root = _parse_events(source, max_elements)
+            if survey is None:
+                _survey(source, max_elements)
+            root = _parse_events(source)
     # A tag opens two elements at most, itself and one that it implies.
     many = source.count(b"<") > max_elements // 2
     if many and root is not None and root.xpath("count(//*) > $most", most=max_elements):
@@ -105,18 +115,32 @@ def _empty_head(root: HtmlElement) -> None:
     body[:0] = begins
 
 
-def _crowds_attributes(source: bytes, max_elements: int) -> bool:
-    """Return whether an element has far too many attributes, by a first look without a tree.
+def _may_be_too_much(source: bytes, max_elements: int) -> bool:
+    """Return whether a page may have too many elements, or attributes, to make a tree of them."""
+    ends = source.count(b"</")
+    starts = source.count(b"<") - ends
+    return max(starts, ends) > max_elements or may_crowd_attributes(source)
+
+
+def _survey(source: bytes, max_elements: int) -> _Survey:
+    """Return what a first look without a tree says about a page.
 
     Raises:
-        PageError: there are more than ``max_elements`` elements, seen before a tree of them fills
-            the memory.
+        PageError: there are more than ``max_elements`` elements, or too many within one another,
+            seen before a tree of them fills the memory.
     """
-    if source.count(b"<") <= max_elements and not may_crowd_attributes(source):
-        return False
-    survey = _Survey(max_elements)
-    etree.fromstring(source, etree.HTMLParser(target=survey, encoding="utf-8", huge_tree=True))
-    return survey.most > ATTRIBUTES_CROWD
+    survey = _Survey(source, max_elements)
+    parser = etree.HTMLParser(
+        target=survey,  # type: ignore[arg-type]  # what it has no method for is not told
+        encoding="utf-8",
+        huge_tree=True,
+    )
+    # Within one call the parser would go on to the end of the page whatever is raised.
+    for start in range(0, len(source), _PIECE):
+        parser.feed(source[start : start + _PIECE])
+    with suppress(etree.XMLSyntaxError):
+        parser.close()
+    return survey
 
 
 def may_crowd_attributes(source: bytes) -> bool:
@@ -146,44 +170,41 @@ def may_crowd_attributes(source: bytes) -> bool:
     return False
 
 
-class _Counter:
-    """A parser target that counts elements, up to a limit."""
+class _Survey:
+    """A parser target that counts elements, and those that are open, up to limits.
 
-    def __init__(self, max_elements: int) -> None:
-        self._max_elements = max_elements
-        self._elements = 0
-
-    def count(self) -> None:
-        self._elements += 1
-        if self._elements > self._max_elements:
-            raise PageError("too_large", f"the page has more than {self._max_elements:,} elements")
-
-
-class _Survey(_Counter):
-    """A parser target that remembers the most attributes any element has."""
+    ``most`` is the most attributes any element has.
+    """
 
     most = 0
 
+    def __init__(self, source: bytes, max_elements: int) -> None:
+        self._max_elements = max_elements
+        self._elements = 0
+        self._depth = 0
+        # The parser looks for each element that ends among all that are open, one by one.
+        self._open_max = _SEARCHED_MAX // (source.count(b"</") + 1)
+
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
-        self.count()
+        self._elements += 1
+        if self._elements > self._max_elements:
+            raise PageError("too_large", f"the page has more than {self._max_elements:,} elements")
+        self._depth += 1
+        if self._depth > self._open_max:
+            what = f"the page has more than {self._open_max:,} elements within one another"
+            raise PageError("too_large", f"{what}, and far too many end tags")
         if len(attrib) > self.most:
             self.most = len(attrib)
 
     def end(self, tag: _Text) -> None:
-        pass
-
-    def data(self, data: _Text) -> None:
-        pass
-
-    def comment(self, text: _Text) -> None:
-        pass
+        self._depth -= 1
 
     def close(self) -> None:
         pass
 
 
-def _parse_events(source: bytes, max_elements: int) -> HtmlElement | None:
-    parser = etree.HTMLParser(target=_FlatBuilder(max_elements), encoding="utf-8", huge_tree=True)
+def _parse_events(source: bytes) -> HtmlElement | None:
+    parser = etree.HTMLParser(target=_FlatBuilder(), encoding="utf-8", huge_tree=True)
     root: HtmlElement | None = etree.fromstring(source, parser)
     return root
 
@@ -193,19 +214,17 @@ def _storable(text: _Text) -> str:
     return clean_text(str(text)).replace("\f", " ")
 
 
-class _FlatBuilder(_Counter):
+class _FlatBuilder:
     """A parser target that builds a tree of limited depth, with limited attributes."""
 
-    def __init__(self, max_elements: int) -> None:
-        super().__init__(max_elements)
-        self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
+    def __init__(self) -> None:
         self._depth = 0
+        self._builder = etree.TreeBuilder(element_factory=html.html_parser.makeelement)
 
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             return
-        self.count()
         kept: dict[_Text, _Text] = {
             name: _storable(value)
             for name, value in islice(attrib.items(), ATTRIBUTES_MAX)

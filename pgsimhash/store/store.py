@@ -371,6 +371,7 @@ class Store:
         *,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
+        page_seconds: float | None = None,
         batch_size: int | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
@@ -390,6 +391,9 @@ class Store:
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: a larger page is a failure.
+            page_seconds: a page that takes longer to read is a failure. Without it, other
+                processes have 30 seconds for a page, and this one as long as it takes; with it,
+                pages are read by another process even where ``jobs`` is 1, unless it is infinite.
             batch_size: how many pages are stored together.
             options: by what settings, by default as policies and the collection have it:
                 ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
@@ -404,7 +408,7 @@ class Store:
             StoreError: the database does not answer, and the batches before stay; or the caller's
                 transaction ended within a batch.
         """
-        items = self._read(pages, jobs, max_bytes)
+        items = self._read(pages, jobs, max_bytes, page_seconds)
         return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
 
     def should_store(
@@ -451,6 +455,7 @@ class Store:
         *,
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
+        page_seconds: float | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
@@ -461,7 +466,7 @@ class Store:
         Raises:
             As for :meth:`ingest_many`.
         """
-        items = self._read(pages, jobs, max_bytes)
+        items = self._read(pages, jobs, max_bytes, page_seconds)
         return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
 
     def add(
@@ -658,7 +663,9 @@ class Store:
         with self.session.read() as connection:
             return read_status(connection)
 
-    def _read(self, pages: Iterable[Page], jobs: int, max_bytes: int) -> Iterator[Item]:
+    def _read(
+        self, pages: Iterable[Page], jobs: int, max_bytes: int, page_seconds: float | None
+    ) -> Iterator[Item]:
         from pgsimhash.workers import extract_many
 
         collection = self.opened
@@ -668,6 +675,7 @@ class Store:
             collection.scheme,
             markdown=collection.keep_markdown,
             max_bytes=max_bytes,
+            page_seconds=page_seconds,
         )
         return map(with_checked_time, records)
 

@@ -49,6 +49,27 @@ def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
     assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
 
 
+def test_how_long_a_page_may_take(run: Run, folder: Path, tmp_path: Path) -> None:
+    # Each of its letters has a mark, and there are millions of them.
+    slow = tmp_path / "slow.jsonl"
+    html = "<p>" + "\u05d0\u05b4\u05bc" * 1_600_000
+    slow.write_text(json.dumps({"url": "https://a.example/", "html": html}, ensure_ascii=False))
+    wells = folder / "wells.html"
+    for jobs in (1, 2):
+        done = run("ingest", slow, wells, "--page-seconds", "0.3", "--jobs", jobs)
+        assert done.code == 1
+        assert done.lines[0]["reason"] == "too_slow"
+        assert "page_seconds" in done.lines[0]["detail"]
+        assert done.lines[1]["verdict"] in ("new", "unchanged")
+    assert run("ingest", wells, "--page-seconds", "inf").lines[0]["verdict"] == "unchanged"
+
+
+def test_a_time_that_is_none_is_refused(run: Run, folder: Path) -> None:
+    for none in ("0", "-1", "nan", "soon"):
+        done = run("ingest", folder, "--page-seconds", none)
+        assert (done.code, done.lines) == (2, [])
+
+
 def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "verdicts.parquet"
     nowhere = run("ingest", folder, "--parquet", tmp_path / "none" / "verdicts.parquet")
