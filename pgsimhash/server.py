@@ -15,7 +15,6 @@ import errno
 import fcntl
 import json
 import os
-import pwd
 import shlex
 import socket
 import stat
@@ -23,44 +22,29 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-import platformdirs
 from psycopg import conninfo
 
 from pgsimhash.errors import NoServerError
 from pgsimhash.log import logger
-from pgsimhash.machine import memory_bytes
-
-DATA_DIR_VARIABLE: Final = "PGSIMHASH_DATA_DIR"
-
-# The server never runs as root: started by root it becomes a user of its own, who may pass through
-# the folders above the data. That must not happen to root's home.
-_ROOT_DATA_DIR: Final = Path("/var/lib/pgsimhash")
-_ROOTS_ACCOUNT: Final = "pgsimhash"
+from pgsimhash.server_place import (
+    DATA_DIR_VARIABLE,
+    check_place,
+    data_directory,
+    let_pass,
+    server_account,
+    settings,
+    user_name,
+)
 
 _SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 _LATEST_START: Final = 600.0
 """Seconds to wait for a server that another process starts: it may recover from a crash."""
 
 _LATEST_STOP: Final = 120.0
-
-
-def _is_root() -> bool:
-    return os.geteuid() == 0
-
-
-def data_directory() -> Path:
-    """Return where the embedded server keeps its data."""
-    given = os.environ.get(DATA_DIR_VARIABLE)
-    if given:
-        return Path(given)
-    if _is_root():
-        return _ROOT_DATA_DIR
-    return platformdirs.user_data_path("pgsimhash")
 
 
 def start(folder: Path | None = None) -> str:
@@ -79,7 +63,7 @@ def start(folder: Path | None = None) -> str:
     home = folder if folder is not None else data_directory()
     try:
         home = home.expanduser().resolve()
-        _check_place(home)
+        check_place(home)
         home.mkdir(parents=True, exist_ok=True)
         with _guard:
             if home in _shares and not _shares[home].stands():
@@ -115,97 +99,6 @@ def _programs() -> Path:
     return programs
 
 
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
-
-
-def _check_place(home: Path) -> None:
-    """Refuse to keep data where that would harm another user, or another user could harm it.
-
-    Raises:
-        NoServerError: the folder, or for root the one it would be made in, is another user's, is in
-            root's home, or everybody may write to it.
-    """
-    if any(character < " " for character in str(home)):
-        raise NoServerError(
-            "embedded_folder",
-            f"{str(home)!r} has control characters; set {DATA_DIR_VARIABLE} to another folder",
-        )
-    if _is_root() and home.is_relative_to(Path("~root").expanduser()):
-        raise NoServerError(
-            "embedded_folder",
-            f"as root, {home} would open root's home to the server's own user; "
-            f"set {DATA_DIR_VARIABLE} to a folder outside it, such as {_ROOT_DATA_DIR}",
-        )
-    there = next(path for path in (home, *home.parents) if path.exists())
-    status = there.stat()
-    # What root makes in the folder of a user would be closed to that user.
-    if (there == home or _is_root()) and status.st_uid != os.geteuid():
-        raise NoServerError(
-            "embedded_folder",
-            f"{there} belongs to {_name(status.st_uid)}; become that user, or set "
-            f"{DATA_DIR_VARIABLE} to a folder of your own",
-        )
-    if there == home and status.st_mode & stat.S_IWOTH:
-        raise NoServerError(
-            "embedded_open",
-            f"everybody may write to {home}; set {DATA_DIR_VARIABLE} to a folder in it",
-        )
-
-
-@dataclass(frozen=True)
-class _Account:
-    """Who the server runs as."""
-
-    uid: int
-    name: str | None
-    """None for the user of this process."""
-
-
-def _account() -> _Account:
-    if not _is_root():
-        return _Account(os.geteuid(), None)
-    try:
-        entry = pwd.getpwnam(_ROOTS_ACCOUNT)
-    except KeyError:
-        shell = "/usr/sbin/nologin"
-        # Another process may have been faster.
-        subprocess.run(  # noqa: S603
-            ["useradd", "--system", "--user-group", "--shell", shell, _ROOTS_ACCOUNT],  # noqa: S607
-            capture_output=True,
-            check=False,
-        )
-        try:
-            entry = pwd.getpwnam(_ROOTS_ACCOUNT)
-        except KeyError:
-            raise NoServerError(
-                "embedded_failed",
-                f"root's server runs as the user {_ROOTS_ACCOUNT}, which cannot be made; "
-                "add it, or do not be root",
-            ) from None
-    return _Account(entry.pw_uid, entry.pw_name)
-
-
-def _let_pass(account: _Account, folder: Path) -> None:
-    """Let root's server reach ``folder``: it may pass through the folders above, not list them."""
-    if account.name is None:
-        return
-    for above in folder.parents:
-        status = above.stat()
-        if status.st_mode & stat.S_IXOTH:
-            continue
-        if status.st_uid != os.geteuid():
-            raise NoServerError(
-                "embedded_folder",
-                f"root's server runs as the user {account.name}, for whom {above} of "
-                f"{_name(status.st_uid)} is closed; set {DATA_DIR_VARIABLE} to another folder",
-            )
-        above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
-
-
 def _locked(file: int, kind: int) -> bool:
     """Whether the lock was free and is now this descriptor's."""
     try:
@@ -222,9 +115,10 @@ class _Share:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._account = _account()
+        self._account = server_account()
         self._data = home / "postgres"
         self._log = home / "postgres.log"
+        self._programs: Path | None = None
         # Locks belong to how a file was opened: those of others are seen through descriptors
         # other than the one that holds this process's share, and than the supervisor's.
         self._member = _open(home / "postgres.users")
@@ -237,6 +131,7 @@ class _Share:
         Raises:
             NoServerError: it does not start, or may be reached by others.
         """
+        self._programs = programs
         # This waits for a server that is stopping.
         fcntl.flock(self._member, fcntl.LOCK_SH)
         latest = time.monotonic() + _LATEST_START
@@ -275,7 +170,10 @@ class _Share:
         os.close(self._member)
         self._member = -1
         latest = time.monotonic() + _LATEST_STOP
-        while time.monotonic() < latest and not _locked(self._server, fcntl.LOCK_EX):
+        while time.monotonic() < latest:
+            if _locked(self._server, fcntl.LOCK_EX):
+                self._end_left_over()
+                break
             if _locked(self._users, fcntl.LOCK_EX):
                 # Nobody is left, and the supervisor is about to see that.
                 fcntl.flock(self._users, fcntl.LOCK_UN)
@@ -291,24 +189,43 @@ class _Share:
                 os.close(file)
         self._member = self._users = self._server = -1
 
+    def _end_left_over(self) -> None:
+        """Stop the server that nobody watches over or uses, now that its lock is this process's."""
+        # A supervisor that ends by itself leaves no word of where the socket is.
+        was_killed = os.fstat(self._server).st_size > 0
+        if was_killed and self._programs is not None and _locked(self._users, fcntl.LOCK_EX):
+            self._run_supervisor(self._programs, self._server, "stop")
+
     def _supervise(self, programs: Path, lock: int) -> None:
         if self._data.exists() and any(self._data.iterdir()):
             owner = self._data.stat().st_uid
             if owner != self._account.uid:
                 raise NoServerError(
                     "embedded_folder",
-                    f"{self._data} belongs to {_name(owner)}, and the server would run as "
-                    f"{_name(self._account.uid)}; set {DATA_DIR_VARIABLE} to another folder",
+                    f"{self._data} belongs to {user_name(owner)}, and the server would run as "
+                    f"{user_name(self._account.uid)}; set {DATA_DIR_VARIABLE} to another folder",
                 )
-        _let_pass(self._account, self._data)
-        _let_pass(self._account, programs / "postgres")
+        let_pass(self._account, self._data)
+        let_pass(self._account, programs / "postgres")
+        said = self._run_supervisor(programs, lock, "start")
+        if said != "ready":
+            raise NoServerError(
+                "embedded_failed",
+                f"the embedded PostgreSQL did not start in {self._home}: "
+                f"{said or 'its supervisor ended'}; see {self._log}, or set "
+                f"{DATA_DIR_VARIABLE} to another folder",
+            )
+
+    def _run_supervisor(self, programs: Path, lock: int, task: str) -> str:
+        """Return what the supervisor says when it has started the server, or stopped it."""
         order = {
+            "task": task,
             "data": str(self._data),
             "programs": str(programs),
             "users": str(self._home / "postgres.users"),
             "log": str(self._log),
             "account": self._account.name,
-            "settings": _settings(),
+            "settings": settings(),
             "lock": lock,
         }
         log = _open(self._log, os.O_APPEND)
@@ -325,14 +242,7 @@ class _Share:
             )
         finally:
             os.close(log)
-        said = done.stdout.decode("utf-8", "replace")
-        if said != "ready":
-            raise NoServerError(
-                "embedded_failed",
-                f"the embedded PostgreSQL did not start in {self._home}: "
-                f"{said or 'its supervisor ended'}; see {self._log}, or set "
-                f"{DATA_DIR_VARIABLE} to another folder",
-            )
+        return done.stdout.decode("utf-8", "replace")
 
     def _check_private(self, folder: Path) -> None:
         """Refuse a socket that others may use: whoever reaches it is superuser.
@@ -345,7 +255,7 @@ class _Share:
             raise NoServerError(
                 "embedded_open",
                 f"{folder}, where the embedded server's socket should be, is not a folder of "
-                f"{_name(self._account.uid)}; end the server of which {self._log} tells",
+                f"{user_name(self._account.uid)}; end the server of which {self._log} tells",
             )
         if status.st_mode & 0o077:
             raise NoServerError(
@@ -353,24 +263,6 @@ class _Share:
                 f"others may reach the embedded server's socket in {folder}; "
                 f"run: chmod 700 {shlex.quote(str(folder))}",
             )
-
-
-def _settings() -> list[str]:
-    """Return what a server is told about this machine.
-
-    PostgreSQL's own defaults suit the smallest: 128 MB of buffers are less than a million simhashes
-    take with their indexes, and each checkpoint makes every page be logged as a whole once more.
-    """
-    memory = memory_bytes()
-    megabytes = {
-        "shared_buffers": max(memory // 8, 128 << 20) >> 20,
-        "effective_cache_size": max(memory // 2, 512 << 20) >> 20,
-        "maintenance_work_mem": min(max(memory // 32, 64 << 20), 1 << 30) >> 20,
-        "max_wal_size": 4096,
-    }
-    sizes = [f"{name}={size}MB" for name, size in megabytes.items()]
-    # Until it was vacuumed, what was loaded is looked up more slowly.
-    return [*sizes, "checkpoint_timeout=15min", "autovacuum_naptime=15s"]
 
 
 def _open(path: Path, flags: int = 0) -> int:

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -328,19 +329,12 @@ def supervise(cluster: Cluster, users: int, lock: int) -> None:
     server, socket_folder = start(cluster)
     ended = threading.Event()
 
-    def stop() -> None:
-        for order in _STOP:
-            with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
-                server.send_signal(order)
-            if ended.wait(_PATIENCE):
-                return
-
     def stop_unused() -> None:
         fcntl.flock(users, fcntl.LOCK_EX)
-        stop()
+        stop(server, ended.wait)
 
     def stop_now(*_: object) -> None:
-        threading.Thread(target=stop, daemon=True).start()
+        threading.Thread(target=stop, args=(server, ended.wait), daemon=True).start()
 
     signal.signal(signal.SIGTERM, stop_now)
     threading.Thread(target=stop_unused, daemon=True).start()
@@ -350,6 +344,32 @@ def supervise(cluster: Cluster, users: int, lock: int) -> None:
     ended.set()
     os.ftruncate(lock, 0)
     remove_socket_folder(cluster, socket_folder)
+
+
+def stop(
+    server: subprocess.Popen[bytes] | psutil.Process, ended_within: Callable[[float], bool]
+) -> None:
+    """Stop the server, the harder the longer it takes."""
+    for order in _STOP:
+        # Neither sends a signal to a process that got the pid of one that ended.
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            server.send_signal(order)
+        if ended_within(_PATIENCE):
+            return
+
+
+def stop_left_over(cluster: Cluster, lock: int) -> None:
+    """Stop the server whose supervisor was killed, if it runs and is ours.
+
+    Raises:
+        RefusalError: the pid file is damaged, or of another server.
+    """
+    said = read_pid_file(cluster.data)
+    server = None if said is None else running(cluster.data, said)
+    if said is not None and server is not None:
+        stop(server, lambda seconds: not psutil.wait_procs([server], seconds)[1])
+        remove_socket_folder(cluster, said.socket_folder)
+    os.ftruncate(lock, 0)
 
 
 def answer(text: str) -> None:
@@ -373,9 +393,11 @@ def main() -> None:
         order["account"],
         tuple(order["settings"]),
     )
-    users = os.open(order["users"], os.O_RDWR)
     try:
-        supervise(cluster, users, order["lock"])
+        if order["task"] == "stop":
+            stop_left_over(cluster, order["lock"])
+            return
+        supervise(cluster, os.open(order["users"], os.O_RDWR), order["lock"])
     except (RefusalError, OSError) as error:
         answer(str(error))
 

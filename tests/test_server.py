@@ -291,6 +291,43 @@ def test_a_server_whose_supervisor_was_killed_is_joined_and_stopped(used: Path) 
     assert not pid_file(used).exists()
 
 
+def test_a_server_whose_supervisor_was_killed_stops_with_its_last_user(used: Path) -> None:
+    with clients(used, 2) as (first, second):
+        where = first.dsn()
+        assert second.dsn() == where
+        running = postmaster(used)
+        supervisor = running.parent()
+        assert supervisor is not None
+        supervisor.kill()
+        assert first.end() == ""
+        psycopg.connect(where).close()
+        assert second.end() == ""
+    assert not running.is_running() or running.status() == psutil.STATUS_ZOMBIE
+    assert not pid_file(used).exists()
+
+
+def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
+    with clients(used) as (client,):
+        client.dsn()
+        running = postmaster(used)
+        supervisor = running.parent()
+        assert supervisor is not None
+        supervisor.kill()
+        running.kill()
+        with sleeper(["-D", str(used / "postgres")]) as stranger:
+            say_it_runs(used, stranger.pid)
+            assert client.end() == ""
+
+
+def test_of_many_that_begin_at_once_one_starts_the_server(used: Path) -> None:
+    starting = "starting PostgreSQL"
+    before = (used / "postgres.log").read_text().count(starting)
+    with clients(used, 12) as started:
+        assert len({client.dsn() for client in started}) == 1
+        assert {client.end() for client in started} == {""}
+    assert (used / "postgres.log").read_text().count(starting) == before + 1
+
+
 def test_a_killed_server_starts_anew(used: Path) -> None:
     with clients(used, 2) as (first, second):
         with psycopg.connect(first.dsn()):
