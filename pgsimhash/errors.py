@@ -53,6 +53,7 @@ class PageError(PgsimhashError, ValueError):
         "unexpected": "an error that no module foresaw; the detail names it",
         "crashed": "the process that read it ended",
         "too_slow": "it took longer to read than `page_seconds`",
+        "no_memory": "there is too little memory to read it",
     }
 
 

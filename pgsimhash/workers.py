@@ -79,6 +79,8 @@ def extract(
         )
     except PageError as error:
         return PageFailure(page.url, error.reason, str(error))
+    except MemoryError as error:
+        return PageFailure(page.url, "no_memory", f"the page takes too much memory: {error}")
     except Exception as error:  # one page must never end the others
         return PageFailure(page.url, "unexpected", f"{type(error).__name__}: {error}")
     return PageRecord(

@@ -209,6 +209,28 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     assert not too_much
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the memory of a process")
+@pytest.mark.parametrize("megabytes", [10, 30, 50])
+def test_a_page_that_the_memory_does_not_hold_is_a_failure(megabytes: int) -> None:
+    code = "\n".join(
+        [
+            "import resource",
+            "from pgsimhash.sources import SourcePage",
+            "from pgsimhash.workers import extract",
+            f"page = SourcePage('https://a.example/', '<p>{TEXT}</p>')",
+            "extract(page)",
+            "large = SourcePage(page.url, page.html * 15_000)",
+            "with open('/proc/self/status') as about:",
+            "    used = 1024 * next(int(x.split()[1]) for x in about if 'VmData' in x)",
+            f"most = used + {megabytes} * {MEGABYTE}",
+            "resource.setrlimit(resource.RLIMIT_DATA, (most, most))",
+            "print(extract(large).reason)",
+        ]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("no_memory\n", "")
+
+
 def test_no_entity_reads_a_file() -> None:
     page = f"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><p>{TEXT} &e;</p>"
     assert "root:" not in fingerprint(page).markdown

@@ -32,6 +32,7 @@ HEAD: Final = words("base basefont bgsound link meta noframes noscript script st
 _Text = str | bytes
 
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
+_NO_MEMORY: Final = etree.ErrorTypes.ERR_NO_MEMORY
 # What lxml takes from Python is narrower than what its parser makes by itself.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
@@ -72,6 +73,7 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
     Raises:
         PageError: there are more than ``max_elements`` elements, or very many within one another
             and as many end tags, each of which may be looked for among them.
+        MemoryError: there is too little memory for the tree.
     """
     source = text.encode("utf-8", "replace")
     survey = _survey(source, max_elements) if _may_be_too_much(source, max_elements) else None
@@ -84,7 +86,9 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
         parser.set_element_class_lookup(_ELEMENTS)
         try:
             root = etree.fromstring(source, parser)
-        except etree.XMLSyntaxError:
+        except etree.XMLSyntaxError as error:
+            if error.code == _NO_MEMORY:
+                raise MemoryError("for the tree of a page") from error
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):
             if survey is None:
