@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.machine import limit_memory
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.processes import Deadlines, EndedError, Worker
 from pgsimhash.records import PageFailure, PageRecord
@@ -25,11 +26,15 @@ _Made = PageRecord | PageFailure
 
 
 class _Work(NamedTuple):
-    """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most."""
+    """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most.
+
+    ``memory`` is how many bytes the process may take for it.
+    """
 
     scheme: Scheme
     markdown: bool
     max_bytes: int
+    memory: int | None
 
 
 class _Message(NamedTuple):
@@ -119,30 +124,31 @@ def extract_many(
     markdown: bool = True,
     max_bytes: int = MAX_BYTES,
     page_seconds: float | None = None,
+    page_memory: int | None = None,
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
     For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded
-    when the next page comes. A page that kills its process (out of memory, a crash in a parser)
-    becomes a failure with the reason ``crashed``, and one that takes too long with ``too_slow``;
-    another process goes on with the others. Other processes
-    get the scheme pickled, so it need not be registered there. Without ``markdown`` the records
-    have none, which saves much of a page's time. A page larger than ``max_bytes`` is a failure.
+    when the next page comes. A page that kills its process (a crash in a parser) becomes a failure
+    with the reason ``crashed``, and one that takes too long with ``too_slow``; another process
+    goes on with the others.
 
     Args:
         pages: the pages; what is a record or a failure already comes back as it is.
-        jobs: how many processes; one is this one, unless ``page_seconds`` says how long it may
-            take, for nobody could stop it.
-        scheme: the recipe, or its name.
-        markdown: whether records have Markdown.
-        max_bytes: how large a page may be.
+        jobs: how many processes; one is this one, unless ``page_seconds`` or ``page_memory`` says
+            what it may take, for nobody could stop it.
+        scheme: the recipe, or its name; other processes get it pickled.
+        markdown: whether records have Markdown, which takes much of a page's time.
+        max_bytes: a larger page is a failure.
         page_seconds: how long a process may take for a page, :data:`PAGE_SECONDS` if it is not
             said, ``math.inf`` for ever.
+        page_memory: how many bytes a process may take for a page and for the libraries that the
+            first one loads (100 MB); more is a failure with the reason ``no_memory``. On Linux.
 
     Raises:
         ValueError: ``jobs`` is below 1.
         ArgumentError: there is no such scheme, or it cannot be pickled and has to be;
-            ``page_seconds`` is not above 0.
+            ``page_seconds`` or ``page_memory`` is not above 0.
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
@@ -150,10 +156,14 @@ def extract_many(
         raise ArgumentError(
             "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
         )
+    if page_memory is not None and page_memory < 1:
+        raise ArgumentError(
+            "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
+        )
     recipe = get_scheme(scheme)
-    if jobs == 1 and (page_seconds is None or page_seconds == math.inf):
+    if jobs == 1 and page_seconds in (None, math.inf) and page_memory is None:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    work = _Work(recipe.check_portable(), markdown, max_bytes)
+    work = _Work(recipe.check_portable(), markdown, max_bytes, page_memory)
     seconds = PAGE_SECONDS if page_seconds is None else page_seconds
     return _extract_in_processes(pages, jobs, work, seconds)
 
@@ -251,26 +261,19 @@ class _Processes:
         finally:
             self._idle.append(worker)
 
-    def _asked(self, worker: _Reader, pages: list[_Page]) -> list[_Made]:
+    def _asked(self, worker: _Reader, pages: list[_Page], *, last: bool = False) -> list[_Made]:
         try:
             return worker.ask(pages, self._page_seconds)
         except EndedError as error:
-            if len(pages) == 1 and error.late:
-                return [self._too_slow(pages[0])]
+            late = error.late
+        alone = len(pages) == 1
+        if alone and late:
+            what = f"the page takes more than {self._page_seconds:g} s to read (page_seconds)"
+            return [PageFailure(pages[0].url, "too_slow", what)]
+        if alone and last:
+            return [PageFailure(pages[0].url, "crashed", "the page ended the process reading it")]
         # One of them ended it, or someone else did: each gets a process of which that is known.
-        return [self._asked_alone(worker, page) for page in pages]
-
-    def _asked_alone(self, worker: _Reader, page: _Page) -> _Made:
-        try:
-            return worker.ask([page], self._page_seconds)[0]
-        except EndedError as error:
-            if error.late:
-                return self._too_slow(page)
-            return PageFailure(page.url, "crashed", "the page ended the process reading it")
-
-    def _too_slow(self, page: _Page) -> PageFailure:
-        what = f"the page takes more than {self._page_seconds:g} s to read (page_seconds)"
-        return PageFailure(page.url, "too_slow", what)
+        return [self._asked(worker, [page], last=True)[0] for page in pages]
 
 
 _Reader = Worker[list[_Page], list[_Made]]
@@ -282,8 +285,12 @@ def _size(page: _Page) -> int:
     return len(html) if isinstance(html, bytes | str) else 0
 
 
-def _reads(scheme: Scheme, markdown: bool, max_bytes: int) -> Callable[[list[_Page]], list[_Made]]:
+def _reads(
+    scheme: Scheme, markdown: bool, max_bytes: int, memory: int | None
+) -> Callable[[list[_Page]], list[_Made]]:
     """Return what reads pages; a scheme can be large, so it is sent once to each process."""
+    if memory is not None:
+        limit_memory(memory)
 
     def read(pages: list[_Page]) -> list[_Made]:
         return [extract(page, scheme, markdown=markdown, max_bytes=max_bytes) for page in pages]

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -120,6 +121,22 @@ def test_one_job_is_another_process_if_it_has_a_deadline(
 def test_a_deadline_is_in_the_future(seconds: float) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_number")):
         extract_many([], page_seconds=seconds)
+
+
+def test_memory_is_a_number_of_bytes() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        extract_many([], page_memory=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
+def test_a_page_that_takes_too_much_memory_is_reported_and_the_rest_goes_on() -> None:
+    large = article(7) + "<p class=x>x" * 400_000
+    pages = [page(number, large if number == 4 else None) for number in range(12)]
+    made = list(extract_many(pages, page_memory=200_000_000))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert [item.url for item in made if outcome(item) != "record"] == [pages[4].url]
+    assert outcome(made[4]) == "no_memory"
+    assert outcome(next(extract_many(pages[4:]))) == "record"
 
 
 def readers() -> list[psutil.Process]:

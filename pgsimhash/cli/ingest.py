@@ -52,6 +52,13 @@ _WHAT_MAX = 200
     help="How long it may take to read a page; a slower one fails. By default 30 where several"
     " processes read pages, and as long as it takes where one does; inf for as long as it takes.",
 )
+@click.option(
+    "--page-memory",
+    type=click.IntRange(1),
+    metavar="MB",
+    help="How much memory a process may take to read a page, and for what it loads first, some"
+    " 100 MB; a page that takes more fails. By default as much as there is. On Linux.",
+)
 @collection_option
 @parquet_option("the verdicts, beside stdout")
 @click.option("--create", is_flag=True, help="Create the collection if it is not there.")
@@ -65,6 +72,7 @@ def ingest(
     scheme: str | None,
     max_bytes: int,
     page_seconds: float | None,
+    page_memory: int | None,
     parquet: str | None,
     collection: str,
     create: bool,
@@ -91,6 +99,7 @@ def ingest(
             jobs=choose_jobs(jobs, total),
             max_bytes=max_bytes,
             page_seconds=page_seconds,
+            page_memory=None if page_memory is None else page_memory * 10**6,
             **options,
         )
         with verdicts_too(parquet, verdicts) as told:

@@ -87,7 +87,7 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError as error:
-            if error.code == _NO_MEMORY:
+            if any(entry.type == _NO_MEMORY for entry in parser.error_log):
                 raise MemoryError("for the tree of a page") from error
             return None
         if any(entry.type == _TOO_DEEP for entry in parser.error_log):

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from pgsimhash import schemes
 from pgsimhash.bits import check_simhash, check_simhashes
@@ -57,6 +57,15 @@ if TYPE_CHECKING:
     from pgsimhash.pairs import Compared, Pairs
     from pgsimhash.schemes import Scheme
     from pgsimhash.store.ingest import Ingest
+
+
+class _Limits(TypedDict):
+    """By how many processes pages are read, and what one may take."""
+
+    jobs: int
+    max_bytes: int
+    page_seconds: float | None
+    page_memory: int | None
 
 
 class Store:
@@ -372,6 +381,7 @@ class Store:
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
         page_seconds: float | None = None,
+        page_memory: int | None = None,
         batch_size: int | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
@@ -394,6 +404,8 @@ class Store:
             page_seconds: a page that takes longer to read is a failure. Without it, other
                 processes have 30 seconds for a page, and this one as long as it takes; with it,
                 pages are read by another process even where ``jobs`` is 1, unless it is infinite.
+            page_memory: a page for which a process takes more bytes is a failure; it too has pages
+                read by other processes. On Linux.
             batch_size: how many pages are stored together.
             options: by what settings, by default as policies and the collection have it:
                 ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
@@ -408,7 +420,13 @@ class Store:
             StoreError: the database does not answer, and the batches before stay; or the caller's
                 transaction ended within a batch.
         """
-        items = self._read(pages, jobs, max_bytes, page_seconds)
+        items = self._read(
+            pages,
+            jobs=jobs,
+            max_bytes=max_bytes,
+            page_seconds=page_seconds,
+            page_memory=page_memory,
+        )
         return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
 
     def should_store(
@@ -456,6 +474,7 @@ class Store:
         jobs: int = 1,
         max_bytes: int = MAX_BYTES,
         page_seconds: float | None = None,
+        page_memory: int | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
@@ -466,7 +485,13 @@ class Store:
         Raises:
             As for :meth:`ingest_many`.
         """
-        items = self._read(pages, jobs, max_bytes, page_seconds)
+        items = self._read(
+            pages,
+            jobs=jobs,
+            max_bytes=max_bytes,
+            page_seconds=page_seconds,
+            page_memory=page_memory,
+        )
         return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
 
     def add(
@@ -663,19 +688,15 @@ class Store:
         with self.session.read() as connection:
             return read_status(connection)
 
-    def _read(
-        self, pages: Iterable[Page], jobs: int, max_bytes: int, page_seconds: float | None
-    ) -> Iterator[Item]:
+    def _read(self, pages: Iterable[Page], **limits: Unpack[_Limits]) -> Iterator[Item]:
         from pgsimhash.workers import extract_many
 
         collection = self.opened
         records = extract_many(
             map(as_source, pages),
-            jobs,
-            collection.scheme,
+            scheme=collection.scheme,
             markdown=collection.keep_markdown,
-            max_bytes=max_bytes,
-            page_seconds=page_seconds,
+            **limits,
         )
         return map(with_checked_time, records)
 
