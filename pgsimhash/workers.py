@@ -21,7 +21,6 @@ from pgsimhash.sources import SourcePage
 from pgsimhash.urls import URL_BYTES_MAX
 
 _Page = SourcePage | PageFailure | PageRecord
-
 _Made = PageRecord | PageFailure
 
 
@@ -130,13 +129,11 @@ def extract_many(
 
     For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded
     when the next page comes. A page that kills its process (a crash in a parser) becomes a failure
-    with the reason ``crashed``, and one that takes too long with ``too_slow``; another process
-    goes on with the others.
+    with the reason ``crashed``, one that takes too long with ``too_slow``; the others go on.
 
     Args:
-        pages: the pages; what is a record or a failure already comes back as it is.
-        jobs: how many processes; one is this one, unless ``page_seconds`` or ``page_memory`` says
-            what it may take, for nobody could stop it.
+        pages: what is a record or a failure already comes back as it is.
+        jobs: how many processes; one is this one, unless it is said what a page may take.
         scheme: the recipe, or its name; other processes get it pickled.
         markdown: whether records have Markdown, which takes much of a page's time.
         max_bytes: a larger page is a failure.
@@ -266,6 +263,10 @@ class _Processes:
             return worker.ask(pages, self._page_seconds)
         except EndedError as error:
             late = error.late
+        except Exception as error:  # what is no page cannot be sent either
+            if len(pages) == 1:
+                return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
+            late = False
         alone = len(pages) == 1
         if alone and late:
             what = f"the page takes more than {self._page_seconds:g} s to read (page_seconds)"

@@ -98,6 +98,13 @@ def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> Non
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_no_page_and_cannot_be_sent_is_a_failure(jobs: int) -> None:
+    pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
+    made = list(extract_many(pages, jobs))
+    assert [outcome(item) for item in made] == [*["record"] * 2, "unexpected", *["record"] * 3]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(jobs: int) -> None:
     pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
     made = list(extract_many(pages, jobs, HANGING, page_seconds=0.5))
