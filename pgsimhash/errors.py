@@ -97,6 +97,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_labels": "a file of labelled pairs cannot be used; the message names the lines",
         "invalid_policy": "a policy's pattern or settings are none, or contradict layout or scheme",
         "invalid_file": "a Parquet file cannot be read or written, or holds something else",
+        "other_work": "a folder holds pairs of other simhashes, or within another distance",
         "invalid_frame": "a data frame, or a column of it, cannot be used",
         "invalid_setting": "a setting of a crawler is none",
         "no_expiry": "neither an age nor a policy says when pages expire",

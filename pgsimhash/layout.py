@@ -192,11 +192,11 @@ def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
     """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
     bits = [block.shift + bit for block in blocks for bit in range(block.width - 1, -1, -1)]
     borders = [len(bits) * number // count for number in range(count + 1)]
-    return [_runs(bits[start:end]) for start, end in pairwise(borders)]
+    return [runs_of(bits[start:end]) for start, end in pairwise(borders)]
 
 
-def _runs(bits: list[int]) -> tuple[Block, ...]:
-    """Return descending bit numbers as blocks of neighbours."""
+def runs_of(bits: list[int]) -> tuple[Block, ...]:
+    """Return descending numbers of bits as blocks of neighbours."""
     runs: list[Block] = []
     for bit in bits:
         if runs and runs[-1].shift == bit + 1:
@@ -281,7 +281,7 @@ def _chosen(name: str, widths: tuple[int, ...], leading: int) -> Layout:
     return next(same, made)
 
 
-def equal_widths(blocks: int) -> tuple[int, ...]:
-    """Return the widths of so many blocks of 64 bits, as equal as can be, wider ones first."""
-    width, wider = divmod(BITS, blocks)
+def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
+    """Return the widths of so many blocks of the bits, as equal as can be, wider ones first."""
+    width, wider = divmod(bits, blocks)
     return tuple(width + (number < wider) for number in range(blocks))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pgsimhash import hamming_distance
+from pgsimhash import block_pairs, hamming_distance
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pairs import Pairs, find_pairs, stream_pairs
 from pgsimhash.spool import Spool
@@ -74,6 +74,46 @@ def test_a_hot_prefix_is_searched_whole() -> None:
     assert len(find_pairs(array, 1).low) == sum(
         1 for low in range(3000) for bit in range(12) if low < low ^ (1 << bit) < 3000
     )
+
+
+@given(
+    shared=st.lists(st.integers(0, 63), max_size=50),
+    seed=st.integers(0, 99),
+    strays=st.integers(0, 9),
+    distance=st.integers(0, 9),
+)
+def test_hot_prefixes_lose_no_pair(
+    shared: list[int], seed: int, strays: int, distance: int
+) -> None:
+    """Most simhashes have some bits in common, wherever these are, and a few do not."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 2**64, 90, dtype=np.uint64)
+    values[strays:] &= np.uint64(~sum(1 << bit for bit in set(shared)) % 2**64)
+    flips = np.uint64(1) << rng.integers(0, 64, (60, 3), dtype=np.uint64)
+    array = np.concatenate([values, values[:60] ^ np.bitwise_xor.reduce(flips, axis=1)])
+    block_pairs._inner_layout.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_pairs, "_HOT", 4)
+        patch.setattr(block_pairs, "_COMPARE_NS", 1e6)
+        assert as_tuples(array, distance) == brute_force(array, distance)
+    block_pairs._inner_layout.cache_clear()
+
+
+def test_a_hot_prefix_takes_no_time_that_is_quadratic_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = np.random.default_rng(1).integers(0, 2**40, 100_000, dtype=np.uint64)
+    compared: list[int] = []
+    each = block_pairs._compared
+
+    def counted(keys: Any, ordered: Any, distance: int) -> Any:
+        compared.append(int((np.unique_counts(keys).counts ** 2).sum()))
+        return each(keys, ordered, distance)
+
+    monkeypatch.setattr(block_pairs, "_compared", counted)
+    found = find_pairs(np.concatenate([values, values[:500] ^ np.uint64(1 << 39 | 1)]), 3)
+    assert len(found.low) >= 500
+    assert sum(compared) < len(values) ** 2 / 10
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7]])

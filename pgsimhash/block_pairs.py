@@ -1,0 +1,226 @@
+"""The near pairs that agree in the leading blocks of a permutation: one pass over simhashes.
+
+Simhashes are ordered by their prefixes, so that those with equal ones stand side by side, and
+neighbours are compared at growing offsets while their prefixes agree. Where very many share one
+prefix, the bits in which they vary are cut into blocks again. So a hot prefix takes no time that is
+quadratic in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import comb
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.bits import BITS
+from pgsimhash.layout import COLLECTION_SHIFT, Layout, equal_widths, runs_of
+from pgsimhash.permutation import Permutation
+
+_CHUNK: Final = 1 << 14
+"""How many simhashes are worked on at a time: they stay in the processor's cache."""
+
+_FOUND: Final = 1 << 16
+"""How many pairs are handed on at a time, or those of a chunk."""
+
+_RADIX_BITS: Final = 16
+"""numpy sorts 16-bit keys by radix, wider ones by comparison."""
+
+# Nanoseconds a simhash takes in each step, as measured: only their ratios matter.
+_RADIX_NS: Final = 25.0
+_SORT_NS: Final = 95.0
+_COMPARE_NS: Final = 1.5
+
+_LEADING_MAX: Final = 4
+
+_HOT: Final = 1 << 13
+"""A prefix that so many simhashes share may be cheaper to cut again than to compare through."""
+
+_FEW_BITS: Final = 6
+"""One in so many, as a power of two, is few enough to be compared with all the others."""
+
+Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""One side and the other of some pairs."""
+
+
+def layout_for(distance: int, count: int, bits: int = BITS) -> Layout:
+    """Return the layout whose blocks find pairs among ``count`` simhashes of ``bits`` bits fastest.
+
+    That is the one of the fewest nanoseconds by a rough model of the steps. Any two simhashes
+    within ``distance``, which is less than ``bits``, agree in the prefix of some permutation.
+    """
+    return _cheapest(distance, count, bits)[1]
+
+
+def _cheapest(distance: int, count: int, bits: int) -> tuple[float, Layout]:
+    if distance == 0:  # distinct simhashes are never equal
+        return 0.0, Layout("2 choose 1", equal_widths(2, bits), bits=bits)
+    candidates = []
+    for leading in range(1, _LEADING_MAX + 1):
+        blocks = distance + leading
+        width = bits // blocks
+        if width == 0 or leading * (width + 1) > COLLECTION_SHIFT:
+            break
+        prefix = leading * width
+        grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
+        nanoseconds = comb(blocks, leading) * (grouping + _COMPARE_NS * (3 + count / 2**prefix))
+        name, widths = f"{blocks} choose {leading}", equal_widths(blocks, bits)
+        candidates.append((nanoseconds, Layout(name, widths, leading, bits=bits)))
+    return min(candidates, key=itemgetter(0))
+
+
+def pairs_by(
+    permutation: Permutation,
+    layout: Layout,
+    values: NDArray[np.uint64],
+    distance: int,
+    compared: Callable[[int], None] = lambda done: None,
+) -> Iterator[Found]:
+    """Yield the pairs that agree in the prefix and in that of no earlier permutation.
+
+    Over all permutations of the layout, each pair within ``distance`` comes once. ``values`` are
+    distinct; ``compared`` is told how many of them are done.
+    """
+    # Choices of blocks come in order, so the first that sees a pair skips none that is the same.
+    last = min(block.shift for block in permutation.leading)
+    skipped = [
+        np.uint64(block.mask << block.shift)
+        for block in layout.blocks
+        if block.shift > last and block not in permutation.leading
+    ]
+    keys, ordered = _grouped(permutation, values)
+    done = 0
+    for start, end in [*_hot(keys), (len(keys), len(keys))]:
+        found = _compared(keys[done:start], ordered[done:start], distance)
+        for one, other, here in found:
+            if len(one):
+                yield _new(one, other, skipped)
+            compared(done + here)
+        if start < end:
+            for one, other in _within(ordered[start:end], distance, skipped):
+                yield _new(one, other, skipped)
+            compared(end)
+        done = end
+
+
+def _new(one: NDArray[np.uint64], other: NDArray[np.uint64], skipped: list[np.uint64]) -> Found:
+    """Leave out the pairs that agree in a block which an earlier permutation had in its place."""
+    new = np.ones(len(one), dtype=np.bool_)
+    for bits in skipped:
+        new &= (one ^ other) & bits != 0
+    return one[new], other[new]
+
+
+def _compared(
+    keys: NDArray[np.unsignedinteger], ordered: NDArray[np.uint64], distance: int
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64], int]]:
+    """Yield the near pairs with equal keys, some at a time, and how many simhashes are compared."""
+    for start in range(0, len(ordered), _CHUNK):
+        chunk, chunk_keys = ordered[start : start + _CHUNK], keys[start : start + _CHUNK]
+        ones, others, size = [chunk[:0]], [chunk[:0]], 0
+        for offset in range(1, len(ordered) - start):
+            beside = ordered[start + offset : start + offset + _CHUNK]
+            together = chunk_keys[: len(beside)] == keys[start + offset : start + offset + _CHUNK]
+            if not together.any():
+                break
+            close = np.bitwise_count(chunk[: len(beside)] ^ beside) <= distance
+            at = np.flatnonzero(close & together)
+            if len(at):
+                ones.append(chunk[at])
+                others.append(beside[at])
+                size += len(at)
+            if size >= _FOUND:
+                yield np.concatenate(ones), np.concatenate(others), start
+                ones, others, size = [chunk[:0]], [chunk[:0]], 0
+        yield np.concatenate(ones), np.concatenate(others), start + len(chunk)
+
+
+def _hot(keys: NDArray[np.unsignedinteger]) -> list[tuple[int, int]]:
+    """Return where the keys that are there ``_HOT`` times begin and end; some are half as often."""
+    sampled = keys[:: _HOT // 2]
+    hot = np.unique(sampled[1:][sampled[1:] == sampled[:-1]])
+    starts, ends = (np.searchsorted(keys, hot, side).tolist() for side in ("left", "right"))
+    return list(zip(starts, ends, strict=True))
+
+
+def _within(hot: NDArray[np.uint64], distance: int, skipped: list[np.uint64]) -> Iterator[Found]:
+    """Yield the near pairs of simhashes that have a prefix, and maybe other bits, in common.
+
+    Pairs that agree in a skipped block may be left out.
+    """
+    for bits in skipped:
+        # Who agrees in it with most of the others makes no new pair with them.
+        block = hot & bits
+        usual = block == np.partition(block, len(block) // 2)[len(block) // 2]
+        if len(hot) - np.count_nonzero(usual) <= len(hot) >> _FEW_BITS:
+            yield from _across(hot[~usual], hot[usual], distance)
+            yield from _each_with_each(hot[~usual], distance)
+            return
+    varied = int(np.bitwise_or.reduce(hot ^ hot[0]))
+    bits_in_order = sorted(range(BITS), key=lambda bit: (varied >> bit & 1, bit), reverse=True)
+    count = varied.bit_count()
+    inner = _inner_layout(distance, 1 << (len(hot) - 1).bit_length(), count)
+    if inner is None:
+        yield from _each_with_each(hot, distance)
+        return
+    together = Permutation(1, runs_of(bits_in_order[:count]), runs_of(bits_in_order[count:]))
+    up = np.uint64(BITS - count)
+    shared = together.permute(hot[:1]) & ((np.uint64(1) << up) - np.uint64(1))
+    values = together.permute(hot) >> up
+    for permutation in inner.permutations:
+        for one, other in pairs_by(permutation, inner, values, distance):
+            yield together.restore(one << up | shared), together.restore(other << up | shared)
+
+
+def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Found]:
+    same = np.zeros(len(simhashes), dtype=np.uint16)
+    for one, other, _ in _compared(same, simhashes, distance):
+        yield one, other
+
+
+def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
+    for chunk in chunks(len(others)):
+        for one in few:
+            near = others[chunk][np.bitwise_count(others[chunk] ^ one) <= distance]
+            if len(near):
+                yield np.full(len(near), one), near
+
+
+@cache
+def _inner_layout(distance: int, count: int, bits: int) -> Layout | None:
+    """Return what finds pairs by the bits that vary, None where comparing all is cheaper."""
+    if distance + 1 >= bits:
+        return None
+    nanoseconds, layout = _cheapest(distance, count, bits)
+    return layout if nanoseconds < _COMPARE_NS * count / 2 else None
+
+
+def _grouped(
+    permutation: Permutation, values: NDArray[np.uint64]
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.uint64]]:
+    """Return the prefixes in order, and the simhashes in the order of their prefixes."""
+    if permutation.width <= _RADIX_BITS:
+        prefixes = np.empty(len(values), dtype=np.uint16)
+        shift = np.uint64(BITS - permutation.width)
+        for chunk in chunks(len(values)):
+            prefixes[chunk] = permutation.permute(values[chunk]) >> shift
+        order = np.argsort(prefixes, kind="stable")
+        return prefixes[order], values[order]
+    permuted = np.empty_like(values)
+    for chunk in chunks(len(values)):
+        permuted[chunk] = permutation.permute(values[chunk])
+    permuted.sort()
+    ordered = np.empty_like(values)
+    for chunk in chunks(len(values)):
+        ordered[chunk] = permutation.restore(permuted[chunk])
+        permuted[chunk] >>= np.uint64(BITS - permutation.width)
+    return permuted, ordered
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """Cut so many simhashes into pieces that stay in the processor's cache."""
+    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))
