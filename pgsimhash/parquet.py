@@ -6,8 +6,7 @@ have more columns, and its texts may be of any type of text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,20 +14,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import check_simhashes
+from pgsimhash.bits import BITS, NEAR_MAX, check_distance, check_simhashes, hamming_distances
+from pgsimhash.block_index import BlockIndex
 from pgsimhash.clusters import Cluster
-from pgsimhash.errors import ArgumentError, MissingPackageError
-from pgsimhash.records import Verdict
+from pgsimhash.layout import DISTANCE_MAX
+from pgsimhash.parquet_files import batches, pa, writing
+from pgsimhash.progress import MEMORY_BYTES
+from pgsimhash.records import Matches, Verdict
+from pgsimhash.spool import ascending
 from pgsimhash.store import Store
 from pgsimhash.store.reader import simhash_slices
-
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ImportError as error:
-    raise MissingPackageError(
-        "not_installed", "pgsimhash.parquet needs pyarrow: pip install 'pgsimhash[parquet]'"
-    ) from error
 
 ROWS: Final = 1 << 16
 """How many rows of text make a row group; these and no more are in memory."""
@@ -91,12 +86,85 @@ def write_simhashes(
     """
     arrays = [simhashes] if isinstance(simhashes, np.ndarray) else simhashes
     written = 0
-    with _writing(path, SIMHASHES) as write:
+    with writing(path, SIMHASHES, delta=True) as write:
         for array in arrays:
             for start in range(0, len(check_simhashes(array)), SIMHASH_ROWS):
                 write([pa.array(array[start : start + SIMHASH_ROWS])])
             written += len(array)
     return written
+
+
+def write_archive(
+    path: str | Path,
+    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
+    *,
+    memory: int = MEMORY_BYTES,
+) -> int:
+    """Write the distinct simhashes in ascending order, and return how many there are.
+
+    This is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007,
+    section 3.2), as a Parquet file like any other of simhashes: differences take fewer bits the
+    more simhashes there are. The other permutations can be made of it.
+
+    Args:
+        path: the file.
+        simhashes: an array or several one after the other, in any order.
+        memory: how many bytes to use; what does not fit is sorted by way of a temporary file.
+
+    Raises:
+        ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
+    """
+    arrays = [simhashes] if isinstance(simhashes, np.ndarray) else simhashes
+    return write_simhashes(path, ascending(map(check_simhashes, arrays), memory))
+
+
+def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:
+    """Return all simhashes of a file within ``distance`` of each of a batch. Exact.
+
+    As the paper's batch queries (section 4) have it, the file is read through once, a row group at
+    a time, and compared with the batch, which is in memory. Row groups of an archive that cannot
+    hold a match, by the bits that all its simhashes begin with, are left out.
+
+    Args:
+        path: a file of simhashes, an archive or another.
+        simhashes: the batch, shape (n,), dtype uint64, some millions at most.
+        distance: the largest number of differing bits, 0 to 12.
+
+    Returns:
+        The matches by query, the nearest first, as ``Store.find_many`` has them.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12; the array is none of simhashes; or the file is
+            not there, or is none of them (``invalid_file``).
+    """
+    asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
+    limit = check_distance(distance, DISTANCE_MAX)
+    index = BlockIndex(asked)
+
+    def wanted(least: int, most: int) -> bool:
+        apart = (least ^ most).bit_length()
+        if apart == BITS or not len(asked):
+            return len(asked) > 0
+        differing = (asked ^ np.uint64(least)) >> np.uint64(apart)
+        return int(np.bitwise_count(differing).min()) <= limit
+
+    found = [np.empty((2, 0), dtype=np.uint64)]
+    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS, wanted):
+        known = column.to_numpy(zero_copy_only=False)
+        near = index.near(known, limit)
+        found.append(np.stack([near.simhashes, known[near.queries]]))
+    queries, matches = np.concatenate(found, axis=1)
+    order = np.argsort(numbers, kind="stable")
+    firsts = np.searchsorted(numbers[order], np.arange(len(asked) + 1))
+    ranks = np.searchsorted(asked, queries)
+    sizes = np.diff(firsts)[ranks]
+    # Each match is one of every query that asks for this simhash.
+    places = np.repeat(firsts[ranks] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    by = order[places].astype(np.int64)
+    values = np.repeat(matches, sizes)
+    distances = hamming_distances(simhashes[by], values)
+    sort = np.lexsort((values, distances, by))
+    return Matches(by[sort], values[sort], distances[sort])
 
 
 def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
@@ -105,19 +173,22 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     Raises:
         ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
     """
-    for (column,) in _batches(path, SIMHASHES, SIMHASH_ROWS):
+    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS):
         yield column.to_numpy(zero_copy_only=False)
 
 
 def save_simhashes(store: Store, path: str | Path) -> int:
-    """Write the distinct simhashes of a collection, slice by slice, and return their number.
+    """Write the distinct simhashes of a collection as an archive, and return their number.
+
+    See :func:`write_archive`; here each slice of the collection is a row group.
 
     Raises:
         ArgumentError: the file cannot be written.
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        return write_simhashes(path, simhash_slices(connection, collection))
+        # Slices are ranges of the first block, one above the other.
+        return write_simhashes(path, map(np.sort, simhash_slices(connection, collection)))
 
 
 def load_simhashes(store: Store, path: str | Path) -> int:
@@ -141,7 +212,7 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
     Raises:
         ArgumentError: the file cannot be written; not one verdict was asked for before.
     """
-    with _writing(path, VERDICTS, keep=True) as write:
+    with writing(path, VERDICTS, keep=True) as write:
         rows: list[Verdict] = []
         try:
             for verdict in verdicts:
@@ -160,7 +231,7 @@ def read_verdicts(path: str | Path) -> Iterator[Verdict]:
     Raises:
         ArgumentError: the file is not there, or is none of verdicts (``invalid_file``).
     """
-    for columns in _batches(path, VERDICTS, ROWS):
+    for columns in batches(path, VERDICTS, ROWS):
         for row in zip(*(column.to_pylist() for column in columns), strict=True):
             yield Verdict(**dict(zip(VERDICTS.names, row, strict=True)))
 
@@ -175,7 +246,7 @@ def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
         ArgumentError: the file cannot be written (``invalid_file``).
     """
     written = 0
-    with _writing(path, CLUSTERS) as write:
+    with writing(path, CLUSTERS) as write:
         rows: list[ClusterRow] = []
         for cluster in clusters:
             written += 1
@@ -199,47 +270,10 @@ def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
     Raises:
         ArgumentError: the file is not there, or is none of clusters (``invalid_file``).
     """
-    for columns in _batches(path, CLUSTERS, ROWS):
+    for columns in batches(path, CLUSTERS, ROWS):
         yield from map(
             ClusterRow._make, zip(*(column.to_pylist() for column in columns), strict=True)
         )
-
-
-_Write = Callable[[list[pa.Array]], None]
-
-
-@contextmanager
-def _writing(path: str | Path, schema: pa.Schema, *, keep: bool = False) -> Iterator[_Write]:
-    """Give what writes a row group; a file that is not finished stays only with ``keep``."""
-    with _as_ours(path, "written"):
-        file = Path(path).open("wb")  # noqa: SIM115
-        writer = pq.ParquetWriter(file, schema)
-
-    def write(columns: list[pa.Array]) -> None:
-        if len(columns[0]):
-            with _as_ours(path, "written"):
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-
-    finished = False
-    try:
-        yield write
-        finished = True
-    finally:
-        try:
-            with _as_ours(path, "written"), file:
-                writer.close()
-        finally:
-            if not finished and not keep and Path(path).is_file() and not Path(path).is_symlink():
-                Path(path).unlink()
-
-
-@contextmanager
-def _as_ours(path: str | Path, what: str) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())
-        raise ArgumentError("invalid_file", f"{path} cannot be {what}: {said}") from error
 
 
 def _verdict_columns(rows: Sequence[Verdict]) -> list[pa.Array]:
@@ -258,51 +292,3 @@ def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]
 def _writable(value: Any) -> Any:
     # The name of a file may be no Unicode.
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-
-
-def _batches(path: str | Path, schema: pa.Schema, rows: int) -> Iterator[list[pa.Array]]:
-    """Yield the columns of a schema, of at most so many rows at a time."""
-    with ExitStack() as stack:
-        with _as_ours(path, "read as a Parquet file"):
-            file = stack.enter_context(pq.ParquetFile(path))
-            _check_columns(path, file.schema_arrow, schema)
-            batches = file.iter_batches(rows, columns=schema.names)
-        while True:
-            with _as_ours(path, "read as a Parquet file"):
-                batch = next(batches, None)
-                if batch is None:
-                    return
-                columns = [batch.column(field.name).cast(field.type) for field in schema]
-            _check_nulls(path, columns, schema)
-            yield columns
-
-
-def _check_columns(path: str | Path, found: pa.Schema, schema: pa.Schema) -> None:
-    for field in schema:
-        if found.names.count(field.name) != 1:
-            raise ArgumentError(
-                "invalid_file",
-                f"{path} has no column {field.name!r}, or two; it has {', '.join(found.names)}",
-            )
-        type_ = found.field(field.name).type
-        if type_ != field.type and not (_is_text(type_) and field.type == pa.string()):
-            raise ArgumentError(
-                "invalid_file",
-                f"column {field.name!r} of {path} is {type_}, not {field.type}; cast it first",
-            )
-
-
-def _check_nulls(path: str | Path, columns: Sequence[pa.Array], schema: pa.Schema) -> None:
-    for field, column in zip(schema, columns, strict=True):
-        if column.null_count and not field.nullable:
-            raise ArgumentError(
-                "invalid_file",
-                f"column {field.name!r} of {path} has a null; leave such rows out first",
-            )
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    if pa.types.is_dictionary(type_):
-        return _is_text(type_.value_type)
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(is_kind(type_) for is_kind in kinds)

@@ -14,14 +14,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 from pgsimhash import ArgumentError, Store, analysis, connect, parquet
-from pgsimhash.records import Verdict
+from pgsimhash.block_index import BlockIndex
+from pgsimhash.records import Matches, Verdict
 from pgsimhash.sources import read_pages
 from tests.conftest import ROOT
 from tests.refusals import because
 
 PAGES = ROOT / "examples" / "pages"
+
+Simhashes = NDArray[np.uint64]
 
 
 @pytest.fixture
@@ -58,6 +62,91 @@ def test_simhashes_go_from_store_to_store(dsn: str, path: Path) -> None:
         assert parquet.load_simhashes(store, path) == 2900
         assert parquet.load_simhashes(store, path) == 0
         assert np.array_equal(np.sort(analysis.simhashes(store)), np.sort(values))
+
+
+def as_rows(matches: Matches) -> list[tuple[int, int, int]]:
+    return list(zip(*(column.tolist() for column in matches), strict=True))
+
+
+def near_copies(rng: np.random.Generator, values: Simhashes, bits: int) -> Simhashes:
+    flips = np.uint64(1) << rng.integers(0, 64, (len(values), bits), dtype=np.uint64)
+    masks: Simhashes = np.bitwise_xor.reduce(flips, axis=1)
+    return values ^ masks
+
+
+def test_an_archive_has_each_simhash_once_in_order(path: Path) -> None:
+    values = np.random.default_rng(1).integers(0, 2**64, 30_000, dtype=np.uint64)
+    arrays = [values[:20_000], values[15_000:], values[:0]]
+    assert parquet.write_archive(path, arrays, memory=40 * 7_000) == 30_000
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
+    assert pq.ParquetFile(path).metadata.num_row_groups >= 4
+    assert parquet.write_archive(path, values[:0]) == 0
+    assert list(parquet.read_simhashes(path)) == []
+
+
+def test_an_archive_is_close_to_the_least_that_random_bits_take(path: Path) -> None:
+    """The bound is the logarithm of the number of sets: 64 - log2(n) + log2(e) bits each."""
+    count = 200_000
+    values = np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)
+    parquet.write_archive(path, values)
+    bound = (64 - np.log2(count) + np.log2(np.e)) / 8
+    assert bound < path.stat().st_size / count < 1.05 * bound
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
+def test_a_batch_finds_in_an_archive_what_comparing_all_finds(
+    distance: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 500)
+    rng = np.random.default_rng(distance)
+    known = rng.integers(0, 2**64, 5_000, dtype=np.uint64)
+    copies = [near_copies(rng, known[:50], bits) for bits in (1, 3, 6, 12)]
+    batch = np.concatenate([known[:20], *copies, known[5:9], rng.integers(0, 2**64, 9, np.uint64)])
+    parquet.write_archive(path, known)
+    found = parquet.find_many(path, batch, distance)
+    expected = sorted(
+        (query, bits, int(value))
+        for query, asked in enumerate(batch)
+        for value, bits in zip(known, np.bitwise_count(known ^ asked).tolist(), strict=True)
+        if bits <= distance
+    )
+    assert [(query, bits, value) for query, value, bits in as_rows(found)] == expected
+    assert len(expected) >= 24
+    # Any file of simhashes is searched, also one in no order.
+    parquet.write_simhashes(path, known)
+    assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(found)
+
+
+def test_row_groups_that_hold_no_match_are_not_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1_000)
+    known = np.sort(np.random.default_rng(1).integers(0, 2**64, 64_000, dtype=np.uint64))
+    parquet.write_archive(path, known)
+    read: list[int] = []
+    near = BlockIndex.near
+
+    def counted(self: BlockIndex, values: Simhashes, distance: int) -> Any:
+        read.append(len(values))
+        return near(self, values, distance)
+
+    monkeypatch.setattr(BlockIndex, "near", counted)
+    assert parquet.find_many(path, known[:1], 0).simhashes.tolist() == [known[0]]
+    assert sum(read) <= 8_000
+    read.clear()
+    assert 0 in parquet.find_many(path, known[-1:], 1).distances
+    assert sum(read) <= 20_000
+    read.clear()
+    assert len(parquet.find_many(path, known[:0], 3).queries) == sum(read) == 0
+
+
+def test_a_store_saves_an_archive(store: Store, path: Path) -> None:
+    values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
+    store.add_simhashes(values)
+    assert parquet.save_simhashes(store, path) == 3000
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
+    found = parquet.find_many(path, values, 8)
+    assert sorted(as_rows(found)) == sorted(as_rows(store.find_many(values, 8)))
 
 
 def Store_of(dsn: str, collection: str) -> Store:  # noqa: N802
@@ -144,6 +233,7 @@ def test_files_of_other_programs_are_read(path: Path) -> None:
 
 
 READERS: list[Callable[[Path], Any]] = [
+    lambda path: parquet.find_many(path, np.arange(3, dtype=np.uint64)),
     parquet.read_simhashes,
     parquet.read_verdicts,
     parquet.read_clusters,
@@ -226,7 +316,8 @@ import resource, sys
 import numpy as np
 from pgsimhash import parquet
 from pgsimhash.clusters import Cluster, ClusterPage
-from pgsimhash.records import Verdict
+from pgsimhash.block_index import BlockIndex
+from pgsimhash.records import Matches, Verdict
 path, count = sys.argv[1], int(sys.argv[2])
 url = "https://example.com/a/rather/long/address/"
 list_ = lambda made: sum(1 for _ in made)

@@ -1,0 +1,98 @@
+"""Measure all pairs on disk: time, memory and growth; nothing planted is lost.
+
+python bench/all_pairs.py [--rows N]... [--distance K] [--memory MB] [--folder FOLDER]
+
+Simhashes are random, one in a hundred with a copy within the distance. Each size has a process of
+its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.pairs_on_disk import pairs_on_disk
+
+if TYPE_CHECKING:
+    from bench.workload import near_copies, random_simhashes
+else:  # A script finds its neighbours under their own names.
+    from workload import near_copies, random_simhashes
+
+CHUNK = 1_000_000
+SHARE = 100
+
+
+def arrays(rows: int, distance: int) -> Iterator[NDArray[np.uint64]]:
+    """The simhashes, the copies of each array at its end."""
+    for start in range(0, rows, CHUNK):
+        rng = np.random.default_rng(start)
+        originals = random_simhashes(min(CHUNK, rows - start), rng)
+        bits = [0, distance, max(1, distance - 1)]
+        copies = [near_copies(originals, len(originals) // SHARE // 3, bit, rng) for bit in bits]
+        yield np.concatenate([originals, *copies])
+
+
+def measure(rows: int, distance: int, memory: int, folder: str | None) -> None:
+    """Find the pairs and print what that took."""
+    planted = 0
+    for array in arrays(rows, distance):
+        planted += 2 * (min(CHUNK, len(array)) // SHARE // 3)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    shown = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > 30:
+            shown = time.monotonic()
+            click.echo(f"{rows:,}: {done / total:.0%}", err=True)
+
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        started = time.perf_counter()
+        pairs = pairs_on_disk(
+            arrays(rows, distance), home, distance, memory=memory, progress=progress
+        )
+        prepared = time.perf_counter() - started
+        found = sum(len(block.low) for block in pairs)
+        took = time.perf_counter() - started
+        started = time.perf_counter()
+        again = sum(
+            len(block.low)
+            for block in pairs_on_disk(arrays(rows, distance), home, distance, memory=memory)
+        )
+        assert again == found
+        repeated = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    click.echo(
+        f"{rows:,} simhashes, {distance} bits: {found:,} pairs ({planted:,} planted) in "
+        f"{took:.0f} s, {prepared:.0f} s of it to make and sort them; from the folder again "
+        f"{repeated:.0f} s; peak memory {peak / 1e3:.0f} MB ({before / 1e3:.0f} MB before)"
+    )
+
+
+@click.command()
+@click.option("--rows", multiple=True, type=int, default=(1_000_000, 10_000_000))
+@click.option("--distance", default=3, show_default=True)
+@click.option("--memory", default=4096, show_default=True, help="Megabytes for simhashes.")
+@click.option("--folder", help="Where the work is kept meanwhile.")
+def main(rows: tuple[int, ...], distance: int, memory: int, folder: str | None) -> None:
+    """Measure each size in a process of its own."""
+    for number in rows:
+        process = multiprocessing.get_context("spawn").Process(
+            target=measure, args=(number, distance, memory << 20, folder)
+        )
+        process.start()
+        process.join()
+        if process.exitcode:
+            raise SystemExit(process.exitcode)
+
+
+if __name__ == "__main__":
+    main()
