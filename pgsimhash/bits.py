@@ -231,3 +231,18 @@ def hamming_distances(a: NDArray[np.uint64] | int, b: NDArray[np.uint64]) -> NDA
 
     left = a if isinstance(a, np.ndarray) else np.uint64(check_simhash(a))
     return np.bitwise_count(np.bitwise_xor(left, b))
+
+
+def range_distances(simhashes: NDArray[np.uint64], least: int, most: int) -> NDArray[np.uint8]:
+    """Return how far each simhash is from the nearest of all numbers from ``least`` to ``most``."""
+    import numpy as np
+
+    nearest = np.minimum(hamming_distances(least, simhashes), hamming_distances(most, simhashes))
+    for border, inward in ((least, 0), (most, 1)):
+        # What leaves the border at a bit towards the other one may be anything below that bit.
+        for bit in range((least ^ most).bit_length() - 1):
+            if border >> bit & 1 == inward:
+                above = np.uint64(border >> bit ^ 1)
+                distances = np.bitwise_count(simhashes >> np.uint64(bit) ^ above)
+                np.minimum(nearest, distances, out=nearest)
+    return nearest

@@ -14,7 +14,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import BITS, NEAR_MAX, check_distance, check_simhashes, hamming_distances
+from pgsimhash.bits import (
+    NEAR_MAX,
+    check_distance,
+    check_simhashes,
+    hamming_distances,
+    range_distances,
+)
 from pgsimhash.block_index import BlockIndex
 from pgsimhash.clusters import Cluster
 from pgsimhash.layout import DISTANCE_MAX
@@ -30,6 +36,9 @@ ROWS: Final = 1 << 16
 
 SIMHASH_ROWS: Final = 1 << 20
 """The same for simhashes alone, which are 8 MB; so many are added in one transaction."""
+
+_FEW: Final = 1_000
+"""So many simhashes leave some row group out; more hardly ever do."""
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
@@ -122,8 +131,8 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     """Return all simhashes of a file within ``distance`` of each of a batch. Exact.
 
     As the paper's batch queries (section 4) have it, the file is read through once, a row group at
-    a time, and compared with the batch, which is in memory. Row groups of an archive that cannot
-    hold a match, by the bits that all its simhashes begin with, are left out.
+    a time, and compared with the batch, which is in memory. Where that is small, row groups of an
+    archive that can hold no match, by their least and greatest simhash, are left out.
 
     Args:
         path: a file of simhashes, an archive or another.
@@ -142,11 +151,7 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     index = BlockIndex(asked)
 
     def wanted(least: int, most: int) -> bool:
-        apart = (least ^ most).bit_length()
-        if apart == BITS or not len(asked):
-            return len(asked) > 0
-        differing = (asked ^ np.uint64(least)) >> np.uint64(apart)
-        return int(np.bitwise_count(differing).min()) <= limit
+        return len(asked) > _FEW or bool((range_distances(asked, least, most) <= limit).any())
 
     found = [np.empty((2, 0), dtype=np.uint64)]
     for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS, wanted):

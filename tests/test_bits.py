@@ -18,6 +18,7 @@ from pgsimhash.bits import (
     from_bigint,
     hamming_distances,
     level_distance,
+    range_distances,
     similarity,
     similarity_level,
     similarity_percent,
@@ -196,3 +197,22 @@ def test_verdicts_and_matches_say_how_similar_in_per_cent() -> None:
     assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
     assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
     assert Match(5, 3, None, None).as_json()["similarity_percent"] == 95.3
+
+
+@given(
+    border=st.tuples(simhashes, simhashes) | st.tuples(st.integers(0, 99), st.integers(0, 99)),
+    others=st.lists(simhashes | st.integers(0, 99), max_size=5),
+)
+def test_the_distance_to_a_range_is_that_to_its_nearest(
+    border: tuple[int, int], others: list[int]
+) -> None:
+    least, most = sorted(border)
+    array = np.array([*others, least, most, (least + most) // 2], dtype=np.uint64)
+    found = range_distances(array, least, most).tolist()
+    assert found[-3:] == [0, 0, 0]
+    for simhash, distance in zip(array.tolist(), found, strict=True):
+        assert (distance == 0) == (least <= simhash <= most)
+        if most < 100:
+            assert distance == min(
+                pgsimhash.hamming_distance(simhash, n) for n in range(least, most + 1)
+            )
