@@ -33,7 +33,7 @@ COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason
 """The columns that are added."""
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
     """What was read in the cells of a column: simhashes, and reasons of those that have none.
 
     ``sketch`` gives the sketch of a row that has a simhash.
@@ -100,12 +100,21 @@ def mark_duplicates(
     limit = check_distance(recipe.distance if distance is None else distance, DISTANCE_MAX)
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
-    read = _read_texts(cells, recipe) if kind == "text" else _read_pages(cells, urls, recipe, jobs)
+    read = read_cells(cells, urls, kind, recipe, jobs)
     originals = _originals(read, limit, verify=verify)
     return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
 
 
-def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> _Read:
+def read_cells(
+    cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
+) -> Read:
+    """Return what was read in the cells of a column, of which some may be None."""
+    if kind == "text":
+        return _read_texts(cells, scheme)
+    return _read_pages(cells, urls, scheme, jobs)
+
+
+def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
     made = simhash_texts((cell for cell in cells if cell is not None), scheme)
     simhashes = [None if cell is None else next(made) for cell in cells]
     reasons = [
@@ -118,12 +127,12 @@ def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> _Read:
         text = cells[row] or ""
         return scheme.vote(Article(text, text, None, None, None)).sketch
 
-    return _Read(simhashes, reasons, sketch)
+    return Read(simhashes, reasons, sketch)
 
 
 def _read_pages(
     cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
-) -> _Read:
+) -> Read:
     # A page is read without a URL as well.
     pages = (
         SourcePage(cast(str, url), cell)
@@ -132,7 +141,7 @@ def _read_pages(
     )
     made = extract_many(pages, jobs, scheme, markdown=False)
     records = [None if cell is None else next(made) for cell in cells]
-    return _Read(
+    return Read(
         [record.simhash if isinstance(record, PageRecord) else None for record in records],
         [
             "null" if record is None else None if isinstance(record, PageRecord) else record.reason
@@ -142,7 +151,7 @@ def _read_pages(
     )
 
 
-def _originals(read: _Read, limit: int, *, verify: bool) -> list[_Original | None]:
+def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
     """Return for each row the earlier one that it duplicates."""
     originals: list[_Original | None] = [None] * len(read.simhashes)
     rows_of: dict[int, list[int]] = {}
@@ -203,7 +212,7 @@ class _Sketches:
 
 
 def _columns(
-    frame: nw.DataFrame[Any], read: _Read, originals: Sequence[_Original | None]
+    frame: nw.DataFrame[Any], read: Read, originals: Sequence[_Original | None]
 ) -> Iterator[nw.Series[Any]]:
     pairs = zip(originals, read.reasons, strict=True)
     yield _series(frame, "simhash", read.simhashes, nw.UInt64)

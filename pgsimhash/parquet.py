@@ -37,6 +37,7 @@ ROWS: Final = 1 << 16
 SIMHASH_ROWS: Final = 1 << 20
 """The same for simhashes alone, which are 8 MB; so many are added in one transaction."""
 
+_BATCH: Final = 64
 _FEW: Final = 1_000
 """So many simhashes leave some row group out; more hardly ever do."""
 
@@ -148,7 +149,9 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     """
     asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
-    index = BlockIndex(asked)
+    # What is added to an index, and is little, is compared one by one.
+    index = BlockIndex(asked[_BATCH:])
+    index.add(asked[:_BATCH])
 
     def wanted(least: int, most: int) -> bool:
         return len(asked) > _FEW or bool((range_distances(asked, least, most) <= limit).any())

@@ -1,0 +1,35 @@
+"""Spark, the real one, in this process: two cores, and shuffles for little data."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+HERE = importlib.util.find_spec("pyspark") is not None and bool(
+    os.environ.get("JAVA_HOME") or shutil.which("java")
+)
+REQUIRED = os.environ.get("PGSIMHASH_TEST_SPARK") == "required"
+
+
+@contextmanager
+def session() -> Iterator[Any]:
+    """Give a session, whose workers run by this Python."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    made = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    try:
+        yield made
+    finally:
+        made.stop()
