@@ -67,12 +67,10 @@ def main(rows: int, hot: int, distance: int, cores: int) -> None:
         pairs.write.parquet(f"{folder}/pairs")
         took = time.perf_counter() - started
         written = session.read.parquet(f"{folder}/pairs")
-        found = np.concatenate(
-            [
-                np.stack([np.concatenate(list(spark.arrays(written, column=side))) for side in one])
-                for one in (("low", "high"),)
-            ]
-        )
+        sides = [
+            np.concatenate(list(spark.arrays(written, column=side))) for side in ("low", "high")
+        ]
+        found = np.stack(sides)
         order = np.lexsort((found[1], found[0]))
         same = np.array_equal(found[:, order], np.stack([expected.low, expected.high]))
         click.echo(f"Spark: {found.shape[1]:,} pairs in {took:.1f} s; the same: {same}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -43,8 +44,8 @@ _READ: Final = "simhash bigint, reason string"
 _SPREAD: Final = "key bigint, simhash bigint"
 """The number of a permutation above so many bits as a prefix has at most, and the prefix."""
 
-_ROWS: Final = 1 << 20
-"""How many simhashes come out of Spark at a time."""
+_BATCHES: Final = 100
+"""How many batches of Spark's, of 10,000 rows where nothing else is set, leave it in one piece."""
 
 _Batches = Iterator[pa.RecordBatch]
 _Simhashes = NDArray[np.uint64]
@@ -60,8 +61,7 @@ def fingerprint(
 ) -> DataFrame:
     """Return the frame with a column ``simhash``, and ``reason`` where there is none.
 
-    ``reason`` is null, or as in :func:`pgsimhash.frames.mark_duplicates`: ``null``, or a code of
-    ``PageError.reasons``.
+    ``reason`` is ``null`` where the cell is, else a code of ``PageError.reasons``.
 
     Args:
         frame: with a row for each text or page.
@@ -96,7 +96,8 @@ def fingerprint(
     # By these types Spark knows what to call it with.
     read.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
     urls = sql.lit(None).cast("string") if url_column is None else sql.col(url_column)
-    made = pandas_udf(read, _READ)(sql.col(column), urls)
+    udf: Any = pandas_udf
+    made = udf(read, _READ)(sql.col(column), urls)
     return frame.withColumn("_read", made).select(*frame.columns, "_read.*")
 
 
@@ -130,9 +131,11 @@ def pairs(
     # Rows that are no simhashes of their own hardly matter, and take no second reading of pages.
     layout = layout_for(limit, frame.count())
     spread = known.mapInArrow(partial(_spread, layout), _SPREAD)
-    tasks = [] if partitions is None else [partitions]
-    by_key = spread.repartition(*tasks, "key")  # type: ignore[arg-type]
-    return by_key.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
+    if partitions is None:
+        together = spread.repartition("key")
+    else:
+        together = spread.repartition(partitions, "key")
+    return together.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
 
 
 def find(
@@ -193,7 +196,7 @@ def clusters(pairs: DataFrame) -> DataFrame:
 
 
 def read_simhashes(session: SparkSession, path: str) -> DataFrame:
-    """Return the simhashes of Parquet files that ``pgsimhash.parquet`` wrote, an archive's or others.
+    """Return the simhashes of Parquet files that ``pgsimhash.parquet`` wrote.
 
     So a collection comes here: ``parquet.save_simhashes(store, path)`` first.
     """
@@ -273,19 +276,10 @@ def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
 
 def _packed(batches: _Batches) -> _Batches:
     """Yield simhashes as the bytes of an array, which leave Spark in one piece."""
-    waiting: list[_Simhashes] = []
-    for (simhashes,) in map(_columns, batches):
-        waiting.append(simhashes)
-        if sum(map(len, waiting)) >= _ROWS:
-            yield _bytes(waiting)
-            waiting = []
-    if waiting:
-        yield _bytes(waiting)
-
-
-def _bytes(waiting: list[_Simhashes]) -> pa.RecordBatch:
-    packed = pa.array([np.concatenate(waiting).tobytes()], pa.binary())
-    return pa.RecordBatch.from_arrays([packed], ["simhashes"])
+    simhashes = (simhashes for (simhashes,) in map(_columns, batches))
+    while some := list(islice(simhashes, _BATCHES)):
+        packed = pa.array([np.concatenate(some).tobytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], ["simhashes"])
 
 
 def _columns(batch: pa.RecordBatch) -> list[_Simhashes]:

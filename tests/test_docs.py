@@ -15,6 +15,7 @@ from pgsimhash import connect, parse_simhash, planner
 from pgsimhash.layout import LAYOUTS, Layout
 from pgsimhash.schemes import scheme_names
 from pgsimhash.sources import read_pages
+from tests import sparks
 from tests.conftest import ROOT
 from tests.manual import (
     LANGUAGES,
@@ -28,10 +29,16 @@ from tests.manual import (
     text_of,
 )
 
+SPARK = pytest.mark.skipif(
+    not sparks.HERE and not sparks.REQUIRED, reason="PySpark or Java is not installed"
+)
+
 PYTHON = [
     pytest.param(code, id=f"{page}-{number}")
     for page in pages_with("python")
     for number, code in enumerate(blocks(page, "python"), 1)
+    # Spark takes long to start, and what it prints is looked at below.
+    if "pyspark" not in code
 ]
 
 
@@ -117,6 +124,14 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "sqlalchemy.md",
             "near_duplicates(notes",
             [r"\[\(1, 'https://example.com/a', 2\)\]", r"\[\]"],
+        ),
+        ("scale.md", "pairs_on_disk(", ["1000 pairs"]),
+        ("scale.md", "parquet.find_many(", ["1000000 simhashes", "1000 2"]),
+        pytest.param(
+            "scale.md",
+            "pyspark",
+            [r"\d pairs", "8 clusters of pages", r"\d+ new to the store", r"\d+ matches"],
+            marks=SPARK,
         ),
         ("schemes.md", "my-news-1", [r"\d+"]),
     ],
