@@ -47,16 +47,19 @@ Found = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 """One side and the other of some pairs."""
 
 
-def layout_for(distance: int, count: int, bits: int = BITS) -> Layout:
-    """Return the layout whose blocks find pairs among ``count`` simhashes of ``bits`` bits fastest.
+def layout_for(distance: int, count: int, *, moving: float = 0.0) -> Layout:
+    """Return the layout whose blocks find pairs among ``count`` simhashes fastest.
 
-    That is the one of the fewest nanoseconds by a rough model of the steps. Any two simhashes
-    within ``distance``, which is less than ``bits``, agree in the prefix of some permutation.
+    That is the one of the fewest nanoseconds by a rough model of the steps, to which ``moving`` a
+    simhash to where its prefix is adds. Any two within ``distance`` agree in the prefix of some
+    permutation.
     """
-    return _cheapest(distance, count, bits)[1]
+    return _cheapest(distance, count, BITS, moving)[1]
 
 
-def _cheapest(distance: int, count: int, bits: int) -> tuple[float, Layout]:
+def _cheapest(
+    distance: int, count: int, bits: int, moving: float = 0.0
+) -> tuple[float, Layout]:
     if distance == 0:  # distinct simhashes are never equal
         return 0.0, Layout("2 choose 1", equal_widths(2, bits), bits=bits)
     candidates = []
@@ -67,7 +70,8 @@ def _cheapest(distance: int, count: int, bits: int) -> tuple[float, Layout]:
             break
         prefix = leading * width
         grouping = _SORT_NS if prefix + leading > _RADIX_BITS else _RADIX_NS
-        nanoseconds = comb(blocks, leading) * (grouping + _COMPARE_NS * (3 + count / 2**prefix))
+        comparing = _COMPARE_NS * (3 + count / 2**prefix)
+        nanoseconds = comb(blocks, leading) * (moving + grouping + comparing)
         name, widths = f"{blocks} choose {leading}", equal_widths(blocks, bits)
         candidates.append((nanoseconds, Layout(name, widths, leading, bits=bits)))
     return min(candidates, key=itemgetter(0))

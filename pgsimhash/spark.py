@@ -44,6 +44,9 @@ _READ: Final = "simhash bigint, reason string"
 _SPREAD: Final = "key bigint, simhash bigint"
 """The number of a permutation above so many bits as a prefix has at most, and the prefix."""
 
+_MOVING_NS: Final = 1_500.0
+"""What it takes to send a simhash to another task, in a core's nanoseconds, as measured."""
+
 _BATCHES: Final = 100
 """How many batches of Spark's, of 10,000 rows where nothing else is set, leave it in one piece."""
 
@@ -129,13 +132,12 @@ def pairs(
     limit = check_distance(distance, DISTANCE_MAX)
     known = _distinct(frame, column)
     # Rows that are no simhashes of their own hardly matter, and take no second reading of pages.
-    layout = layout_for(limit, frame.count())
+    layout = layout_for(limit, frame.count(), moving=_MOVING_NS)
     spread = known.mapInArrow(partial(_spread, layout), _SPREAD)
-    if partitions is None:
-        together = spread.repartition("key")
-    else:
-        together = spread.repartition(partitions, "key")
-    return together.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
+    by_key = spread.repartition("key")
+    if partitions is not None:
+        by_key = spread.repartition(partitions, "key")
+    return by_key.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
 
 
 def find(
