@@ -57,9 +57,7 @@ def layout_for(distance: int, count: int, *, moving: float = 0.0) -> Layout:
     return _cheapest(distance, count, BITS, moving)[1]
 
 
-def _cheapest(
-    distance: int, count: int, bits: int, moving: float = 0.0
-) -> tuple[float, Layout]:
+def _cheapest(distance: int, count: int, bits: int, moving: float = 0.0) -> tuple[float, Layout]:
     if distance == 0:  # distinct simhashes are never equal
         return 0.0, Layout("2 choose 1", equal_widths(2, bits), bits=bits)
     candidates = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -76,6 +76,7 @@ def test_a_hot_prefix_is_searched_whole() -> None:
     )
 
 
+@settings(deadline=None)
 @given(
     shared=st.lists(st.integers(0, 63), max_size=50),
     seed=st.integers(0, 99),
