@@ -1,9 +1,10 @@
 """Measure all pairs on disk: time, memory and growth; nothing planted is lost.
 
-python bench/all_pairs.py [--rows N]... [--distance K] [--memory MB] [--folder FOLDER]
+python bench/all_pairs.py [--rows N]... [--distance K] [--memory MB] [--folder FOLDER] [--duckdb]
 
 Simhashes are random, one in a hundred with a copy within the distance. Each size has a process of
-its own, so that its peak memory is its own.
+its own, so that its peak memory is its own. With ``--duckdb``, which is to be installed first,
+DuckDB joins them by the same blocks.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from pgsimhash.block_pairs import layout_for
 from pgsimhash.pairs_on_disk import pairs_on_disk
 
 if TYPE_CHECKING:
@@ -42,9 +44,8 @@ def arrays(rows: int, distance: int) -> Iterator[NDArray[np.uint64]]:
 
 def measure(rows: int, distance: int, memory: int, folder: str | None) -> None:
     """Find the pairs and print what that took."""
-    planted = 0
-    for array in arrays(rows, distance):
-        planted += 2 * (min(CHUNK, len(array)) // SHARE // 3)
+    sizes = [min(CHUNK, rows - start) for start in range(0, rows, CHUNK)]
+    planted = sum(2 * (size // SHARE // 3) for size in sizes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     shown = time.monotonic()
 
@@ -77,16 +78,58 @@ def measure(rows: int, distance: int, memory: int, folder: str | None) -> None:
     )
 
 
+def measure_duckdb(rows: int, distance: int, memory: int, folder: str | None) -> None:
+    """Join simhashes by the prefixes of the same permutations, and print what that took."""
+    import duckdb
+    import pyarrow as pa
+
+    layout = layout_for(distance, rows)
+    found = 0
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        connection = duckdb.connect(f"{home}/simhashes.db")
+        connection.execute(f"SET memory_limit = '{memory >> 20}MiB'; SET threads = 1")
+        connection.execute("SET preserve_insertion_order = false; CREATE TABLE t (s UBIGINT)")
+        for array in arrays(rows, distance):
+            connection.register("arrived", pa.table({"s": np.unique(array)}))
+            connection.execute("INSERT INTO t SELECT s FROM arrived")
+        started = time.perf_counter()
+        for permutation in layout.permutations:
+            last = min(block.shift for block in permutation.leading)
+            key = " | ".join(
+                f"(((s >> {block.shift}) & {block.mask}) << {place})"
+                for block, place in permutation.places
+            )
+            new = "".join(
+                f" AND (xor(x.s, y.s) & {block.mask << block.shift}::UBIGINT) <> 0"
+                for block in layout.blocks
+                if block.shift > last and block not in permutation.leading
+            )
+            query = (
+                f"WITH k AS (SELECT s, {key} AS key FROM t) SELECT count(*) "
+                "FROM k AS x JOIN k AS y ON x.key = y.key AND x.s < y.s "
+                f"WHERE bit_count(xor(x.s, y.s)) <= {distance}{new}"
+            )
+            (count,) = connection.execute(query).fetchone() or (0,)
+            found += count
+        took = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    click.echo(f"{rows:,} in DuckDB: {found:,} pairs in {took:.0f} s; {peak / 1e3:.0f} MB")
+
+
 @click.command()
 @click.option("--rows", multiple=True, type=int, default=(1_000_000, 10_000_000))
 @click.option("--distance", default=3, show_default=True)
 @click.option("--memory", default=4096, show_default=True, help="Megabytes for simhashes.")
 @click.option("--folder", help="Where the work is kept meanwhile.")
-def main(rows: tuple[int, ...], distance: int, memory: int, folder: str | None) -> None:
+@click.option("--duckdb", is_flag=True, help="By DuckDB, to compare.")
+def main(
+    rows: tuple[int, ...], distance: int, memory: int, folder: str | None, duckdb: bool
+) -> None:
     """Measure each size in a process of its own."""
     for number in rows:
         process = multiprocessing.get_context("spawn").Process(
-            target=measure, args=(number, distance, memory << 20, folder)
+            target=measure_duckdb if duckdb else measure,
+            args=(number, distance, memory << 20, folder),
         )
         process.start()
         process.join()
