@@ -37,8 +37,8 @@ ROWS: Final = 1 << 16
 SIMHASH_ROWS: Final = 1 << 20
 """The same for simhashes alone, which are 8 MB; so many are added in one transaction."""
 
-_BATCH: Final = 64
-_FEW: Final = 1_000
+_FEW: Final = 64
+_SOME: Final = 1_000
 """So many simhashes leave some row group out; more hardly ever do."""
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
@@ -110,16 +110,15 @@ def write_archive(
     *,
     memory: int = MEMORY_BYTES,
 ) -> int:
-    """Write the distinct simhashes in ascending order, and return how many there are.
+    """Write the distinct simhashes in ascending order, and return their number.
 
-    This is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007,
-    section 3.2), as a Parquet file like any other of simhashes: differences take fewer bits the
-    more simhashes there are. The other permutations can be made of it.
+    The paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section 3.2),
+    as a Parquet file like any other: differences take fewer bits the more simhashes there are.
 
     Args:
         path: the file.
         simhashes: an array or several one after the other, in any order.
-        memory: how many bytes to use; what does not fit is sorted by way of a temporary file.
+        memory: how many bytes to use; a temporary file has the rest.
 
     Raises:
         ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
@@ -131,9 +130,8 @@ def write_archive(
 def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:
     """Return all simhashes of a file within ``distance`` of each of a batch. Exact.
 
-    As the paper's batch queries (section 4) have it, the file is read through once, a row group at
-    a time, and compared with the batch, which is in memory. Where that is small, row groups of an
-    archive that can hold no match, by their least and greatest simhash, are left out.
+    As in the paper's batch queries (section 4) the file is read once and compared with the batch,
+    which is in memory. If that is small, row groups whose range is too far away are left out.
 
     Args:
         path: a file of simhashes, an archive or another.
@@ -141,20 +139,20 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
         distance: the largest number of differing bits, 0 to 12.
 
     Returns:
-        The matches by query, the nearest first, as ``Store.find_many`` has them.
+        the matches by query, the nearest first, as ``Store.find_many`` has them.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12; the array is none of simhashes; or the file is
-            not there, or is none of them (``invalid_file``).
+        ArgumentError: ``distance`` is not in 0..12, or the array or the file is none of simhashes.
     """
     asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
-    # What is added to an index, and is little, is compared one by one.
-    index = BlockIndex(asked[_BATCH:])
-    index.add(asked[:_BATCH])
+    is_small = len(asked) <= _FEW
+    index = BlockIndex(asked[:0] if is_small else asked)
+    if is_small:  # what is added to an index, and is little, is compared one by one
+        index.add(asked)
 
     def wanted(least: int, most: int) -> bool:
-        return len(asked) > _FEW or bool((range_distances(asked, least, most) <= limit).any())
+        return len(asked) > _SOME or bool((range_distances(asked, least, most) <= limit).any())
 
     found = [np.empty((2, 0), dtype=np.uint64)]
     for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS, wanted):
@@ -188,7 +186,7 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
 def save_simhashes(store: Store, path: str | Path) -> int:
     """Write the distinct simhashes of a collection as an archive, and return their number.
 
-    See :func:`write_archive`; here each slice of the collection is a row group.
+    See :func:`write_archive`; each slice of the collection is a row group.
 
     Raises:
         ArgumentError: the file cannot be written.

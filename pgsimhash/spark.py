@@ -70,8 +70,7 @@ def fingerprint(
         frame: with a row for each text or page.
         column: the name of the column with the texts (string) or pages (string or binary).
         kind: ``text`` takes each cell for plain text, ``html`` for a page.
-        scheme: the recipe, or the name of a registered one; by default "pgsimhash-text-1" for
-            texts and "pgsimhash-article-1" for pages. Workers get it from here, by pickle.
+        scheme: the recipe, or its name, as for ``mark_duplicates``; workers get it by pickle.
         url_column: the name of the column with the URLs of pages, which some schemes read.
 
     Raises:
@@ -178,16 +177,14 @@ def find(
 
 
 def clusters(pairs: DataFrame) -> DataFrame:
-    """Return the cluster of each simhash that has a near-copy, by single linkage.
+    """Return the clusters that what :func:`pairs` returns makes, by single linkage.
 
     Each task joins the pairs it has and hands on one for each simhash; one task joins these, with
     about 40 bytes for each simhash and task it was in.
 
-    Args:
-        pairs: as :func:`pairs` returns them.
-
     Returns:
-        ``simhash``, and ``cluster``, the least simhash of its cluster by its unsigned value.
+        ``simhash``, of each that has a near-copy, and ``cluster``, the least simhash of its
+        cluster by its unsigned value.
     """
     edges = pairs.select(sql.col("low").alias("simhash"), sql.col("high").alias("cluster"))
     return (
