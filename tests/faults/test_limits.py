@@ -130,7 +130,8 @@ def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
 ) -> None:
     """Who inserts a simhash plainly and locks the collection then waits the wrong way round."""
     connect(where).close()
-    cluster.setting("deadlock_timeout", "50ms")
+    # It is looked for once in a wait, and by then the other one is to wait too.
+    cluster.setting("deadlock_timeout", "2s")
     for number in (10, 20):
         writers = Writers(where, tmp_path, numbers=(number, number + 1))
         (page,) = list(pages(number, 21))[20:]

@@ -249,7 +249,7 @@ MORE_HARM = """
 INSERT INTO pgsimhash.simhashes (collection_id, simhash, bare)
 SELECT collection_id, 4711, false FROM pgsimhash.collections;
 ALTER TABLE pgsimhash.simhashes ALTER COLUMN prefix_2 DROP EXPRESSION;
-UPDATE pgsimhash.simhashes SET prefix_2 = 0;
+UPDATE pgsimhash.simhashes SET prefix_2 = 1;
 CREATE OR REPLACE FUNCTION pgsimhash.prefix(
     simhash bigint, permutation integer, collection_id integer
 ) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 0
