@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tenacity import AsyncRetrying
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.connection import no_connection, open_deployed
-from pgsimhash.errors import ArgumentError, MissingPackageError, NoServerError
+from pgsimhash.errors import MissingPackageError, NoServerError
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
@@ -42,14 +41,6 @@ from pgsimhash.store.batches import (
     with_checked_time,
 )
 from pgsimhash.store.ingest import told
-from pgsimhash.store.leases import (
-    check_driver,
-    check_not_told_to_prepare,
-    closed,
-    kinds_of,
-    refusals_of_alchemy,
-    wrong_driver,
-)
 from pgsimhash.store.reader import find_each
 from pgsimhash.store.retries import attempts, checked_retry_seconds, passes, retried
 from pgsimhash.store.store import Store, page_of, worth_keeping
@@ -67,16 +58,13 @@ if TYPE_CHECKING:
     )
 
 try:
-    from sqlalchemy.util import await_only, greenlet_spawn
+    from sqlalchemy.util import greenlet_spawn
 
-    from pgsimhash.store.awaiting import awaited
+    from pgsimhash.store.async_leases import AsyncLender
 except ImportError as error:  # pragma: no cover - the tests have it
     raise MissingPackageError(
         "not_installed", "the asynchronous store needs greenlet: pip install 'pgsimhash[async]'"
     ) from error
-
-_LENDERS = {"psycopg_pool.AsyncConnectionPool", "sqlalchemy.AsyncEngine"}
-"""What each call gets a connection of its own from, in no transaction of the caller's."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -91,31 +79,16 @@ class AsyncStore:
     """
 
     def __init__(self, where: Any, options: dict[str, Any], prepare: bool | None = None) -> None:
-        self._where = where
-        self._prepare = prepare
-        self._kinds: set[str] = set()
         self._options = options
         self._retry_seconds = checked_retry_seconds(options["retry_seconds"])
-        self._own: psycopg.AsyncConnection[Any] | None = None
-        self._turn = asyncio.Lock()
-        self._dsn: str | None = None
-        self._closed = False
+        self._lender = AsyncLender(where, options["schema"], prepare)
         self._together: Together | None = None
         self._stores: WeakKeyDictionary[psycopg.AsyncConnection[Any], Store] = WeakKeyDictionary()
 
     async def open(self) -> Self:
         """Connect, and check schema and collection; :func:`pgsimhash.connect_async` does."""
-        if "sqlalchemy.URL" in kinds_of(self._where):
-            self._where = self._where.render_as_string(hide_password=False)
-        if "sqlalchemy.async_scoped_session" in kinds_of(self._where):
-            self._where = self._where()
-        if self._where is None or isinstance(self._where, str):
-            self._dsn = self._where
-            await self.connect_own()
-        else:
-            check_not_told_to_prepare(self._prepare)
-        self._kinds = kinds_of(self._where)
-        if self._own is not None or self._kinds & _LENDERS:
+        await self._lender.open()
+        if self._lender.owns:
             self._together = Together(self._find_each)
         try:
             async with self._store():
@@ -123,30 +96,6 @@ class AsyncStore:
         except BaseException:
             await self.close()
             raise
-
-    async def connect_own(self) -> psycopg.AsyncConnection[Any]:
-        """Connect to the DSN, first or anew, and return the connection, which is the store's."""
-        # Deploys the schema of the embedded server, and says what is wrong with a DSN.
-        first = await asyncio.to_thread(
-            open_deployed, self._dsn, self._options["schema"], prepare=self._prepare
-        )
-        dsn, password = first.info.dsn, first.info.password
-        await asyncio.to_thread(first.close)
-        stores, before = self._stores, self._own
-        self._where = self._own = await psycopg.AsyncConnection.connect(
-            dsn,
-            password=password,
-            autocommit=True,
-            client_encoding="UTF8",
-            prepare_threshold=first.prepare_threshold,
-        )
-        if before is not None and before in stores:
-            stores[self._own] = stores.pop(before)
-        return self._own
-
-    def is_own(self, connection: psycopg.AsyncConnection[Any]) -> bool:
-        """Return whether it is the connection that the store opened."""
-        return connection is self._own
 
     async def __aenter__(self) -> Self:
         return self
@@ -156,9 +105,7 @@ class AsyncStore:
 
     async def close(self) -> None:
         """Close the connection, if it is the store's own."""
-        self._closed = True
-        if self._own is not None:
-            await self._own.close()
+        await self._lender.close()
 
     async def _call(
         self,
@@ -170,13 +117,13 @@ class AsyncStore:
             return await self._once(method, *arguments, **options)
         except NoServerError as error:
             # What is written may have been committed, and its caller shall hear that it was lost.
-            lent = self._kinds & _LENDERS and method in _READING
-            if not (lent and self._retry_seconds and passes(error)):
+            again = self._lender.has_others and method in _READING and self._retry_seconds
+            if not (again and passes(error)):
                 raise
             logger.warning("trying again: %s", error)
         async for attempt in AsyncRetrying(**attempts(self._retry_seconds)):
             with attempt:
-                await self._drop_lost()
+                await self._lender.drop_lost()
                 return await self._once(method, *arguments, **options)
         raise AssertionError  # pragma: no cover - the last attempt raises
 
@@ -189,13 +136,6 @@ class AsyncStore:
         async with self._store() as store:
             return await greenlet_spawn(lambda: method(store, *arguments, **options))
 
-    async def _drop_lost(self) -> None:
-        """Have a pool or an engine forget connections that were lost with another one."""
-        if "sqlalchemy.AsyncEngine" in self._kinds:
-            await self._where.dispose()
-        else:
-            await self._where.check()
-
     async def _find_each(
         self, simhashes: Sequence[int], distance: int | None
     ) -> Sequence[list[Match]]:
@@ -206,36 +146,13 @@ class AsyncStore:
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[Store]:
         """Give a store over a connection that nobody else uses until the end of the block."""
-        where, kinds = self._where, self._kinds
-        if isinstance(where, psycopg.AsyncConnection):
-            async with self._turn:
-                if where.closed and (self._closed or where is not self._own):
-                    raise closed("store" if where is self._own else "connection")
-                yield await self._over(where, owned=where is self._own)
-        elif "psycopg_pool.AsyncConnectionPool" in kinds:
-            async with _of_pool(where) as connection:
-                yield await self._over(connection, owned=True)
-        elif "sqlalchemy.AsyncEngine" in kinds:
-            async with _of_engine(where) as connection:
-                yield await self._over(connection, owned=True)
-        elif kinds & {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}:
-            async with self._turn:
-                yield await self._over(await _of_alchemy(where), owned=False)
-        else:
-            raise ArgumentError(
-                "invalid_connection",
-                "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
-                "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
-                f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
-            )
-
-    async def _over(self, connection: psycopg.AsyncConnection[Any], *, owned: bool) -> Store:
-        found = self._stores.get(connection)
-        if found is None:
-            held = _Awaited(self, connection, owned=owned)
-            found = await greenlet_spawn(lambda: Store(held, lookup_memory=0, **self._options))
-            self._stores[connection] = found
-        return found
+        async with self._lender.connection() as connection:
+            found = self._stores.get(connection)
+            if found is None:
+                lent = self._lender.lease(connection)
+                found = await greenlet_spawn(lambda: Store(lent, lookup_memory=0, **self._options))
+                self._stores[connection] = found
+            yield found
 
     async def find(
         self,
@@ -444,69 +361,6 @@ async def _any_kind(values: Iterable[_T] | AsyncIterable[_T]) -> AsyncIterator[_
             yield value
 
 
-@asynccontextmanager
-async def _of_pool(pool: AsyncConnectionPool[Any]) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    if pool.closed:
-        raise closed("pool")
-    try:
-        connection: psycopg.AsyncConnection[Any] = await pool.getconn()
-    except psycopg.OperationalError as error:
-        raise no_connection(error) from error
-    before = connection.autocommit
-    try:
-        if not before:
-            await connection.set_autocommit(True)
-        try:
-            yield connection
-        finally:
-            if not (before or connection.closed):
-                await connection.set_autocommit(False)
-    finally:
-        await pool.putconn(connection)
-
-
-@asynccontextmanager
-async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    from sqlalchemy.exc import OperationalError
-
-    check_driver(engine.sync_engine)
-    lent = engine.connect()
-    try:
-        try:
-            await lent.start()
-            await lent.execution_options(isolation_level="AUTOCOMMIT")
-        except OperationalError as error:
-            raise no_connection(error.orig or error) from error
-        yield await _raw(lent)
-    finally:
-        if lent.sync_connection is not None:
-            await lent.close()
-
-
-class _Awaited:
-    """A connection that is awaited; the store's own one is opened anew when it was lost."""
-
-    def __init__(
-        self, store: AsyncStore, connection: psycopg.AsyncConnection[Any], *, owned: bool
-    ) -> None:
-        self.owned = owned
-        self.reopens = store.is_own(connection)
-        self._store = store
-        self._connection = awaited(connection)
-
-    def connection(self) -> psycopg.Connection[Any]:
-        return self._connection
-
-    def close(self) -> None:
-        """Leave it to whoever awaits it."""
-
-    def reopen(self) -> None:
-        self._connection = awaited(await_only(self._store.connect_own()))
-
-    def pause(self, seconds: float) -> None:
-        await_only(asyncio.sleep(seconds))
-
-
 @retried
 def _find_each(store: Store, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
     with store.session.looking_up(distance) as (connection, collection):
@@ -524,23 +378,6 @@ _READING = {
     _find_each,
 }
 """What may be asked again, whatever became of it."""
-
-
-async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
-    session = getattr(where, "sync_session", None)
-    check_driver(session or where)
-    with refusals_of_alchemy():
-        lent: AsyncConnection = await where.connection() if session else where
-        if not lent.in_transaction():
-            await lent.exec_driver_sql("SELECT 1")
-        return await _raw(lent)
-
-
-async def _raw(lent: AsyncConnection) -> psycopg.AsyncConnection[Any]:
-    found = (await lent.get_raw_connection()).driver_connection
-    if not isinstance(found, psycopg.AsyncConnection):
-        raise wrong_driver(type(found).__module__)
-    return found
 
 
 async def connect_async(

@@ -1,0 +1,222 @@
+"""Where the store for asyncio has its connections from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from sqlalchemy.util import await_only
+
+from pgsimhash.connection import no_connection, open_deployed
+from pgsimhash.errors import ArgumentError
+from pgsimhash.store.awaiting import awaited
+from pgsimhash.store.leases import (
+    Lease,
+    check_driver,
+    check_not_told_to_prepare,
+    closed,
+    kinds_of,
+    refusals_of_alchemy,
+    wrong_driver,
+)
+
+if TYPE_CHECKING:
+    from psycopg_pool import AsyncConnectionPool
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+_POOL: Final = "psycopg_pool.AsyncConnectionPool"
+_ENGINE: Final = "sqlalchemy.AsyncEngine"
+_LENT: Final = {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}
+
+
+class AsyncLender:
+    """Gives connections: the store's own one, the caller's, or those of a pool or an engine."""
+
+    def __init__(self, where: Any, schema: str | None, prepare: bool | None) -> None:
+        self._where = where
+        self._schema = schema
+        self._prepare = prepare
+        self._dsn: str | None = None
+        self._own: psycopg.AsyncConnection[Any] | None = None
+        self._closed = False
+        self._kinds: set[str] = set()
+        self._turn = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Connect, if it is a DSN or a URL.
+
+        Raises:
+            ArgumentError: ``prepare`` is said of what is not opened here.
+            NoServerError: no server answers.
+        """
+        if "sqlalchemy.URL" in kinds_of(self._where):
+            self._where = self._where.render_as_string(hide_password=False)
+        if "sqlalchemy.async_scoped_session" in kinds_of(self._where):
+            self._where = self._where()
+        if self._where is None or isinstance(self._where, str):
+            self._dsn = self._where
+            await self.connect_own()
+        else:
+            check_not_told_to_prepare(self._prepare)
+        self._kinds = kinds_of(self._where)
+
+    async def connect_own(self) -> psycopg.AsyncConnection[Any]:
+        """Connect to the DSN, first or anew, and return the connection."""
+        # Deploys the schema of the embedded server, and says what is wrong with a DSN.
+        first = await asyncio.to_thread(
+            open_deployed, self._dsn, self._schema, prepare=self._prepare
+        )
+        dsn, password = first.info.dsn, first.info.password
+        await asyncio.to_thread(first.close)
+        self._where = self._own = await psycopg.AsyncConnection.connect(
+            dsn,
+            password=password,
+            autocommit=True,
+            client_encoding="UTF8",
+            prepare_threshold=first.prepare_threshold,
+        )
+        return self._own
+
+    async def close(self) -> None:
+        """Close the connection that was opened here."""
+        self._closed = True
+        if self._own is not None:
+            await self._own.close()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are other connections where one was lost: those of a pool or an engine."""
+        return bool(self._kinds & {_POOL, _ENGINE})
+
+    @property
+    def owns(self) -> bool:
+        """Whether transactions on its connections are the store's own."""
+        return self._own is not None or self.has_others
+
+    def lease(self, connection: psycopg.AsyncConnection[Any]) -> Lease:
+        """Return what a store is opened over."""
+        return _Awaited(self, connection, reopens=connection is self._own)
+
+    async def drop_lost(self) -> None:
+        """Have a pool or an engine forget connections that were lost with another one."""
+        if _ENGINE in self._kinds:
+            await self._where.dispose()
+        else:
+            await self._where.check()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """Give a connection that nobody else uses until the end of the block.
+
+        Raises:
+            ArgumentError: ``where`` is none of what it can be.
+            StoreError: it is closed, or psycopg is not what it stands on.
+            NoServerError: no server answers.
+        """
+        where = self._where
+        if isinstance(where, psycopg.AsyncConnection):
+            async with self._turn:
+                # While it waited, it may have been opened anew.
+                present: psycopg.AsyncConnection[Any] = self._where
+                if present.closed and (self._closed or present is not self._own):
+                    raise closed("store" if present is self._own else "connection")
+                yield present
+        elif _POOL in self._kinds:
+            async with _of_pool(where) as connection:
+                yield connection
+        elif _ENGINE in self._kinds:
+            async with _of_engine(where) as connection:
+                yield connection
+        elif self._kinds & _LENT:
+            async with self._turn:
+                yield await _of_alchemy(where)
+        else:
+            raise ArgumentError(
+                "invalid_connection",
+                "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
+                "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
+                f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
+            )
+
+
+class _Awaited:
+    """A connection that is awaited; the store's own one is opened anew when it was lost."""
+
+    def __init__(
+        self, lender: AsyncLender, connection: psycopg.AsyncConnection[Any], *, reopens: bool
+    ) -> None:
+        self.owned = lender.owns
+        self.reopens = reopens
+        self._lender = lender
+        self._connection = awaited(connection)
+
+    def connection(self) -> psycopg.Connection[Any]:
+        return self._connection
+
+    def close(self) -> None:
+        """Leave it to whoever awaits it."""
+
+    def reopen(self) -> None:
+        self._connection = awaited(await_only(self._lender.connect_own()))
+
+    def pause(self, seconds: float) -> None:
+        await_only(asyncio.sleep(seconds))
+
+
+@asynccontextmanager
+async def _of_pool(pool: AsyncConnectionPool[Any]) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    if pool.closed:
+        raise closed("pool")
+    try:
+        connection: psycopg.AsyncConnection[Any] = await pool.getconn()
+    except psycopg.OperationalError as error:
+        raise no_connection(error) from error
+    before = connection.autocommit
+    try:
+        if not before:
+            await connection.set_autocommit(True)
+        try:
+            yield connection
+        finally:
+            if not (before or connection.closed):
+                await connection.set_autocommit(False)
+    finally:
+        await pool.putconn(connection)
+
+
+@asynccontextmanager
+async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    from sqlalchemy.exc import OperationalError
+
+    check_driver(engine.sync_engine)
+    lent = engine.connect()
+    try:
+        try:
+            await lent.start()
+            await lent.execution_options(isolation_level="AUTOCOMMIT")
+        except OperationalError as error:
+            raise no_connection(error.orig or error) from error
+        yield await _raw(lent)
+    finally:
+        if lent.sync_connection is not None:
+            await lent.close()
+
+
+async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
+    session = getattr(where, "sync_session", None)
+    check_driver(session or where)
+    with refusals_of_alchemy():
+        lent: AsyncConnection = await where.connection() if session else where
+        if not lent.in_transaction():
+            await lent.exec_driver_sql("SELECT 1")
+        return await _raw(lent)
+
+
+async def _raw(lent: AsyncConnection) -> psycopg.AsyncConnection[Any]:
+    found = (await lent.get_raw_connection()).driver_connection
+    if not isinstance(found, psycopg.AsyncConnection):
+        raise wrong_driver(type(found).__module__)
+    return found
