@@ -232,8 +232,9 @@ COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
 
 -- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
 -- application's; and as each is mixed with the number of the table, from those of another schema.
--- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none waits for one that waits for it. Who has
--- the lock of a collection has those of what is being made from it, and so writes there too.
+-- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none
+-- waits for one that waits for it. Who has the lock of a collection has those of what is being made
+-- from it, and so writes there too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -293,7 +294,8 @@ CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
 COMMENT ON FUNCTION pgsimhash._is_locked(integer) IS
     'Whether _lock_collections locked a collection in this transaction.';
 
-CREATE FUNCTION pgsimhash._lock_collection(collection text) RETURNS integer
+CREATE FUNCTION pgsimhash._lock_collection(collection text, loaders boolean DEFAULT false)
+RETURNS integer
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -305,15 +307,15 @@ BEGIN
         wanted := pgsimhash._writable_collection(collection);
         -- While it waited, the name could become another one's.
         EXIT WHEN wanted = locked;
-        PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+        PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
         locked := wanted;
     END LOOP;
     RETURN wanted;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_collection(text) IS
-    'Waits until nobody else changes the pages of a collection, and returns its number.';
+COMMENT ON FUNCTION pgsimhash._lock_collection(text, boolean) IS
+    'Does as _lock_collections for one that goes by its name, and returns its number.';
 
 CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     LANGUAGE plpgsql

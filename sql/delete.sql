@@ -25,7 +25,7 @@ CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) 
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
 BEGIN
     PERFORM pgsimhash._drop_simhashes(made.collection_id, simhashes, true)
     FROM pgsimhash._made_alike(wanted) AS made (collection_id);
@@ -67,8 +67,9 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
     'to go too; returns how many.';
 
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. With seen_befores, one for each page, those that were seen since
--- stay. What is being made from the collection has its pages under the same ids.
+-- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
+-- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
+-- seen since stay. What is being made from the collection has its pages under the same ids.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -77,7 +78,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
     deleted constant bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)

@@ -932,8 +932,9 @@ COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
 
 -- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
 -- application's; and as each is mixed with the number of the table, from those of another schema.
--- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none waits for one that waits for it. Who has
--- the lock of a collection has those of what is being made from it, and so writes there too.
+-- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none
+-- waits for one that waits for it. Who has the lock of a collection has those of what is being made
+-- from it, and so writes there too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -993,7 +994,8 @@ CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
 COMMENT ON FUNCTION pgsimhash._is_locked(integer) IS
     'Whether _lock_collections locked a collection in this transaction.';
 
-CREATE FUNCTION pgsimhash._lock_collection(collection text) RETURNS integer
+CREATE FUNCTION pgsimhash._lock_collection(collection text, loaders boolean DEFAULT false)
+RETURNS integer
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
@@ -1005,15 +1007,15 @@ BEGIN
         wanted := pgsimhash._writable_collection(collection);
         -- While it waited, the name could become another one's.
         EXIT WHEN wanted = locked;
-        PERFORM pgsimhash._lock_collections(ARRAY[wanted]);
+        PERFORM pgsimhash._lock_collections(ARRAY[wanted], loaders);
         locked := wanted;
     END LOOP;
     RETURN wanted;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._lock_collection(text) IS
-    'Waits until nobody else changes the pages of a collection, and returns its number.';
+COMMENT ON FUNCTION pgsimhash._lock_collection(text, boolean) IS
+    'Does as _lock_collections for one that goes by its name, and returns its number.';
 
 CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     LANGUAGE plpgsql
@@ -2238,7 +2240,7 @@ CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) 
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
 BEGIN
     PERFORM pgsimhash._drop_simhashes(made.collection_id, simhashes, true)
     FROM pgsimhash._made_alike(wanted) AS made (collection_id);
@@ -2280,8 +2282,9 @@ COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
     'to go too; returns how many.';
 
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
--- before or after, not in between. With seen_befores, one for each page, those that were seen since
--- stay. What is being made from the collection has its pages under the same ids.
+-- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
+-- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
+-- seen since stay. What is being made from the collection has its pages under the same ids.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -2290,7 +2293,7 @@ CREATE FUNCTION pgsimhash._delete_pages(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted constant integer := pgsimhash._lock_collection(collection);
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
     deleted constant bigint[] := ARRAY(
         SELECT p.page_id
         FROM unnest(page_ids, seen_befores) AS d (page_id, seen_before)

@@ -95,7 +95,7 @@ DROP FUNCTION pgsimhash._writable_collection(text);
 
 DROP FUNCTION pgsimhash._hold_collection(text);
 
-DROP FUNCTION pgsimhash._lock_collection(text);
+DROP FUNCTION pgsimhash._lock_collection(text, boolean);
 
 DROP FUNCTION pgsimhash._is_locked(integer);
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.errors import ArgumentError, NotFoundError
+from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.sources import SourcePage
 from tests.conftest import wait_for_a_lock
 from tests.refusals import because
@@ -364,3 +364,18 @@ def write(job: tuple[str, int]) -> int:
             ]
             assert len(list(store.add_many(pages))) == 20
     return 400
+
+
+def test_a_simhash_stays_that_a_page_has_which_is_being_inserted(dsn: str) -> None:
+    with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
+        store.add("https://a.example/", 7)
+        loader.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
+        )
+        # Nobody sees that page yet, and the simhash is there for both of them.
+        with pytest.raises(StoreError, check=because("locked")):
+            store.delete("https://a.example/")
+        loader.commit()
+        store.delete("https://a.example/")
+        assert [match.url for match in store.find(7)] == ["https://b.example/"]
