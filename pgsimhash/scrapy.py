@@ -24,6 +24,7 @@ from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
+from pgsimhash.store.retries import RETRY_SECONDS
 from pgsimhash.workers import extract
 
 try:
@@ -304,6 +305,7 @@ def _connect(settings: BaseSettings, *, create: bool) -> Store:
         create=create,
         scheme=settings.get("PGSIMHASH_SCHEME"),
         schema=settings.get("PGSIMHASH_SCHEMA"),
+        retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
     )
 
 

@@ -182,6 +182,7 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     "ingest.md": {"verdicts.jsonl": verdicts},
     "layouts.md": {},
     "maintain.md": {"strict.jsonl": verdicts},
+    "scale.md": {},
     "search.md": {},
 }
 """What the commands of each page leave behind."""

@@ -221,6 +221,9 @@ def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> No
         assert [one.collection for one in store.status() if one.pages] == ["crawl"]
 
 
+AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
+
+
 @contextmanager
 def closed(server_dsn: str, dsn: str) -> Iterator[Callable[[bool], None]]:
     """Give what ends all sessions of a database, and lets new ones in again or not."""
@@ -245,7 +248,7 @@ def test_pages_pass_when_the_database_is_lost(
 ) -> None:
     with closed(server_dsn, dsn) as lose:
         site.met = lambda number: lose(False) if number == 30 else None
-        crawl = Crawl(site, dsn, component)
+        crawl = Crawl(site, dsn, {**component, **AT_ONCE})
     unanswered = crawl.counted["unanswered"]
     assert unanswered >= COUNT - 30 - SHORT
     assert verdicts(crawl) > 0
@@ -257,10 +260,22 @@ def test_pages_pass_when_the_database_is_lost(
     assert crawl.all["finish_reason"] == "finished"
 
 
+def test_a_connection_that_is_lost_for_a_moment_costs_no_verdict(
+    site: Site, server_dsn: str, dsn: str
+) -> None:
+    with closed(server_dsn, dsn) as lose:
+        site.met = lambda number: lose(True) if number % 10 == 5 else None
+        crawl = Crawl(site, dsn, PIPELINE)
+    assert crawl.counted["unanswered"] == 0
+    assert verdicts(crawl) == COUNT + 2
+    with connect(dsn) as store:
+        assert len(maintenance.runs(store)) == 1
+
+
 def test_the_store_is_opened_again(site: Site, server_dsn: str, dsn: str) -> None:
     with closed(server_dsn, dsn) as lose:
         site.met = lambda number: lose(True) if number == 5 else None
-        settings = {**PIPELINE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
+        settings = {**PIPELINE, **AT_ONCE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.1}
         crawl = Crawl(site, dsn, settings)
     assert 0 < crawl.counted["unanswered"] < COUNT - 10
     assert verdicts(crawl) + crawl.counted["unanswered"] == COUNT + 2
@@ -272,7 +287,7 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
     with closed(server_dsn, dsn) as lose:
         site.met = lambda number: lose(False) if number == 10 else None
         settings = {"PGSIMHASH_CLOSE_ON_ERROR": True, "CONCURRENT_REQUESTS": 2}
-        crawl = Crawl(site, dsn, {**PIPELINE, **settings})
+        crawl = Crawl(site, dsn, {**PIPELINE, **AT_ONCE, **settings})
     assert crawl.all["finish_reason"] == "pgsimhash_error"
     assert 10 <= site.asked < COUNT
     met = crawl.all["response_received_count"]
