@@ -34,7 +34,8 @@ takes what one by itself takes, without the call."""
 
 HELD_BYTES: Final = 64
 HELD_SHARE: Final = 8
-"""A store holds simhashes in memory, so many bytes each, up to such a part of the memory."""
+"""A store holds simhashes in memory, so many bytes each while all are read (afterwards about half
+of that), unless told otherwise up to such a part of the machine's memory."""
 
 LOAD_MS: Final = 0.0052
 """Loading a row by COPY into an index and its prefix column, by the same, at 10 million rows."""

@@ -19,14 +19,12 @@ from pgsimhash.block_index import BlockIndex, Near
 from pgsimhash.errors import ArgumentError
 from pgsimhash.log import logger
 from pgsimhash.machine import memory_bytes
+from pgsimhash.planner import HELD_BYTES, HELD_SHARE
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.reader import SLICES, simhash_slice
 
 LIMIT_VARIABLE: Final = "PGSIMHASH_LOOKUP_MEMORY"
-
-SIMHASH_BYTES: Final = 64
-"""What a simhash takes while all are read; afterwards it is about half of that."""
 
 _AT_LEAST: Final = 1e-3
 """Seconds that a lookup takes in memory too, with hearing what is new."""
@@ -36,8 +34,6 @@ _PATIENCE: Final = 0.1
 
 _READ_SECONDS: Final = 4e-7
 """What reading and sorting one simhash takes, about."""
-
-_SHARE: Final = 8
 
 
 class Memory:
@@ -132,7 +128,7 @@ class Memory:
         """Return whether there is room for so many simhashes, and take it."""
         with _taking:
             others = sum(taken for one, taken in _taken.items() if one is not self)
-            _taken[self] = max(1, rows) * SIMHASH_BYTES
+            _taken[self] = max(1, rows) * HELD_BYTES
             return others + _taken[self] <= self._limit
 
     def _give_up(self, collection: Collection) -> None:
@@ -181,7 +177,7 @@ def _arrived(
 def _default_limit() -> int:
     given = os.environ.get(LIMIT_VARIABLE, "")
     if not given:
-        return memory_bytes() // _SHARE
+        return memory_bytes() // HELD_SHARE
     if not given.isdecimal():
         raise ArgumentError(
             "invalid_number",
