@@ -37,6 +37,7 @@ from pgsimhash.store.async_store import AsyncStore
 from tests.alembic.conftest import as_url
 from tests.refusals import because
 from tests.store.content import content
+from tests.store.test_retries import end_others
 from tests.store.test_store import ARTICLE, page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
@@ -51,14 +52,6 @@ def run(made: Coroutine[Any, Any, T]) -> T:
 
 def urls(dsn: str) -> list[str]:
     return [row[0] for row in content(dsn, "default")]
-
-
-def lose_connections(dsn: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as other:
-        other.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 def engine_over(dsn: str) -> AsyncEngine:
@@ -278,7 +271,7 @@ class TestTasks:
         async def use(own: AsyncStore) -> list[Any]:
             await own.find(1)
             asked = [asyncio.create_task(own.find(n << 40, 0)) for n in range(50)]
-            lose_connections(dsn)
+            end_others(dsn)
             return await asyncio.gather(*asked, return_exceptions=True)
 
         for way in (over_dsn, over_pool, over_engine):
@@ -287,7 +280,7 @@ class TestTasks:
     def test_a_batch_whose_own_connection_was_lost_is_stored(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> str:
             await own.find(1)
-            lose_connections(dsn)
+            end_others(dsn)
             return (await own.add(A, 5)).verdict
 
         assert run(over_dsn(dsn, use)) == "new"
@@ -416,7 +409,7 @@ class TestWhatFailed:
     ) -> None:
         async def use(store: AsyncStore) -> None:
             await store.find(0)
-            lose_connections(dsn)
+            end_others(dsn)
             try:
                 await store.add(A, 0)
             except NoServerError as error:

@@ -25,7 +25,7 @@ def end_others(dsn: str) -> None:
     """End all connections to the database, as a server does that is stopped."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
