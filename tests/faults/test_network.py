@@ -10,10 +10,10 @@ import pytest
 from psycopg import conninfo
 
 from tests.faults.cluster import Cluster
-from tests.faults.proxy import Proxy, proxy
 from tests.faults.test_kills import moments
 from tests.faults.writing import Writers, assert_sound, survive
 from tests.pooler import PROGRAM, REQUIRED, pooler
+from tests.proxy import Proxy, proxy
 
 
 @pytest.fixture

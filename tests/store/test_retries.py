@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 from sqlalchemy import create_engine
 
 from pgsimhash import ArgumentError, NoServerError, Store, StoreError, connect
+from tests.proxy import Proxy, proxy
 from tests.refusals import because
 from tests.store.content import content
 
@@ -115,72 +115,22 @@ class TestLostConnections:
             connect(dsn, retry_seconds=-1)
 
 
-class Relay:
-    """Passes on what a client and a server say, and hangs up when it is told to."""
-
-    def __init__(self, dsn: str) -> None:
-        given = conninfo_to_dict(dsn)
-        self._host, self._port = str(given["host"]), str(given.get("port") or 5432)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.dsn = make_conninfo(dsn, host="127.0.0.1", port=self._listening.getsockname()[1])
-        self.armed = False
-        self.refusing = False
-        self.cuts = 0
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self._listening.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client = self._listening.accept()[0]
-                if self.refusing:
-                    client.close()
-                    continue
-                if self._host.startswith("/"):
-                    server = socket.socket(socket.AF_UNIX)
-                    server.connect(f"{self._host}/.s.PGSQL.{self._port}")
-                else:
-                    server = socket.create_connection((self._host, int(self._port)))
-                for here, there in ((client, server), (server, client)):
-                    threading.Thread(
-                        target=self._pass_on, args=(here, there, client), daemon=True
-                    ).start()
-
-    def _pass_on(self, here: socket.socket, there: socket.socket, client: socket.socket) -> None:
-        with suppress(OSError):
-            while data := here.recv(65536):
-                # What the server says when it has committed, of which the client hears nothing.
-                if self.armed and here is not client and b"COMMIT\0" in data:
-                    self.armed = False
-                    self.cuts += 1
-                    break
-                there.sendall(data)
-        for one in (here, there):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        here.close()
-
-
 @contextmanager
-def relayed(dsn: str) -> Iterator[Relay]:
-    relay = Relay(dsn)
-    try:
-        yield relay
-    finally:
-        relay.close()
+def behind_proxy(dsn: str) -> Iterator[tuple[Proxy, str]]:
+    given = conninfo_to_dict(dsn)
+    with proxy(int(given.get("port") or 5432), str(given["host"])) as between:
+        yield between, between.dsn(dsn)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_a_server_that_is_gone_for_a_while_is_waited_for(
     dsn: str, way: Callable[[str], AbstractContextManager[Store]]
 ) -> None:
-    with relayed(dsn) as relay, way(relay.dsn) as store:
+    with behind_proxy(dsn) as (between, there), way(there) as store:
         list(store.add_many(PAGES[:5], distance=0))
-        relay.refusing = True
+        between.refusing = True
         end_others(dsn)
-        back = threading.Timer(1.5, setattr, (relay, "refusing", False))
+        back = threading.Timer(1.5, setattr, (between, "refusing", False))
         back.start()
         assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
         back.join()
@@ -189,12 +139,12 @@ def test_a_server_that_is_gone_for_a_while_is_waited_for(
 
 class TestUnsureCommits:
     def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(self, dsn: str) -> None:
-        with relayed(dsn) as relay, connect(relay.dsn) as store:
+        with behind_proxy(dsn) as (between, there), connect(there) as store:
             list(store.add_many(PAGES[:5], distance=0))
-            relay.armed = True
+            between.cut_after = between.commits + 1
             # Not unchanged, which is what the pages would be if they were taken again.
             assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
-            assert relay.cuts == 1
+            assert between.cuts == 1
             (status,) = store.status()
         assert status.pages == 20
         with psycopg.connect(dsn) as connection:
@@ -202,18 +152,18 @@ class TestUnsureCommits:
         assert runs == [(20, 20)]
 
     def test_a_batch_without_a_new_page_is_counted_once(self, dsn: str) -> None:
-        with relayed(dsn) as relay, connect(relay.dsn) as store:
+        with behind_proxy(dsn) as (between, there), connect(there) as store:
             list(store.add_many(PAGES, distance=0))
-            relay.armed = True
+            between.cut_after = between.commits + 1
             assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}
-            assert relay.cuts == 1
+            assert between.cuts == 1
         with psycopg.connect(dsn) as connection:
             runs = connection.execute("SELECT pages, unchanged FROM pgsimhash.runs").fetchall()
         assert runs == [(40, 20)]
 
     def test_without_another_try_the_next_batch_is_itself(self, dsn: str) -> None:
-        with relayed(dsn) as relay, connect(relay.dsn, retry_seconds=0) as store:
-            relay.armed = True
+        with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:
+            between.cut_after = between.commits + 1
             with pytest.raises(NoServerError, check=because("connection_lost")):
                 list(store.add_many(PAGES[:5], distance=0))
             made = [one.verdict for one in store.add_many(PAGES[:10], distance=0)]

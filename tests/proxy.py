@@ -24,11 +24,12 @@ class Proxy:
         cut_before: cuts instead of passing on the commit of this number.
         cut_after: passes that one on, and cuts instead of passing on its answer.
         cuts: how many connections it has cut.
+        refusing: lets nobody in.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
-        self._to = port
+        self._host, self._to = host, port
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.port = int(self._server.getsockname()[1])
@@ -36,6 +37,7 @@ class Proxy:
         self.cut_before: int | None = None
         self.cut_after: int | None = None
         self.cuts = 0
+        self.refusing = False
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -66,7 +68,7 @@ class Proxy:
 
     def _serve(self, client: socket.socket) -> None:
         try:
-            server = socket.create_connection(("127.0.0.1", self._to))
+            server = self._connected()
         except OSError:
             client.close()
             return
@@ -79,6 +81,15 @@ class Proxy:
                 self._open -= {client, server}
             client.close()
             server.close()
+
+    def _connected(self) -> socket.socket:
+        if self.refusing:
+            raise ConnectionRefusedError
+        if not self._host.startswith("/"):
+            return socket.create_connection((self._host, self._to))
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{self._host}/.s.PGSQL.{self._to}")
+        return server
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         awaited = False
@@ -103,8 +114,8 @@ class Proxy:
 
 
 @contextmanager
-def proxy(port: int) -> Iterator[Proxy]:
-    made = Proxy(port)
+def proxy(port: int, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    made = Proxy(port, host)
     try:
         yield made
     finally:
