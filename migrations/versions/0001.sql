@@ -2512,10 +2512,9 @@ BEGIN
             array_agg(m.simhash)
         INTO near_in, near_to, near_simhashes
         FROM unnest(compared_ids) AS c (collection_id)
-        CROSS JOIN LATERAL pgsimhash.near_duplicates(
-            distinct_queries, max_distance,
-            (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = c.collection_id)
-        ) AS m;
+        -- One that was deleted meanwhile has none.
+        JOIN pgsimhash.collections AS o USING (collection_id)
+        CROSS JOIN LATERAL pgsimhash.near_duplicates(distinct_queries, max_distance, o.name) AS m;
     END IF;
     IF near_simhashes IS NULL OR near_simhashes = '{}' THEN
         RETURN;

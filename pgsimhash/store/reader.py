@@ -15,7 +15,7 @@ from pgsimhash.records import Match, Matches, NearPage, StoredPage
 from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.collection import Collection, checked_distance, follow
+from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +114,13 @@ def find_many(
     distance: int | None,
     memory: Memory,
 ) -> Matches:
-    """Return the matches of an array of simhashes, by query, nearest first."""
+    """Return the matches of an array of simhashes, by query, nearest first.
+
+    Raises:
+        ArgumentError: the array has another shape or dtype; the layout does not answer
+            ``distance``.
+        MovedCollectionError: the collection was replaced while it was looked up in memory.
+    """
     import numpy as np
 
     check_simhashes(simhashes)
@@ -122,6 +128,7 @@ def find_many(
     present = follow(connection, collection)
     most = checked_distance(present, distance)
     found = []
+    remembered = False
     for start in range(0, max(1, len(simhashes)), _BATCH):
         batch = simhashes[start : start + _BATCH]
         near = memory.near(connection, present, batch, most)
@@ -129,7 +136,10 @@ def find_many(
             with memory.looking_up(present):
                 found.append(_find_batch(connection, present, batch, most, start))
         else:
+            remembered = True
             found.append(_still_there(connection, present, batch, near, start))
+    if remembered:
+        check_there(connection, present)
     return Matches(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 

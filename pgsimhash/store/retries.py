@@ -10,6 +10,7 @@ from psycopg import errors
 
 from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError
 from pgsimhash.log import logger
+from pgsimhash.store.collection import MovedCollectionError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -86,16 +87,26 @@ def _tell(state: RetryCallState) -> None:
 def retried(
     method: Callable[Concatenate[Store, _P], _T],
 ) -> Callable[Concatenate[Store, _P], _T]:
-    """Let a method that writes nothing be called again after a fault that passes."""
+    """Let a method that writes nothing be called again after a fault that passes.
+
+    So is one whose collection was replaced under it, at once and over any connection.
+    """
+
+    def follow(store: Store, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
+        while True:
+            try:
+                return method(store, *arguments, **options)
+            except MovedCollectionError as error:
+                logger.info("%s", error)
 
     @wraps(method)
     def call(store: Store, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
         try:
-            return method(store, *arguments, **options)
+            return follow(store, *arguments, **options)
         except PgsimhashError as error:
             if not store.session.may_retry(error):
                 raise
-            return again(error, store.session, method, store, *arguments, **options)
+            return again(error, store.session, follow, store, *arguments, **options)
 
     return call
 

@@ -94,11 +94,10 @@ ORDER BY query_number, distance, simhash
 
 -- simhashes_there --
 -- Which of some simhashes a collection has.
-SELECT simhash
-FROM pgsimhash.near_duplicates(
-    %(simhashes)s::bigint[], 0,
-    (SELECT name FROM pgsimhash.collections WHERE collection_id = %(collection_id)s)
-)
+SELECT m.simhash
+FROM pgsimhash.collections AS c
+CROSS JOIN LATERAL pgsimhash.near_duplicates(%(simhashes)s::bigint[], 0, c.name) AS m
+WHERE c.collection_id = %(collection_id)s
 
 -- exists --
 SELECT pgsimhash.has_near_duplicate(

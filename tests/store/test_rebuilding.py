@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -21,7 +22,9 @@ from pgsimhash.errors import ArgumentError, NoServerError
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance import rebuild_pages
 from pgsimhash.policies import PolicySettings
+from pgsimhash.store import reader
 from pgsimhash.store.layouts import set_default_layout
+from pgsimhash.store.search_scope import newest_pages
 from tests.conftest import wait_for_a_lock
 from tests.store.content import content, simhash_rows
 
@@ -229,6 +232,43 @@ def test_lookups_and_writers_go_on_all_the_while(
     assert missed == []
     assert set(analysis.simhashes(full).tolist()) == written | bare
     assert {row[0] for row in content(dsn, "default")} == {url(simhash) for simhash in written}
+
+
+def test_a_lookup_in_memory_follows_a_collection_that_is_replaced_under_it(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(dsn) as store, connect(dsn) as other:
+        store.add_simhashes(np.arange(1000, dtype=np.uint64))
+        store.session.memory.take_in(other.session.connection, store.session.collection)
+        looked_up = reader._still_there
+
+        def replaced(*arguments: Any) -> Any:
+            monkeypatch.undo()
+            maintenance.rebuild(other, layout="16+16+16+16", then="replace")
+            return looked_up(*arguments)
+
+        monkeypatch.setattr(reader, "_still_there", replaced)
+        assert store.find_many(np.array([5], dtype=np.uint64), 0).simhashes.tolist() == [5]
+        assert reader._still_there is looked_up
+
+
+def test_pages_are_compared_with_the_collections_that_are_left(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the batch would be compared with is deleted when it is about to be looked up in."""
+    with connect(dsn) as store, connect(dsn, collection="other") as other:
+        maintenance.set_policy(store, "*", PolicySettings(scope="global"))
+        store.add("https://a.example/1", 5)
+        gone: list[int] = []
+
+        def deleted(*arguments: Any) -> Any:
+            monkeypatch.undo()
+            gone.append(maintenance.delete_collection(other.session.connection, "other"))
+            return newest_pages(*arguments)
+
+        monkeypatch.setattr("pgsimhash.store.writer.newest_pages", deleted)
+        assert store.add("https://a.example/2", 4).distance == 1
+        assert gone == [0]
 
 
 @pytest.mark.parametrize("at", ["pages", "simhashes", "index"])
