@@ -53,11 +53,10 @@ def test_pages_are_written_soon_after_the_server_is_there_again(
     writers.start()
     writers.wait_until(100)
     cluster.kill()
-    writers.wait()
     cluster.start()
-    writers.start()
     seconds = writers.wait_for_more()
     writers.wait()
+    assert not writers.refusals
     told(assert_sound(writers, complete=True), seconds_to_the_first_page=seconds)
 
 

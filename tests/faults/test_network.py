@@ -68,7 +68,7 @@ def test_a_pooler_that_goes_down_loses_no_page(
         folder = tmp_path / f"pooler-{number}"
         folder.mkdir()
         with pooler(where, folder, size=1) as pooled:
-            writers = Writers(pooled, tmp_path)
+            writers = Writers(pooled, tmp_path, retry_seconds=2)
             writers.start()
             writers.wait_until(chance.randrange(10, 300) if number == 0 else 10**9)
         writers.wait()

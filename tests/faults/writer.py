@@ -29,9 +29,14 @@ def pages(number: int, count: int) -> Iterator[PageRecord]:
         yield PageRecord(f"https://w{number}.example/{at}", simhash, title=title)
 
 
-def write(dsn: str, number: int, count: int, batch: int, file: Path) -> None:
+def write(
+    dsn: str, number: int, count: int, batch: int, file: Path, retry_seconds: float | None
+) -> None:
     """Write pages, and note in a file each that was acknowledged."""
-    with connect(dsn) as store, file.open("ab", buffering=0) as acknowledged:
+    with (
+        connect(dsn, retry_seconds=retry_seconds) as store,
+        file.open("ab", buffering=0) as acknowledged,
+    ):
         for verdict in store.ingest_many(pages(number, count), batch_size=batch):
             assert verdict.verdict != "failed", verdict
             acknowledged.write(f"{verdict.url} {verdict.verdict}\n".encode())

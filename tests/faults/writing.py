@@ -59,20 +59,22 @@ class Writers:
         numbers: Sequence[int] = (1, 2),
         pages: int = 300,
         batch: int = 10,
+        retry_seconds: float | None = None,
     ) -> None:
         self.dsn = dsn
         self.pages = pages
         self.folder = folder
         self._numbers = numbers
         self._batch = batch
+        self._retry_seconds = retry_seconds
         self._running: list[Work] = []
         self.refusals: Counter[str] = Counter()
 
     def start(self) -> None:
         """Start all of them from the beginning of their pages."""
         for number in self._numbers:
-            job = (self.dsn, number, self.pages, self._batch, self._file(number))
-            self._running.append(Work(self.folder, writer.write, *job))
+            job = (number, self.pages, self._batch, self._file(number), self._retry_seconds)
+            self._running.append(Work(self.folder, writer.write, self.dsn, *job))
 
     def kill(self) -> None:
         """Kill them, as by the kernel."""
