@@ -254,6 +254,12 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "locked",
             f"{server_words(error)}; what was committed stays, run again to continue",
         ) from error
+    except psycopg.errors.QueryCanceled as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; raise statement_timeout, if it was that, "
+            "or take smaller batches; what was committed stays, run again to continue",
+        ) from error
     except psycopg.OperationalError as error:
         told = f"{str(error).strip()}; what was committed stays, run again to continue"
         if connection.closed:

@@ -41,6 +41,7 @@ def connect(
     lookup_memory: int | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
+    statement_timeout: float | None = None,
     retry_seconds: float | None = None,
 ) -> Store:
     """Open the store.
@@ -80,6 +81,10 @@ def connect(
             StoreError that names them; 0 is for ever. None means five minutes in transactions of
             the store's own, unless the role or the DSN has a ``lock_timeout``, and in those of the
             caller what is set there. What is given holds until the transaction ends.
+        statement_timeout: how many seconds the server works at one statement of a lookup or of a
+            batch before it raises a StoreError, with what it waits; 0 is for ever. None means five
+            minutes more than ``lock_timeout`` for what writes, unless the role or the DSN has a
+            timeout, and for lookups what is set there.
         retry_seconds: for how long a lookup or a batch is tried again whose connection was lost or
             whose transaction the server gave up for others, each with its effect once; 0 is not
             at all, None a minute. In transactions of the caller's nothing is tried again.
@@ -113,6 +118,7 @@ def connect(
             schema=schema,
             lookup_memory=lookup_memory,
             lock_timeout=lock_timeout,
+            statement_timeout=statement_timeout,
             retry_seconds=retry_seconds,
         )
     except BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -14,7 +14,6 @@ from pgsimhash.connection import no_connection, open_deployed
 from pgsimhash.errors import ArgumentError
 from pgsimhash.store.awaiting import awaited
 from pgsimhash.store.leases import (
-    Lease,
     check_driver,
     check_not_told_to_prepare,
     closed,
@@ -87,25 +86,30 @@ class AsyncLender:
             await self._own.close()
 
     @property
-    def has_others(self) -> bool:
-        """Whether there are other connections where one was lost: those of a pool or an engine."""
-        return bool(self._kinds & {_POOL, _ENGINE})
-
-    @property
     def owns(self) -> bool:
-        """Whether transactions on its connections are the store's own."""
-        return self._own is not None or self.has_others
+        """Whether transactions on its connections are the store's own.
 
-    def lease(self, connection: psycopg.AsyncConnection[Any]) -> Lease:
-        """Return what a store is opened over."""
-        return _Awaited(self, connection, reopens=connection is self._own)
+        Then there is another connection where one was lost.
+        """
+        return self._own is not None or bool(self._kinds & {_POOL, _ENGINE})
 
-    async def drop_lost(self) -> None:
-        """Have a pool or an engine forget connections that were lost with another one."""
+    @asynccontextmanager
+    async def borrowed(self) -> AsyncIterator[Borrowed]:
+        """Let a connection be taken that nobody else uses until the end of the block."""
+        async with AsyncExitStack() as stack:
+            yield Borrowed(self, stack)
+
+    async def exchange(self, stack: AsyncExitStack) -> psycopg.AsyncConnection[Any]:
+        """Give back what was lost, and return another connection, which ``stack`` gives back."""
+        if self._own is not None:
+            return await self.connect_own()
+        await stack.aclose()
+        # Others may have been lost with it.
         if _ENGINE in self._kinds:
             await self._where.dispose()
         else:
             await self._where.check()
+        return await stack.enter_async_context(self.connection())
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
@@ -142,27 +146,46 @@ class AsyncLender:
             )
 
 
-class _Awaited:
-    """A connection that is awaited; the store's own one is opened anew when it was lost."""
+class Borrowed:
+    """A connection until it is given back; another one in its place where it was lost."""
+
+    def __init__(self, lender: AsyncLender, stack: AsyncExitStack) -> None:
+        self._lender = lender
+        self._stack = stack
+
+    async def take(self) -> psycopg.AsyncConnection[Any]:
+        """Return a connection; see :meth:`AsyncLender.connection`."""
+        return await self._stack.enter_async_context(self._lender.connection())
+
+    async def exchange(self) -> psycopg.AsyncConnection[Any]:
+        """Return another connection in place of one that was lost."""
+        return await self._lender.exchange(self._stack)
+
+
+class Awaited:
+    """What a store is opened over: a connection that is awaited."""
 
     def __init__(
-        self, lender: AsyncLender, connection: psycopg.AsyncConnection[Any], *, reopens: bool
+        self, connection: psycopg.AsyncConnection[Any], borrowed: Borrowed, *, owned: bool
     ) -> None:
-        self.owned = lender.owns
-        self.reopens = reopens
-        self._lender = lender
+        self.owned = self.reopens = owned
+        self.borrowed = borrowed
+        """By whom it is used now."""
         self._connection = awaited(connection)
 
     def connection(self) -> psycopg.Connection[Any]:
+        """Return the connection."""
         return self._connection
 
     def close(self) -> None:
         """Leave it to whoever awaits it."""
 
     def reopen(self) -> None:
-        self._connection = awaited(await_only(self._lender.connect_own()))
+        """Take another one."""
+        self._connection = awaited(await_only(self.borrowed.exchange()))
 
     def pause(self, seconds: float) -> None:
+        """Wait, and let others go on."""
         await_only(asyncio.sleep(seconds))
 
 
@@ -193,14 +216,18 @@ async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnecti
 
     check_driver(engine.sync_engine)
     lent = engine.connect()
+    raw = None
     try:
         try:
             await lent.start()
             await lent.execution_options(isolation_level="AUTOCOMMIT")
         except OperationalError as error:
             raise no_connection(error.orig or error) from error
-        yield await _raw(lent)
+        raw = await _raw(lent)
+        yield raw
     finally:
+        if raw is not None and raw.closed:
+            await lent.invalidate()
         if lent.sync_connection is not None:
             await lent.close()
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Se
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import psycopg
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 try:
     from sqlalchemy.util import greenlet_spawn
 
-    from pgsimhash.store.async_leases import AsyncLender
+    from pgsimhash.store.async_leases import AsyncLender, Awaited, Borrowed
 except ImportError as error:  # pragma: no cover - the tests have it
     raise MissingPackageError(
         "not_installed", "the asynchronous store needs greenlet: pip install 'pgsimhash[async]'"
@@ -83,7 +82,8 @@ class AsyncStore:
         self._retry_seconds = checked_retry_seconds(options["retry_seconds"])
         self._lender = AsyncLender(where, options["schema"], prepare)
         self._together: Together | None = None
-        self._stores: WeakKeyDictionary[psycopg.AsyncConnection[Any], Store] = WeakKeyDictionary()
+        self._stores: dict[psycopg.AsyncConnection[Any], tuple[Store, Awaited]] = {}
+        self._was_open = False
 
     async def open(self) -> Self:
         """Connect, and check schema and collection; :func:`pgsimhash.connect_async` does."""
@@ -92,6 +92,7 @@ class AsyncStore:
             self._together = Together(self._find_each)
         try:
             async with self._store():
+                self._was_open = True
                 return self
         except BaseException:
             await self.close()
@@ -113,26 +114,6 @@ class AsyncStore:
         *arguments: _P.args,
         **options: _P.kwargs,
     ) -> _T:
-        try:
-            return await self._once(method, *arguments, **options)
-        except NoServerError as error:
-            # What is written may have been committed, and its caller shall hear that it was lost.
-            again = self._lender.has_others and method in _READING and self._retry_seconds
-            if not (again and passes(error)):
-                raise
-            logger.warning("trying again: %s", error)
-        async for attempt in AsyncRetrying(**attempts(self._retry_seconds)):
-            with attempt:
-                await self._lender.drop_lost()
-                return await self._once(method, *arguments, **options)
-        raise AssertionError  # pragma: no cover - the last attempt raises
-
-    async def _once(
-        self,
-        method: Callable[Concatenate[Store, _P], _T],
-        *arguments: _P.args,
-        **options: _P.kwargs,
-    ) -> _T:
         async with self._store() as store:
             return await greenlet_spawn(lambda: method(store, *arguments, **options))
 
@@ -146,13 +127,34 @@ class AsyncStore:
     @asynccontextmanager
     async def _store(self) -> AsyncIterator[Store]:
         """Give a store over a connection that nobody else uses until the end of the block."""
-        async with self._lender.connection() as connection:
-            found = self._stores.get(connection)
-            if found is None:
-                lent = self._lender.lease(connection)
-                found = await greenlet_spawn(lambda: Store(lent, lookup_memory=0, **self._options))
-                self._stores[connection] = found
-            yield found
+        async with self._lender.borrowed() as borrowed:
+            yield await self._opened(borrowed)
+
+    async def _opened(self, borrowed: Borrowed) -> Store:
+        try:
+            return await self._over(await borrowed.take(), borrowed)
+        except NoServerError as error:
+            # Those of a pool or an engine may have been lost since they were used last.
+            may_retry = self._lender.owns and self._was_open and self._retry_seconds
+            if not (may_retry and passes(error)):
+                raise
+            logger.warning("trying again: %s", error)
+        async for attempt in AsyncRetrying(**attempts(self._retry_seconds)):
+            with attempt:
+                return await self._over(await borrowed.exchange(), borrowed)
+        raise AssertionError  # pragma: no cover - the last attempt raises
+
+    async def _over(self, connection: psycopg.AsyncConnection[Any], borrowed: Borrowed) -> Store:
+        if connection not in self._stores:
+            lent = Awaited(connection, borrowed, owned=self._lender.owns)
+            store = await greenlet_spawn(lambda: Store(lent, lookup_memory=0, **self._options))
+            # A pool gives up one connection after the other.
+            for gone in [one for one in self._stores if one.closed]:
+                del self._stores[gone]
+            self._stores[connection] = (store, lent)
+        store, lent = self._stores[connection]
+        lent.borrowed = borrowed
+        return store
 
     async def find(
         self,
@@ -367,19 +369,6 @@ def _find_each(store: Store, simhashes: Sequence[int], distance: int | None) -> 
         return find_each(connection, collection, simhashes, distance)
 
 
-_READING = {
-    Store.find,
-    Store.near_pages,
-    Store.find_many,
-    Store.exists,
-    Store.get,
-    Store.should_fetch,
-    Store.status,
-    _find_each,
-}
-"""What may be asked again, whatever became of it."""
-
-
 async def connect_async(
     where: str
     | psycopg.AsyncConnection[Any]
@@ -400,6 +389,7 @@ async def connect_async(
     schema: str | None = None,
     prepare: bool | None = None,
     lock_timeout: float | None = None,
+    statement_timeout: float | None = None,
     retry_seconds: float | None = None,
 ) -> AsyncStore:
     """Open the store for asyncio; see :func:`pgsimhash.connect`.
@@ -416,8 +406,8 @@ async def connect_async(
         schema: the schema that the tables are in.
         prepare: whether statements are prepared.
         lock_timeout: how many seconds to wait for other writers.
-        retry_seconds: for how long to try again what a fault that passes ended. A batch whose
-            connection to a pool or an engine was lost is not tried again.
+        statement_timeout: how many seconds a statement may take.
+        retry_seconds: for how long to try again what a fault that passes ended.
 
     Raises:
         As there.
@@ -431,6 +421,7 @@ async def connect_async(
         "normalize_urls": normalize_urls,
         "schema": schema,
         "lock_timeout": lock_timeout,
+        "statement_timeout": statement_timeout,
         "retry_seconds": retry_seconds,
     }
     return await AsyncStore(where, options, prepare).open()

@@ -24,8 +24,13 @@ from pgsimhash.store.turns import Turns, turns_on
 if TYPE_CHECKING:
     from pgsimhash.store.memory import Memory
 
-LOCK_TIMEOUT: Final = "5min"
+_LOCK_SECONDS: Final = 300
+
+LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
 """How long a transaction of our own waits for each lock, unless told otherwise."""
+
+_AFTER_LOCKS: Final = 300
+"""For how many seconds more a statement that writes may go on, unless told otherwise."""
 
 _LONGEST: Final = 2**31 // 1000
 """What PostgreSQL can be told, in seconds: 24 days."""
@@ -45,15 +50,18 @@ class Session:
         lease: Lease,
         lookup_memory: int | None = None,
         lock_timeout: float | None = None,
+        statement_timeout: float | None = None,
         retry_seconds: float | None = None,
     ) -> None:
         """Take over what was lent, and so many bytes for what is remembered of the collection.
 
-        Each transaction waits for locks so many seconds, and what fails for a while is tried again
-        for so many; see :func:`pgsimhash.connect`.
+        Each transaction waits for locks so many seconds, each statement of a lookup or a batch
+        takes so many, and what fails for a while is tried again for so many; see
+        :func:`pgsimhash.connect`.
 
         Raises:
-            ArgumentError: ``lock_timeout`` or ``retry_seconds`` is no such number.
+            ArgumentError: ``lock_timeout``, ``statement_timeout`` or ``retry_seconds`` is no such
+                number.
             StoreError: another process opened the connection, or another thread is using it; or
                 texts would not come back as they are.
         """
@@ -61,9 +69,15 @@ class Session:
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
         # For the length of a transaction, so that a pooler may give the next one to another server.
+        locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         self._bounds = {
-            "lock_timeout": None if lock_timeout is None else _milliseconds(lock_timeout),
+            "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
             "otherwise": LOCK_TIMEOUT if lease.owned else "0",
+            "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
+            # Who waits as long as it takes has no statement that takes less.
+            "statement_otherwise": (
+                f"{locks + _AFTER_LOCKS:.0f}s" if lease.owned and locks else "0"
+            ),
         }
         self._turns = self._take(lease.connection())
 
@@ -158,6 +172,22 @@ class Session:
                     yield connection
 
     @contextmanager
+    def bounded(self) -> Iterator[psycopg.Connection[Any]]:
+        """Do as :meth:`read`, and let no statement take longer than was asked for.
+
+        Raises:
+            StoreError: it is another thread's or process's turn.
+        """
+        with self.read() as connection:
+            if self._bounds["statement_timeout"] is None:
+                yield connection
+                return
+            # For the length of a transaction, as a pooler needs it.
+            with connection.transaction():
+                connection.execute(query("bound_statements", connection), self._bounds)
+                yield connection
+
+    @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """Run a block in a transaction, inside the caller's where there is one.
 
@@ -179,7 +209,7 @@ class Session:
     def reading(
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do as :meth:`read`, over the collection that has the name at this moment.
+        """Do as :meth:`bounded`, over the collection that has the name at this moment.
 
         With ``together`` it is one transaction, as cursors and temporary tables need it.
 
@@ -187,7 +217,7 @@ class Session:
             CollectionError: none has, or it is of another scheme.
             MovedCollectionError: it was deleted before all was read.
         """
-        with (self._begun if together else self.read)() as connection:
+        with (self._begun if together else self.bounded)() as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -196,7 +226,7 @@ class Session:
     def looking_up(
         self, distance: int | None
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do as :meth:`read`, for statements that go by the collection's name and scheme.
+        """Do as :meth:`bounded`, for statements that go by the collection's name and scheme.
 
         Raises:
             CollectionError: none has the name, or it is of another scheme.
@@ -209,7 +239,7 @@ class Session:
             with self.reading() as (_, collection):
                 checked_distance(collection, distance)
         try:
-            with self.read() as connection:
+            with self.bounded() as connection:
                 yield connection, self.collection
         except CollectionError:
             # Raises what has become of it.
@@ -237,11 +267,13 @@ class Session:
             yield
 
 
-def _milliseconds(lock_timeout: float) -> str:
-    if not 0 <= lock_timeout <= _LONGEST:
+def _milliseconds(name: str, seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    if not 0 <= seconds <= _LONGEST:
         raise ArgumentError(
             "invalid_number",
-            f"lock_timeout is how many seconds to wait at most, up to {_LONGEST}, and 0 is for "
-            f"ever, not {lock_timeout!r}",
+            f"{name} is how many seconds to wait at most, up to {_LONGEST}, and 0 is for ever, not "
+            f"{seconds!r}",
         )
-    return str(math.ceil(lock_timeout * 1000))
+    return str(math.ceil(seconds * 1000))

@@ -114,6 +114,7 @@ class Store:
         schema: str | None = None,
         lookup_memory: int | None = None,
         lock_timeout: float | None = None,
+        statement_timeout: float | None = None,
         retry_seconds: float | None = None,
     ) -> None:
         """Open ``collection`` over what was lent, creating it where ``create`` is true.
@@ -123,15 +124,15 @@ class Store:
             CollectionError: the collection is missing and ``create`` is false, or it has another
                 scheme, layout, ``keep_markdown`` or ``normalize_urls``.
             ArgumentError: no scheme is registered under that name in this process; there is no such
-                layout; ``schema`` is no name that the schema can have; or ``lock_timeout`` or
-                ``retry_seconds`` no number of seconds.
+                layout; ``schema`` is no name that the schema can have; or ``lock_timeout``,
+                ``statement_timeout`` or ``retry_seconds`` no number of seconds.
             StoreError: another store over the connection works with another schema;
                 another process opened the connection, or another thread is using it; it
                 is in a transaction that failed, or texts would not come back from it
                 as they are.
         """
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        self.session = Session(lease, lookup_memory, lock_timeout, retry_seconds)
+        self.session = Session(lease, lookup_memory, lock_timeout, statement_timeout, retry_seconds)
         with (
             bound_to_schema(self.session.connection, schema),
             self.session.transaction() as connection,
@@ -320,7 +321,7 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        with self.session.read() as connection:
+        with self.session.bounded() as connection:
             return reader.get(connection, self.opened, url)
 
     @retried
@@ -338,7 +339,7 @@ class Store:
             ArgumentError: ``now`` names no zone.
             StoreError: the database does not answer.
         """
-        with self.session.read() as connection:
+        with self.session.bounded() as connection:
             visits = reader.visits(connection, self.opened, url)
         return fetch_advice(url, visits, now=now).fetch
 

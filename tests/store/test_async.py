@@ -37,7 +37,7 @@ from pgsimhash.store.async_store import AsyncStore
 from tests.alembic.conftest import as_url
 from tests.refusals import because
 from tests.store.content import content
-from tests.store.test_retries import end_others
+from tests.store.test_retries import behind_proxy, end_others
 from tests.store.test_store import ARTICLE, page, paragraph
 
 A, B = "https://a.example/", "https://b.example/"
@@ -105,6 +105,9 @@ async def over_session(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T
 
 
 WAYS = [over_dsn, over_pool, over_engine, over_connection, over_alchemy, over_session]
+OWN = [over_dsn, over_pool, over_engine]
+"""Those that have another connection where one was lost."""
+
 PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
 SIMHASHES = np.array([0, 3, FAR], np.uint64)
 
@@ -277,14 +280,50 @@ class TestTasks:
         for way in (over_dsn, over_pool, over_engine):
             assert [found[0].url for found in run(way(dsn, use))] == [f"{A}{n}" for n in range(50)]
 
-    def test_a_batch_whose_own_connection_was_lost_is_stored(self, dsn: str) -> None:
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_a_batch_whose_connection_was_lost_is_stored(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, str]]
+    ) -> None:
         async def use(own: AsyncStore) -> str:
             await own.find(1)
             end_others(dsn)
             return (await own.add(A, 5)).verdict
 
-        assert run(over_dsn(dsn, use)) == "new"
+        assert run(way(dsn, use)) == "new"
         assert urls(dsn) == [A]
+
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
+    ) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            await own.add(A, 5)
+            between.cut_after = between.commits + 1
+            pages = [(f"{A}{n}", n << 40) for n in range(1, 9)]
+            return [made.verdict async for made in own.add_many(pages, distance=0)]
+
+        with behind_proxy(dsn) as (between, there):
+            assert run(way(there, use)) == ["new"] * 8
+            assert between.cuts == 1
+        assert len(urls(dsn)) == 9
+
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_a_server_that_is_gone_for_a_while_is_waited_for(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
+    ) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            await own.find(1)
+            between.refusing = True
+            end_others(dsn)
+            asyncio.get_running_loop().call_later(1.5, setattr, between, "refusing", False)
+            made = await asyncio.gather(
+                *(own.add(f"{A}{n}", n << 40, distance=0) for n in range(4))
+            )
+            return [verdict.verdict for verdict in made]
+
+        with behind_proxy(dsn) as (between, there):
+            assert run(way(there, use)) == ["new"] * 4
+        assert len(urls(dsn)) == 4
 
     def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> list[str]:
@@ -402,7 +441,7 @@ class TestWhatFailed:
         run(use())
 
     @pytest.mark.parametrize(
-        "way", [way for way in WAYS if way is not over_dsn], ids=lambda way: way.__name__
+        "way", [way for way in WAYS if way not in OWN], ids=lambda way: way.__name__
     )
     def test_a_batch_whose_lent_connection_is_lost(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, None]]

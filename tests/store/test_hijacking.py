@@ -316,7 +316,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
     with (
         dropped_afterwards(hostile_dsn, roles),
         psycopg.connect(hostile_dsn, autocommit=True) as connection,
-        connect(hostile_dsn, collection="one", keep_markdown=True) as opened,
+        connect(hostile_dsn, collection="one", keep_markdown=True, statement_timeout=60) as opened,
     ):
         lent = connect(connection, collection="two", keep_markdown=True)
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):

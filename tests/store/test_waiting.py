@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -21,6 +22,7 @@ from pgsimhash.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 from pgsimhash.store.collection import lock_collections
 from tests.refusals import because
+from tests.store.test_store import ARTICLE, page
 
 URL = "https://a.example/"
 HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], true)"
@@ -125,15 +127,74 @@ def test_sql_goes_by_its_own_timeout(held: psycopg.Connection, dsn: str) -> None
             connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1])")
 
 
-def timeout(connection: psycopg.Connection) -> str:
-    found = connection.execute("SHOW lock_timeout").fetchone()
+def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
+    found = connection.execute(f"SHOW {of}_timeout").fetchone()
     assert found is not None
     return str(found[0])
+
+
+LOOKUPS: dict[str, Callable[[Store], object]] = {
+    "find": lambda store: store.find(7),
+    "find_many": lambda store: store.find_many(np.array([7], dtype=np.uint64)),
+    "exists": lambda store: store.exists(7),
+    "near_pages": lambda store: store.near_pages(7),
+    "get": lambda store: store.get(URL),
+    "should_fetch": lambda store: store.should_fetch(URL),
+    "decide": lambda store: store.decide(URL, page(*ARTICLE)),
+    "add": lambda store: store.add(f"{URL}2", 5),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+}
+
+
+@pytest.mark.parametrize("call", LOOKUPS)
+def test_no_statement_of_a_lookup_or_a_batch_takes_longer_than_is_said(dsn: str, call: str) -> None:
+    with connect(dsn, statement_timeout=0.2) as store, psycopg.connect(dsn) as other:
+        list(store.add_many([(URL, 7)]))
+        other.execute("LOCK TABLE pgsimhash.pages, pgsimhash.simhashes")
+        with pytest.raises(StoreError, match="raise statement_timeout", check=because("gave_up")):
+            LOOKUPS[call](store)
+        other.rollback()
+        LOOKUPS[call](store)
+        assert timeout(store.session.connection, "statement") == "0"
+
+
+def test_an_asynchronous_lookup_takes_no_longer_either(dsn: str) -> None:
+    async def use() -> None:
+        async with await connect_async(dsn, statement_timeout=0.2) as store:
+            with pytest.raises(StoreError, check=because("gave_up")):
+                await store.find(7)
+
+    with connect(dsn), psycopg.connect(dsn) as other:
+        other.execute("LOCK TABLE pgsimhash.simhashes")
+        asyncio.run(use())
+
+
+@pytest.mark.parametrize(
+    ("given", "by_dsn", "bound"),
+    [
+        ({}, "", "10min"),
+        ({"lock_timeout": 60}, "", "6min"),
+        ({"lock_timeout": 0}, "", "0"),
+        ({"statement_timeout": 20}, "-c statement_timeout=9s", "20s"),
+        ({}, "-c statement_timeout=9s", "9s"),
+        ({}, "-c lock_timeout=1h", "0"),
+        ({"lock_timeout": 60}, "-c lock_timeout=1h", "6min"),
+    ],
+)
+def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(
+    dsn: str, given: dict[str, Any], by_dsn: str, bound: str
+) -> None:
+    there = conninfo.make_conninfo(dsn, options=by_dsn)
+    with connect(there, **given) as store, store.session.writing() as (connection, _):
+        assert timeout(connection, "statement") == bound
 
 
 def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
     with connect(dsn) as store, store.session.writing() as (connection, _):
         assert timeout(connection) == "5min"
+    with psycopg.connect(dsn) as connection, connect(connection) as store:
+        store.add(URL, 7)
+        assert timeout(connection, "statement") == "0"
     with connect(dsn, lock_timeout=7) as store:
         with store.session.transaction() as connection:
             assert timeout(connection) == "7s"
@@ -153,8 +214,10 @@ def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
 def test_a_number_that_is_no_time_is_refused(dsn: str, seconds: float) -> None:
-    with pytest.raises(ArgumentError, check=because("invalid_number")):
+    with pytest.raises(ArgumentError, match="lock_timeout", check=because("invalid_number")):
         connect(dsn, lock_timeout=seconds)
+    with pytest.raises(ArgumentError, match="statement_timeout", check=because("invalid_number")):
+        connect(dsn, statement_timeout=seconds)
 
 
 def test_what_the_user_says_of_a_connection_counts(
