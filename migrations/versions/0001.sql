@@ -949,7 +949,7 @@ BEGIN
     PERFORM pgsimhash._check_isolation();
     LOOP
         wanted := ARRAY(
-            SELECT u FROM unnest(collection_ids) AS u
+            SELECT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL
             UNION
             SELECT r.collection_id
             FROM pgsimhash.rebuilds AS r

@@ -9,6 +9,7 @@ from pgsimhash.progress import unheard
 from pgsimhash.records import Deletion, RunRecord
 from pgsimhash.statements import query
 from pgsimhash.store import Store, deleting
+from pgsimhash.store.collection import lock_collections
 from pgsimhash.store.deleting import Deleted
 
 
@@ -29,7 +30,8 @@ def runs(store: Store) -> list[RunRecord]:
 def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> Deletion:
     """Delete what a run added and return what went.
 
-    URLs go back to the versions before. What the run only saw again stays.
+    URLs go back to the versions before. What the run only saw again stays, and so does what its
+    writer adds after that.
 
     Raises:
         NotFoundError: the collection has no such run.
@@ -46,6 +48,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> Del
     scope = {"run_id": run_id}
     deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
     with store.session.writing() as (connection, collection):
+        lock_collections(connection, [collection])
         connection.execute(
             query("delete_run", connection), {**scope, "collection_id": collection.collection_id}
         )

@@ -42,4 +42,13 @@ FROM pgsimhash._expire_batch(
 )
 
 -- delete_run --
-DELETE FROM pgsimhash.runs WHERE run_id = %(run_id)s AND collection_id = %(collection_id)s
+-- Unless its writer went on meanwhile.
+DELETE FROM pgsimhash.runs AS r
+WHERE r.run_id = %(run_id)s
+    AND r.collection_id = %(collection_id)s
+    AND NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS p
+        WHERE p.collection_id = r.collection_id
+            AND p.page_id BETWEEN r.first_page AND r.last_page
+            AND p.run_id = r.run_id
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
 from pgsimhash.sources import SourcePage
+from pgsimhash.store import deleting
 from tests.conftest import wait_for_a_lock
 from tests.refusals import because
 from tests.store.test_store import FAR
@@ -118,6 +120,26 @@ class TestRuns:
             assert maintenance.delete_run(one, second).versions == 3
             assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
             assert [run.run_id for run in maintenance.runs(one)] == [first]
+
+    def test_what_its_writer_adds_while_a_run_is_deleted_stays_with_it(
+        self, dsn: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with connect(dsn) as one, connect(dsn) as two:
+            number = one.start_run("goes on")
+            one.add("https://a.example/1", 1)
+            delete = deleting.delete
+
+            def and_goes_on(*arguments: Any) -> Any:
+                went = delete(*arguments)
+                one.add("https://a.example/2", 2)
+                return went
+
+            monkeypatch.setattr(deleting, "delete", and_goes_on)
+            assert maintenance.delete_run(two, number).gone == ["https://a.example/1"]
+            monkeypatch.undo()
+            assert [run.run_id for run in maintenance.runs(one)] == [number]
+            assert maintenance.delete_run(two, number).gone == ["https://a.example/2"]
+            assert maintenance.runs(one) == []
 
     def test_an_unknown_run_is_refused(self, store: Store, dsn: str) -> None:
         with connect(dsn, collection="other") as other:
