@@ -12,17 +12,22 @@ from typing import Final
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 _ABOUT_THIS: Final = Path("/proc/self/status")
-_CONTAINER_LIMIT: Final = _GROUPS / "memory.max"
 
 
-def memory_bytes() -> int:
-    """Return the memory of the machine, or of the container that this process is in."""
+def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Return the memory of the machine, or what the control groups of this process are given.
+
+    Args:
+        groups: where the control groups are.
+        own: which of them this process is in, as Linux tells.
+    """
+    said = (
+        _read(folder / name).strip()
+        for folder in _folders("memory", groups, own)
+        for name in ("memory.max", "memory.limit_in_bytes")
+    )
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        return min(machine, int(_read(_CONTAINER_LIMIT)))
-    except ValueError:
-        # There is no container, or it has no limit: "max".
-        return machine
+    return min([machine, *(int(limit) for limit in said if limit.isdecimal())])
 
 
 def limit_memory(more: int) -> None:
@@ -63,10 +68,18 @@ def _bound_to() -> int:
 
 
 def _limits(groups: Path, own: Path) -> Iterator[float]:
-    """Yield the limits of the groups of this process, in cores; each holds for all below it."""
+    """Yield the limits of the groups of this process, in cores."""
+    for folder in _folders("cpu", groups, own):
+        quota, period = _quota(folder)
+        if quota.isdecimal() and period.isdecimal() and int(period):
+            yield int(quota) / int(period)
+
+
+def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:
+    """Yield the groups of this process for a controller; the limit of each holds for all below."""
     for line in _read(own).splitlines():
         _, controllers, name = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         # Version 2 has one tree, version 1 one for each controller.
         root = groups / controllers if controllers else groups
@@ -75,9 +88,7 @@ def _limits(groups: Path, own: Path) -> Iterator[float]:
         for folder in (group, *group.parents):
             if not folder.is_relative_to(root):
                 break
-            quota, period = _quota(folder)
-            if quota.isdecimal() and period.isdecimal() and int(period):
-                yield int(quota) / int(period)
+            yield folder
 
 
 def _quota(folder: Path) -> tuple[str, str]:

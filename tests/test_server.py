@@ -20,7 +20,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import machine, server
+from pgsimhash import server, server_place
 from pgsimhash.errors import NoServerError
 
 COMMAND = [sys.executable, "-m", "pgsimhash"]
@@ -547,22 +547,9 @@ def test_the_servers_settings_are_not_those_of_clients(
 
 
 def test_the_server_is_told_how_much_memory_there_is(
-    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit = tmp_path / "memory.max"
-    limit.write_text("2147483648\n")
-    monkeypatch.setattr(machine, "_CONTAINER_LIMIT", limit)
+    monkeypatch.setattr(server_place, "memory_bytes", lambda: 2 << 30)
     with psycopg.connect(server.start(home / "small")) as connection:
         (buffers,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
     assert buffers == "256MB"
-
-
-@pytest.mark.parametrize("said", ["max\n", "", None, str(2**70)])
-def test_without_a_container_the_machine_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None
-) -> None:
-    limit = tmp_path / "memory.max"
-    if said is not None:
-        limit.write_text(said)
-    monkeypatch.setattr(machine, "_CONTAINER_LIMIT", limit)
-    assert machine.memory_bytes() == psutil.virtual_memory().total

@@ -1,10 +1,11 @@
-"""How many processes read pages if nobody says: as many as there are cores for them."""
+"""How much there is of the machine, and how many processes read pages if nobody says."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pgsimhash import machine
@@ -65,6 +66,29 @@ def test_a_container_has_the_cores_it_is_given(
     groups: Path, own: str, files: dict[str, str], cores_left: int
 ) -> None:
     assert machine.usable_cores(*written(groups, own, files)) == cores_left
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "left"),
+    [
+        ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
+        # A group's limit holds for those below it.
+        ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
+        # In a container its name may be the one outside.
+        ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
+        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
+        ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
+        ("0::/\n", {"memory.max": "max\n"}, None),
+        ("0::/\n", {"memory.max": ""}, None),
+        ("0::/\n", {}, None),
+        ("", {}, None),
+    ],
+)
+def test_a_container_has_the_memory_it_is_given(
+    groups: Path, own: str, files: dict[str, str], left: int | None
+) -> None:
+    limit = psutil.virtual_memory().total if left is None else left
+    assert machine.memory_bytes(*written(groups, own, files)) == limit
 
 
 def test_where_there_are_no_groups_all_cores_count(
