@@ -36,11 +36,6 @@ FROM pgsimhash.collections AS c CROSS JOIN generate_series(1, %(rows)s) AS n
 WHERE c.name = 'default'
 """
 
-SIMHASHES = """
-INSERT INTO pgsimhash.simhashes (collection_id, simhash)
-SELECT collection_id, simhash FROM pgsimhash.pages ON CONFLICT DO NOTHING
-"""
-
 POLICIES = """
 SELECT pgsimhash.set_policy('default', n || '.example', expire_after => interval '90 days')
 FROM generate_series(0, %(policies)s - 1) AS n
@@ -58,7 +53,8 @@ def write(dsn: str, number: int, stop: Event, batches: multiprocessing.Queue[lis
     rng = np.random.default_rng(number)
     seconds: list[float] = []
     with connect(dsn) as store:
-        while not stop.is_set():
+        # One batch at least, however soon the others are done.
+        while not (seconds and stop.is_set()):
             values = rng.integers(0, 2**64, 100, dtype=np.uint64).tolist()
             at = len(seconds)
             pages = [(f"https://w{number}.example/{at}/{n}", v) for n, v in enumerate(values)]
@@ -82,7 +78,6 @@ def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
         store = stack.enter_context(connect(dsn))
         connection = stack.enter_context(psycopg.connect(dsn, autocommit=True))
         connection.execute(FILL, {"rows": rows})
-        connection.execute(SIMHASHES)
         connection.execute(POLICIES, {"policies": policies})
         connection.execute("VACUUM (ANALYZE)")
 
