@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import BITS, check_distance, check_simhashes, hamming_distances
+from pgsimhash.bits import BITS, check_distance, check_simhashes, hamming_distances, near_pairs
 from pgsimhash.layout import DEFAULT_LAYOUT, LAYOUTS, Layout
 from pgsimhash.permutation import Permutation
 
@@ -191,8 +191,7 @@ def _compare(queries: _Simhashes, known: _Simhashes, distance: int) -> Near:
     """Return what is near of a few, all of which are candidates."""
     numbers, places = [], []
     for some in _cut(np.full(len(queries), len(known))):
-        distances = hamming_distances(queries[some, np.newaxis], known)
-        rows, columns = np.nonzero(distances <= distance)
+        rows, columns, _ = near_pairs(queries[some], known, distance)
         numbers.append(rows + some.start)
         places.append(columns)
     if not numbers:

@@ -195,7 +195,7 @@ def _decide(
     decisions = decide(batch.records, page_ids, batch.settings, nearest, known, [], now)
     return [
         # A version that is as the one before it, which only others between them told apart.
-        dataclasses.replace(made, page_id=page_id, verdict=_as_version(made.verdict, page_id))
+        made._replace(page_id=page_id, verdict=_as_version(made.verdict, page_id))
         if made.page_id is None
         else made
         for page_id, made in zip(page_ids, decisions, strict=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import hamming_distance, hamming_distances
+from pgsimhash.bits import hamming_distance, near_pairs
 from pgsimhash.marks import UNMARKED, MarksOf
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
@@ -19,7 +19,7 @@ from pgsimhash.store.verdicts import Decision, KnownMatch, says_the_same, stored
 from pgsimhash.times import back
 from pgsimhash.urls import host_of, same_site
 
-_ROOM: Final = 1 << 18
+_ROOM: Final = 1 << 16
 """How many distances are held at once."""
 
 
@@ -41,8 +41,7 @@ class Look(NamedTuple):
     apart: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownVersion:
+class KnownVersion(NamedTuple):
     """The present version of a URL, and the id of the first one."""
 
     page_id: int
@@ -65,8 +64,7 @@ class Known:
     policies: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedPage:
+class ArrivedPage(NamedTuple):
     """A page that another writer stored after the store was asked for ``KnownMatch``.
 
     ``own`` says whether it is in the collection that is written to; ``original`` is the URL of
@@ -170,12 +168,11 @@ def decide(
             record, versions, known.marks, wanted
         )
         if said is not None:
-            match = replace(said, copies=1 if match is None else match.copies)
+            match = said._replace(copies=1 if match is None else match.copies)
         first = page_id if version is None else version.first_id
         versions[record.url] = KnownVersion(page_id, record.simhash, first, record.text_digest)
-        kept.add(
-            number,
-            ArrivedPage(
+        if kept.is_near(number):
+            page = ArrivedPage(
                 page_id,
                 record.url,
                 record.simhash,
@@ -184,8 +181,8 @@ def decide(
                 record.fetched_at or now,
                 # What is in another collection is not in the row either.
                 original=None if match is None or match.page_id is None else match.url,
-            ),
-        )
+            )
+            kept.add(number, page)
         if match is None and version is not None:
             decisions.append(updated(record, page_id, version.simhash, version.text_digest))
         else:
@@ -207,6 +204,11 @@ class _Kept:
         simhashes = [*(page.simhash for page in arrived), *(one.simhash for one in records)]
         most = max((one.distance for one in settings), default=0)
         self._near = _near_before(np.array(simhashes, dtype=np.uint64), len(arrived), most)
+        self._wanted = {at for places, _ in self._near.values() for at in places.tolist()}
+
+    def is_near(self, number: int) -> bool:
+        """Return whether record ``number`` may be near to one that comes after it."""
+        return self._arrived + number in self._wanted
 
     def add(self, number: int, page: ArrivedPage) -> None:
         """Add what became of record ``number``."""
@@ -241,7 +243,7 @@ class _Kept:
                 nearest = KnownMatch(bits, own, page.url, page.html_digest)
             if copies >= settings.keep_first:
                 break
-        return nearest and replace(nearest, copies=copies)
+        return nearest and nearest._replace(copies=copies)
 
 
 def _near_before(
@@ -255,13 +257,13 @@ def _near_before(
     step = max(1, _ROOM // max(1, len(simhashes)))
     for start in range(first, len(simhashes), step):
         some = simhashes[start : start + step]
-        distances = hamming_distances(some[:, np.newaxis], simhashes[: start + len(some)])
-        rows, places = np.nonzero(np.tril(distances <= distance, start - 1))
+        rows, places, distances = near_pairs(some, simhashes[: start + len(some)], distance)
+        before = places < rows + start
+        rows, places, distances = rows[before], places[before], distances[before]
         numbers, begins = np.unique(rows, return_index=True)
         ends = [*begins[1:].tolist(), len(places)]
         for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=False):
-            near = places[begin:end]
-            found[start - first + number] = (near, distances[number, near])
+            found[start - first + number] = (places[begin:end], distances[begin:end])
     return found
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from pgsimhash.bits import band, hamming_distance
 from pgsimhash.records import PageRecord, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class KnownMatch:
+class KnownMatch(NamedTuple):
     """The nearest simhash in the store and the page that brought it first, if any.
 
     ``page_id`` is None for a page of another collection too; ``reason`` is why it is the original
@@ -27,8 +27,7 @@ class KnownMatch:
     copies: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """A verdict, and what becomes of it in the store.
 
     ``page_id`` and ``duplicate_of`` are the ids of the row to be stored and of its original;
@@ -120,7 +119,7 @@ def stored(
 
 def without_row(made: Decision) -> Decision:
     """Return a decision that nothing was stored of."""
-    return replace(made, verdict=replace(made.verdict, page_id=None))
+    return made._replace(verdict=replace(made.verdict, page_id=None))
 
 
 def _reason(record: PageRecord, match: KnownMatch) -> str:

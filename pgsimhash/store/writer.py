@@ -11,12 +11,12 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
-from pgsimhash.bits import to_bigint
+from pgsimhash.bits import to_bigints
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.arrays import as_columns
+from pgsimhash.store.arrays import as_array, as_columns
 from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, urls_of
 from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
@@ -27,29 +27,6 @@ from pgsimhash.store.search_scope import arrived_since, newest_pages, search_sco
 from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _BATCH: Final = 10_000
-
-_COLUMNS: Final = (
-    "page_id",
-    "url",
-    "simhash",
-    "fetched_at",
-    "title",
-    "canonical_url",
-    "language",
-    "features",
-    "tokens",
-    "html_bytes",
-    "html_digest",
-    "text_digest",
-    "structure",
-    "sketch_high",
-    "sketch_low",
-    "markdown",
-    "duplicate_of",
-    "distance",
-    "run_id",
-)
-"""What ``add_pages`` takes of each page."""
 
 
 def write_batch(
@@ -163,41 +140,40 @@ def insert_pages(
     """Store what decisions say, each page with the run that brought it."""
     if not decisions:
         return
-    rows = [
-        (*_row(made, collection), run_id) for made, run_id in zip(decisions, run_ids, strict=True)
-    ]
+    records = [made.record for made in decisions]
+    high, low = zip(*(to_halves(record.sketch) for record in records), strict=True)
+    columns: dict[str, Sequence[Any]] = {
+        "page_id": [made.page_id for made in decisions],
+        "url": [record.url for record in records],
+        "simhash": to_bigints([record.simhash for record in records]),
+        "fetched_at": [record.fetched_at for record in records],
+        "title": [record.title for record in records],
+        "canonical_url": [record.canonical_url for record in records],
+        "language": [record.language for record in records],
+        "features": [record.features for record in records],
+        "tokens": [record.tokens for record in records],
+        "html_bytes": [record.html_bytes for record in records],
+        "html_digest": [record.html_digest for record in records],
+        "text_digest": to_bigints([record.text_digest for record in records]),
+        "structure": to_bigints([record.structure for record in records]),
+        "sketch_high": high,
+        "sketch_low": low,
+        "markdown": [record.markdown if collection.keep_markdown else None for record in records],
+        "duplicate_of": [made.duplicate_of for made in decisions],
+        # Of another version it is how far it moved, which is between two rows.
+        "distance": [
+            None if made.verdict.verdict == "updated" else made.verdict.distance
+            for made in decisions
+        ],
+        "run_id": run_ids,
+    }
     connection.execute(
         query("add_pages", connection),
         {
             "collection_id": collection.collection_id,
             "first_page": decisions[0].page_id,
-            **as_columns(_COLUMNS, rows),
+            **{name: as_array(values) for name, values in columns.items()},
         },
-    )
-
-
-def _row(made: Decision, collection: Collection) -> tuple[Any, ...]:
-    """Return what ``add_pages`` takes of a page, in the order of its columns."""
-    record = made.record
-    return (
-        made.page_id,
-        record.url,
-        to_bigint(record.simhash),
-        record.fetched_at,
-        record.title,
-        record.canonical_url,
-        record.language,
-        record.features,
-        record.tokens,
-        record.html_bytes,
-        record.html_digest,
-        None if record.text_digest is None else to_bigint(record.text_digest),
-        None if record.structure is None else to_bigint(record.structure),
-        *to_halves(record.sketch),
-        record.markdown if collection.keep_markdown else None,
-        made.duplicate_of,
-        # Of another version it is how far it moved, which is between two rows.
-        None if made.verdict.verdict == "updated" else made.verdict.distance,
     )
 
 
