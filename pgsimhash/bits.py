@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
 
 from pgsimhash.errors import ArgumentError
@@ -100,11 +100,6 @@ def to_bigint(simhash: SupportsIndex) -> int:
     """Return the signed number PostgreSQL stores for ``simhash`` (two's complement)."""
     number = check_simhash(simhash)
     return number - _TOP if number & _SIGN else number
-
-
-def to_bigints(simhashes: Sequence[int | None]) -> list[int | None]:
-    """Return the same for each simhash, None for None."""
-    return [None if one is None else to_bigint(one) for one in simhashes]
 
 
 def from_bigint(value: int) -> int:

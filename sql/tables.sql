@@ -4,7 +4,13 @@
 
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'));
+    RETURN CASE
+        -- Of most URLs, in less than half the time.
+        WHEN url ~ '^https?://[^/?#@:[]+(/|$)' THEN lower(split_part(url, '/', 3))
+        ELSE lower(substring(
+            url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'
+        ))
+    END;
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
     'The host of an absolute URL in lower case, NULL where it has none.';

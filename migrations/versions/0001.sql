@@ -4,7 +4,13 @@
 
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(substring(url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'));
+    RETURN CASE
+        -- Of most URLs, in less than half the time.
+        WHEN url ~ '^https?://[^/?#@:[]+(/|$)' THEN lower(split_part(url, '/', 3))
+        ELSE lower(substring(
+            url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'
+        ))
+    END;
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
     'The host of an absolute URL in lower case, NULL where it has none.';
@@ -1236,21 +1242,29 @@ RETURNS bigint
     AS $$
 DECLARE
     own_table constant text := 'simhashes' || pgsimhash._suffix_of(own_id);
+    statement text;
     added bigint;
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
-    EXECUTE format(
-        'WITH added AS ('
+    statement := format(
         'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
         'SELECT $1, s.simhash, $3 FROM ('
         'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
         ') AS s (simhash) '
-        'ON CONFLICT ON CONSTRAINT %2$I %3$s '
-        'RETURNING o.xmax = 0 AS is_new'
-        ') SELECT count(*) FROM added WHERE is_new',
-        own_table, own_table || '_pkey',
-        CASE WHEN bare THEN 'DO UPDATE SET bare = true WHERE NOT o.bare' ELSE 'DO NOTHING' END
-    ) INTO added USING own_id, simhashes, bare;
+        'ON CONFLICT ON CONSTRAINT %2$I ',
+        own_table, own_table || '_pkey'
+    );
+    IF bare THEN
+        EXECUTE format(
+            'WITH added AS ('
+            '%s DO UPDATE SET bare = true WHERE NOT o.bare RETURNING o.xmax = 0 AS is_new'
+            ') SELECT count(*) FROM added WHERE is_new',
+            statement
+        ) INTO added USING own_id, simhashes, bare;
+    ELSE
+        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, bare;
+        GET DIAGNOSTICS added = ROW_COUNT;
+    END IF;
     PERFORM set_config('simhashes.noted', 'no', true);
     RETURN added;
 END

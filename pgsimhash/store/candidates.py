@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,9 +19,16 @@ from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.arrays import as_columns
+from pgsimhash.store.arrays import as_columns, as_texts
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.decisions import Known, KnownVersion, Look, look_for, versions_before
+from pgsimhash.store.decisions import (
+    ArrivedPage,
+    Known,
+    KnownVersion,
+    Look,
+    look_for,
+    versions_before,
+)
 from pgsimhash.store.memory import NO_MEMORY, Memory
 from pgsimhash.store.search_scope import SearchScope
 from pgsimhash.store.verdicts import KnownMatch
@@ -88,7 +96,7 @@ def ask(
         parameters = {
             **_parameters(connection, reach, asked, question, now, before_page),
             **remembered,
-            "urls": urls,
+            "urls": as_texts(urls),
         }
         looking_up = memory.looking_up(reach.collection)
         with looking_up, connection.cursor(row_factory=tuple_row) as cursor:
@@ -120,10 +128,31 @@ def known_pages(
     }
     versions: dict[str, KnownVersion] = {}
     marks: dict[str, MarksOf] = {}
+    marked = False
     with connection.cursor(row_factory=tuple_row) as cursor:
-        for row in cursor.execute(query("known_pages", connection), parameters):
-            _note(versions, marks, *row)
-    return Known(versions, marks)
+        for *about, there in cursor.execute(query("known_pages", connection), parameters):
+            if there is None:
+                _note(versions, marks, *about)
+            else:
+                marked = there
+    return Known(versions, marks, marked=marked)
+
+
+def known_now(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    urls: Sequence[str],
+    asked: Known,
+    arrived: Sequence[ArrivedPage],
+) -> Known:
+    """Return under the lock what is known about URLs that were asked about before it.
+
+    Versions may have gone since, and marks may have come. Of what nothing was known, and nothing
+    arrived, nothing is known now.
+    """
+    maybe = {*asked.versions, *map(attrgetter("url"), arrived)}
+    known = known_pages(connection, collection, filter(maybe.__contains__, urls))
+    return known_pages(connection, collection, urls) if known.marked else known
 
 
 def urls_of(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> list[str]:

@@ -55,13 +55,15 @@ class Known:
     """What is known about the URLs that matter to a batch.
 
     ``versions`` has those of its pages, of the ones that marks join to them, and of the ones that
-    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies``
-    whether the collection has policies, where that was asked.
+    their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies`` and
+    ``marked``
+    whether the collection has policies and marks, where that was asked.
     """
 
     versions: Mapping[str, KnownVersion] = field(default_factory=dict)
     marks: Mapping[str, MarksOf] = field(default_factory=dict)
     policies: bool = False
+    marked: bool = False
 
 
 class ArrivedPage(NamedTuple):
@@ -164,9 +166,8 @@ def decide(
             if version is not None:
                 look = look._replace(before=version.simhash, first_id=version.first_id)
             match = kept.nearer(number, look, wanted, found)
-        said = _marked_same(record, versions, known.marks) or _canonical(
-            record, versions, known.marks, wanted
-        )
+        said = _marked_same(record, versions, known.marks) if known.marks else None
+        said = said or _canonical(record, versions, known.marks, wanted)
         if said is not None:
             match = said._replace(copies=1 if match is None else match.copies)
         first = page_id if version is None else version.first_id
@@ -204,7 +205,9 @@ class _Kept:
         simhashes = [*(page.simhash for page in arrived), *(one.simhash for one in records)]
         most = max((one.distance for one in settings), default=0)
         self._near = _near_before(np.array(simhashes, dtype=np.uint64), len(arrived), most)
-        self._wanted = {at for places, _ in self._near.values() for at in places.tolist()}
+        self._wanted: set[int] = set()
+        for places, _ in self._near.values():
+            self._wanted.update(places.tolist())
 
     def is_near(self, number: int) -> bool:
         """Return whether record ``number`` may be near to one that comes after it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -11,13 +12,13 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
-from pgsimhash.bits import to_bigints
+from pgsimhash.bits import to_bigint
 from pgsimhash.matching import MatchSettings
 from pgsimhash.records import PageRecord
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
-from pgsimhash.store.arrays import as_array, as_columns
-from pgsimhash.store.candidates import ALL_PAGES, ask, known_pages, urls_of
+from pgsimhash.store.arrays import as_columns
+from pgsimhash.store.candidates import ALL_PAGES, ask, known_now, urls_of
 from pgsimhash.store.collection import Collection, check_writable, lock_collections
 from pgsimhash.store.decisions import decide
 from pgsimhash.store.memory import NO_MEMORY, Memory
@@ -27,6 +28,36 @@ from pgsimhash.store.search_scope import arrived_since, newest_pages, search_sco
 from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _BATCH: Final = 10_000
+
+
+_KEPT: Final = (
+    "url",
+    "fetched_at",
+    "title",
+    "canonical_url",
+    "language",
+    "features",
+    "tokens",
+    "html_bytes",
+    "html_digest",
+)
+"""What ``add_pages`` takes of a record as it is."""
+
+_kept_of = attrgetter(*_KEPT)
+
+_COLUMNS: Final = (
+    "page_id",
+    "run_id",
+    "duplicate_of",
+    "distance",
+    "markdown",
+    "simhash",
+    "text_digest",
+    "structure",
+    "sketch_high",
+    "sketch_low",
+    *_KEPT,
+)
 
 
 def write_batch(
@@ -73,13 +104,13 @@ def write_batch(
     check_writable(connection, collection)
     with connection.cursor(row_factory=scalar_row) as cursor:
         page_ids = cursor.execute(query("page_ids", connection), {"count": len(records)}).fetchall()
-    # Known before the lock already, but versions may have come or gone since.
-    known = known_pages(connection, collection, urls_of(records, settings))
+    arrived = arrived_since(connection, reach, newest)
+    known = known_now(connection, collection, urls_of(records, settings), asked, arrived)
     if any(known.versions.get(one.url) != asked.versions.get(one.url) for one in records):
         # Which originals count goes by the version before; nothing comes in between now.
         newest = newest_pages(connection, reach)
         nearest, known = ask(connection, reach, records, settings, now, memory)
-    arrived = arrived_since(connection, reach, newest)
+        arrived = arrived_since(connection, reach, newest)
     decisions = decide(records, page_ids, settings, nearest, known, arrived, now)
     stored = [made for made in decisions if made.page_id is not None]
     insert_pages(connection, collection, stored, [run.run_id] * len(stored))
@@ -140,39 +171,28 @@ def insert_pages(
     """Store what decisions say, each page with the run that brought it."""
     if not decisions:
         return
-    records = [made.record for made in decisions]
-    high, low = zip(*(to_halves(record.sketch) for record in records), strict=True)
-    columns: dict[str, Sequence[Any]] = {
-        "page_id": [made.page_id for made in decisions],
-        "url": [record.url for record in records],
-        "simhash": to_bigints([record.simhash for record in records]),
-        "fetched_at": [record.fetched_at for record in records],
-        "title": [record.title for record in records],
-        "canonical_url": [record.canonical_url for record in records],
-        "language": [record.language for record in records],
-        "features": [record.features for record in records],
-        "tokens": [record.tokens for record in records],
-        "html_bytes": [record.html_bytes for record in records],
-        "html_digest": [record.html_digest for record in records],
-        "text_digest": to_bigints([record.text_digest for record in records]),
-        "structure": to_bigints([record.structure for record in records]),
-        "sketch_high": high,
-        "sketch_low": low,
-        "markdown": [record.markdown if collection.keep_markdown else None for record in records],
-        "duplicate_of": [made.duplicate_of for made in decisions],
-        # Of another version it is how far it moved, which is between two rows.
-        "distance": [
-            None if made.verdict.verdict == "updated" else made.verdict.distance
-            for made in decisions
-        ],
-        "run_id": run_ids,
-    }
+    rows = [
+        (
+            made.page_id,
+            run_id,
+            made.duplicate_of,
+            # Of another version it is how far it moved, which is between two rows.
+            None if made.verdict.verdict == "updated" else made.verdict.distance,
+            made.record.markdown if collection.keep_markdown else None,
+            to_bigint(made.record.simhash),
+            None if made.record.text_digest is None else to_bigint(made.record.text_digest),
+            None if made.record.structure is None else to_bigint(made.record.structure),
+            *to_halves(made.record.sketch),
+            *_kept_of(made.record),
+        )
+        for made, run_id in zip(decisions, run_ids, strict=True)
+    ]
     connection.execute(
         query("add_pages", connection),
         {
             "collection_id": collection.collection_id,
             "first_page": decisions[0].page_id,
-            **{name: as_array(values) for name, values in columns.items()},
+            **as_columns(_COLUMNS, rows),
         },
     )
 

@@ -38,10 +38,14 @@ SELECT
     EXISTS (SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = %(collection_id)s)
 
 -- known_pages --
-SELECT url, page_id, simhash, text_digest, first_page, same, different
+SELECT url, page_id, simhash, text_digest, first_page, same, different, NULL::boolean
 FROM pgsimhash._known_pages(
     %(collection_id)s::integer, %(before_page)s::bigint, %(urls)s::text[]
 )
+UNION ALL
+SELECT
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = %(collection_id)s)
 
 -- newest_pages --
 -- The newest page of each collection, 0 where it has none.
