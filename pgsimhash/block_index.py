@@ -28,7 +28,7 @@ _SOME: Final = 1 << 19
 _SHARE: Final = 8
 """What is merged into all others is at least one in so many of them."""
 
-_ROOM: Final = 1 << 17
+_ROOM: Final = 1 << 16
 """How many candidates are compared at once, unless one query has more."""
 
 _SMALL_LAYOUT: Final = LAYOUTS["16+16+16+16"]
@@ -174,7 +174,8 @@ def _probe(table: _Table, queries: _Simhashes, distance: int, radius: int) -> It
         # Prefixes that many simhashes share: their candidates need no more room than others.
         for part in _cut(of_query):
             sizes = counts[part].ravel()
-            filled = np.flatnonzero(sizes)
+            # Of what is true or not numpy finds it several times as fast as of numbers.
+            filled = np.flatnonzero(sizes != 0)
             sizes = sizes[filled]
             ends = np.cumsum(sizes, dtype=np.intp)
             places = np.repeat(begins[part].ravel()[filled] - (ends - sizes), sizes)

@@ -177,38 +177,46 @@ DECLARE
     );
 BEGIN
     RETURN QUERY
-    SELECT w.url, p.page_id, p.simhash, p.text_digest, p.first_page, o.same, o.different
+    SELECT k.url, k.page_id, k.simhash, k.text_digest, k.first_page, k.same, k.different
     FROM (
-        SELECT u.url FROM unnest(urls) AS u (url)
-        UNION
-        SELECT m.url
-        FROM unnest(urls) AS u (url)
-        CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
-        WHERE marked AND m.same
-    ) AS w
-    LEFT JOIN LATERAL (
         SELECT
-            n.page_id, n.simhash, n.text_digest,
-            (
-                SELECT f.page_id
-                FROM pgsimhash.pages AS f
-                WHERE f.collection_id = own_id AND f.url = n.url
-                ORDER BY f.collection_id, f.url, f.page_id
-                LIMIT 1
-            ) AS first_page
-        FROM pgsimhash.pages AS n
-        WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
-        ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
-        LIMIT 1
-    ) AS p ON true
-    CROSS JOIN LATERAL (
-        SELECT
-            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE m.same) AS same,
-            array_agg(m.url ORDER BY m.mark_id) FILTER (WHERE NOT m.same) AS different
-        FROM pgsimhash._marks_of(own_id, w.url) AS m
-        WHERE marked
-    ) AS o
-    WHERE p.page_id IS NOT NULL OR o.same IS NOT NULL OR o.different IS NOT NULL;
+            w.url, p.page_id, p.simhash, p.text_digest, p.first_page,
+            CASE WHEN marked THEN (
+                SELECT array_agg(m.url ORDER BY m.mark_id)
+                FROM pgsimhash._marks_of(own_id, w.url) AS m
+                WHERE m.same
+            ) END AS same,
+            CASE WHEN marked THEN (
+                SELECT array_agg(m.url ORDER BY m.mark_id)
+                FROM pgsimhash._marks_of(own_id, w.url) AS m
+                WHERE NOT m.same
+            ) END AS different
+        FROM (
+            SELECT u.url FROM unnest(urls) AS u (url)
+            UNION
+            SELECT m.url
+            FROM unnest(urls) AS u (url)
+            CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
+            WHERE marked AND m.same
+        ) AS w
+        LEFT JOIN LATERAL (
+            SELECT
+                n.page_id, n.simhash, n.text_digest,
+                (
+                    SELECT f.page_id
+                    FROM pgsimhash.pages AS f
+                    WHERE f.collection_id = own_id AND f.url = n.url
+                    ORDER BY f.collection_id, f.url, f.page_id
+                    LIMIT 1
+                ) AS first_page
+            FROM pgsimhash.pages AS n
+            WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
+            ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+            LIMIT 1
+        ) AS p ON true
+        OFFSET 0
+    ) AS k
+    WHERE k.page_id IS NOT NULL OR k.same IS NOT NULL OR k.different IS NOT NULL;
 END
 $$;
 

@@ -31,15 +31,17 @@ def as_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
 
 def as_texts(values: Sequence[str | None]) -> Any:
     """Return an array of texts, all of them escaped at once."""
-    given = values if None not in values else list(filter(None.__ne__, values))
-    joined = "\0".join(given)  # type: ignore[arg-type]
+    given: list[Any] = list(values)
+    if None in given:
+        given = [value for value in given if value is not None]
+    joined = "\0".join(given)
     if joined.count("\0") >= max(1, len(given)):
         # One that PostgreSQL has no place for: psycopg says so.
         return list(values)
     if not given:
         return "{" + ",".join(["NULL"] * len(values)) + "}"
     quoted = '"' + joined.replace("\\", "\\\\").replace('"', '\\"').replace("\0", '"\0"') + '"'
-    if given is values:
+    if len(given) == len(values):
         return "{" + quoted.replace("\0", ",") + "}"
     rest = iter(quoted.split("\0"))
     return "{" + ",".join(["NULL" if value is None else next(rest) for value in values]) + "}"
