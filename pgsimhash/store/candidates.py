@@ -148,7 +148,8 @@ def known_now(
     """Return under the lock what is known about URLs that were asked about before it.
 
     Versions may have gone since, and marks may have come. Of what nothing was known, and nothing
-    arrived, nothing is known now.
+    arrived, nothing is known now: a plain INSERT that drew its page's id before that and committed
+    since is as one that commits after this batch.
     """
     maybe = {*asked.versions, *map(attrgetter("url"), arrived)}
     known = known_pages(connection, collection, filter(maybe.__contains__, urls))

@@ -56,8 +56,7 @@ class Known:
 
     ``versions`` has those of its pages, of the ones that marks join to them, and of the ones that
     their ``rel=canonical`` names; ``marks`` what people said about the pages; ``policies`` and
-    ``marked``
-    whether the collection has policies and marks, where that was asked.
+    ``marked`` whether the collection has policies and marks, where that was asked.
     """
 
     versions: Mapping[str, KnownVersion] = field(default_factory=dict)
