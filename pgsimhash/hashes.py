@@ -8,6 +8,7 @@ cryptographic: whoever writes a page can choose its simhash.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import repeat
 from typing import Final
 
 import mmh3
@@ -56,12 +57,11 @@ def murmur3_mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def murmur3_32_32(features: Collection[str]) -> Hashes:
     """MurmurHash3 x86 32 twice: seeded with 0 in the high half, with the first in the low one."""
-    hashes = np.empty(len(features), dtype=np.uint64)
-    digest = mmh3.mmh3_32_uintdigest
-    for place, data in enumerate(_encoded(features)):
-        first = digest(data, 0)
-        hashes[place] = first << 32 | digest(data, first)
-    return hashes
+    encoded = _encoded(features)
+    first = list(map(mmh3.mmh3_32_uintdigest, encoded, repeat(0)))
+    second = map(mmh3.mmh3_32_uintdigest, encoded, first)
+    high = np.array(first, np.uint64) << np.uint64(32)
+    return high | np.fromiter(second, np.uint64, len(encoded))
 
 
 def fnv1a_64(features: Collection[str]) -> Hashes:

@@ -15,7 +15,7 @@ from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
 from pgsimhash.octets import Octets
 
-__all__ = ["Article", "SiteHints", "WeightedWords", "read_article"]
+__all__ = ["Article", "SiteHints", "WeightedWords", "article_of_tree", "read_article"]
 
 
 def read_article(
@@ -41,8 +41,16 @@ def read_article(
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, max_elements)
-    if root is None:
-        return Article("", "")
+    return Article("", "") if root is None else article_of_tree(root, url, hints)
+
+
+def article_of_tree(
+    root: HtmlElement, url: str | None = None, hints: SiteHints | None = None
+) -> Article:
+    """Return the main content of a page that is parsed; asking for its Markdown changes the tree.
+
+    Args and errors are those of :func:`read_article`.
+    """
     base = base_url(root, url)
     title = page_title(root)
     body = root.find("body")

@@ -39,7 +39,6 @@ MARKS: Final = {
 
 _ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]<"})
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<]")
-_ESCAPED: Final = re.compile(r"\\([\\`*_\[\]<])")
 _LINE_START: Final = re.compile(r"^(?:([#+>-])|(\d{1,9})([.)]))(?=\s|$)")
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
@@ -57,7 +56,11 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """Return ``text`` as it was before :func:`escape`."""
-    return _ESCAPED.sub(r"\1", text)
+    # No text of a page has a NUL, and one pattern would ask Python for each sign.
+    text = text.replace("\\\\", "\0")
+    for sign in "`*_[]<":
+        text = text.replace(f"\\{sign}", sign)
+    return text.replace("\0", "\\")
 
 
 def escape_start(line: str) -> str:

@@ -10,10 +10,8 @@ Both packages are loaded by the first page that is read so.
 
 from __future__ import annotations
 
-import logging
 import re
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -25,6 +23,7 @@ from pgsimhash.html.links import base_url, restore_images
 from pgsimhash.html.markdown import render
 from pgsimhash.html.parse import parse
 from pgsimhash.html.structure import structure_of
+from pgsimhash.schemes.readable import CHARS_MAX, article_of
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -148,15 +147,19 @@ def _clean(soup: BeautifulSoup) -> None:
     removed = set(map(id, soup.select(", ".join(SELECTORS))))
     removed.update(map(id, filter(_is_named_so, soup.find_all(True))))
     removed.update(_link_lists(soup, removed))
-    for tag in soup.find_all(True):
-        if id(tag) in removed and not tag.decomposed:
-            tag.decompose()
+    # Backwards, and by its place: BeautifulSoup would look for each among all before it.
+    for parent in [soup, *soup.find_all(True)]:
+        for place in reversed(range(len(parent.contents))):
+            child = parent.contents[place]
+            if id(child) in removed:
+                child.extract(_self_index=place)
 
 
 def _is_named_so(tag: Tag) -> bool:
     names = [*tag.get_attribute_list("class"), *tag.get_attribute_list("id")]
     # A part has no white space in it, and so is within one name.
-    return any(part in name.lower() for name in names if name for part in NAME_PARTS)
+    said = " ".join(filter(None, names)).lower()
+    return any(part in said for part in NAME_PARTS)
 
 
 def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
@@ -197,11 +200,11 @@ def _content(soup: BeautifulSoup) -> HtmlElement | None:
     for selector in CONTAINERS:
         found = soup.select_one(selector)
         if found is not None:
-            container = parse(str(found))
+            container = parse(found.decode(formatter=_escaped))
             if container is not None and _length(container) >= CHARS_MIN:
                 return container
     # The recipe goes on to look for a block with more text than the body, which none can have.
-    return parse(str(body))
+    return parse(body.decode(formatter=_escaped))
 
 
 def _length(root: HtmlElement) -> int:
@@ -210,41 +213,21 @@ def _length(root: HtmlElement) -> int:
 
 def _article(soup: BeautifulSoup) -> HtmlElement | None:
     """Return what readability takes for the article, if it may see the page."""
-    from readability.readability import Unparseable
+    html = soup.decode(formatter=_escaped)
+    return None if _is_too_much(soup, len(html)) else article_of(html)
 
-    html = str(soup)
-    if _is_too_much(soup, len(html)):
-        return None
-    try:
-        return parse(_readability()(html).summary())
-    except Unparseable:
-        return None
+
+def _escaped(text: str) -> str:
+    """Return what BeautifulSoup writes for a text, which asks Python for each sign."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _is_too_much(soup: BeautifulSoup, chars: int) -> bool:
+    if chars > CHARS_MAX:
+        return True
     depths = {id(soup): 0}
     for count, tag in enumerate(soup.find_all(True), start=1):
         depths[id(tag)] = depth = depths[id(tag.parent)] + 1
         if depth > DEPTH_MAX or count * chars > WORK_MAX:
             return True
     return False
-
-
-@cache
-def _readability() -> Any:
-    from readability import Document
-
-    # It tells of every page that has no article, as an error.
-    logging.getLogger("readability").addHandler(logging.NullHandler())
-
-    class Summary(Document):  # type: ignore[misc]
-        """Readability as it comes, but for two steps without bounds on depth and on time."""
-
-        def _parse(self, input: str) -> HtmlElement:  # noqa: A002
-            return super()._parse(parse(input))
-
-        def get_clean_html(self) -> str:
-            # The attributes that it would take out are not there.
-            return str(etree.tostring(self.html, encoding="unicode", method="html"))
-
-    return Summary

@@ -9,15 +9,19 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from pgsimhash.html import Article, read_article
+from pgsimhash.html import Article, article_of_tree
 from pgsimhash.html.charset import clean_text, decode
 from pgsimhash.html.links import base_url
 from pgsimhash.html.markdown import render
 from pgsimhash.html.names import HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.parse import parse
+from pgsimhash.tokens import TOKENS_MAX
 
 ITEMS_MAX: Final = 5_000
 """How many references of a page are looked at, the first ones."""
+
+ITEMS_SIZE_MAX: Final = 1_000_000
+"""And of how many characters together, an element within them counting as ten."""
 
 _KNOWN: Final = 0.5
 """A reference with more than this of its windows of words in the text is there already."""
@@ -61,11 +65,11 @@ def read_with_references(
             (``too_large``), or the page stands in for another (``error_page``, ``blocked``,
             ``needs_script``).
     """
-    article = read_article(html, url, charset)
     root = parse(clean_text(html) if isinstance(html, str) else decode(html, charset))
     if root is None:
-        return article
-    items = list(islice(_items(root), ITEMS_MAX))
+        return Article("", "")
+    article = article_of_tree(root, url)
+    items = list(_first(_items(root)))
     if not items:
         return article
     known = set(_windows(article.text))
@@ -81,6 +85,15 @@ def read_with_references(
         article.language,
         article.structure,
     )
+
+
+def _first(items: Iterator[HtmlElement]) -> Iterator[HtmlElement]:
+    size = 0.0
+    for item in islice(items, ITEMS_MAX):
+        size += sum(map(len, item.itertext())) + 10 * item.xpath("count(.//*)")
+        if size > ITEMS_SIZE_MAX:
+            return
+        yield item
 
 
 def _items(root: HtmlElement) -> Iterator[HtmlElement]:
@@ -110,6 +123,8 @@ def _lists(root: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def _heads_references(heading: HtmlElement) -> bool:
+    if next(islice(heading.iter(), _SAID_MAX, None), None) is not None:
+        return False
     said = ""
     for piece in heading.itertext():
         said += f" {piece}"
@@ -135,7 +150,7 @@ def _is_known(item: HtmlElement, known: set[str]) -> bool:
 
 
 def _windows(text: str) -> Iterator[str]:
-    tokens = re.findall(r"\w+", text.lower())
+    tokens = [found[0] for found in islice(re.finditer(r"\w+", text.lower()), TOKENS_MAX)]
     if 0 < len(tokens) < _WINDOW:
         yield " ".join(tokens)
     for start in range(len(tokens) - _WINDOW + 1):

@@ -6,17 +6,23 @@ import re
 import sys
 import unicodedata
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from pgsimhash.html import Article, SiteHints, read_article
 from pgsimhash.html.parse import ELEMENTS_MAX
 from pgsimhash.octets import Octets
+from pgsimhash.tokens import TOKENS_MAX
 
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashes of longer ones would take long."""
 
-_LETTERS: Final = ("Ll", "Lu", "Lt", "Lo", "Lm")
-_CATEGORIES: Final = frozenset({*_LETTERS, "Mn", "Nd", "Pc"})
+CHARS_MAX: Final = 4_000_000
+"""How many characters of a text :class:`CategoryWords` looks at, the first ones."""
+
+_CATEGORIES: Final = frozenset({"Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Nd", "Pc"})
+# Of the categories above, those of letters.
+_LETTER: Final = re.compile(r"[^\W\d_]")
 # Unicode's Default_Ignorable_Code_Point: soft hyphens, zero-width and directional characters.
 _IGNORABLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
@@ -110,7 +116,7 @@ class CategoryWords:
     spaces, so that they part no word; of URLs and identifiers (DOI, ISBN, ISSN, arXiv, ORCID and
     others, with their labels); and lower-cased. A token is a run of characters of the categories
     Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc with a letter in it, its first :data:`RUN_MAX` characters.
-    Nothing is normalised.
+    Nothing is normalised. The first :data:`CHARS_MAX` characters count.
 
     Attributes:
         stop_words: tokens that are left out, in lower case.
@@ -120,10 +126,10 @@ class CategoryWords:
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
-        shown = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text))
-        runs = shown.lower().translate(_SPACED).split()
-        runs = [run[:RUN_MAX] for run in runs]
-        return [run for run in runs if run not in self.stop_words and any(map(_is_letter, run))]
+        shown = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text[:CHARS_MAX]))
+        runs = (run[:RUN_MAX] for run in shown.lower().translate(_SPACED).split())
+        kept = (run for run in runs if run not in self.stop_words and _LETTER.search(run))
+        return list(islice(kept, TOKENS_MAX))
 
 
 class _Spaced(dict[int, str]):
@@ -136,7 +142,3 @@ class _Spaced(dict[int, str]):
 
 
 _SPACED: Final = _Spaced()
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalpha() or unicodedata.category(character) in _LETTERS
