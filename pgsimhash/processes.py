@@ -16,11 +16,29 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pgsimhash.errors import ArgumentError
+
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
 
 _STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
 """How exact a deadline is: a tenth of it, but no finer or coarser than these, in seconds."""
+
+
+def check_limits(page_seconds: float | None, page_memory: int | None) -> None:
+    """Refuse what a page may not be limited to.
+
+    Raises:
+        ArgumentError: one of them is not above 0.
+    """
+    if page_seconds is not None and not page_seconds > 0:
+        raise ArgumentError(
+            "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
+        )
+    if page_memory is not None and page_memory < 1:
+        raise ArgumentError(
+            "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
+        )
 
 
 class EndedError(Exception):

@@ -19,13 +19,13 @@ from weakref import WeakSet
 
 from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError
 from pgsimhash.matching import MatchOptions, check_options
+from pgsimhash.page_reader import PageReader
 from pgsimhash.records import PageFailure, PageRecord, Verdict
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect
 from pgsimhash.store.batches import BATCH_PAGES, as_source
 from pgsimhash.store.retries import RETRY_SECONDS
-from pgsimhash.workers import extract
 
 try:
     from itemadapter import ItemAdapter
@@ -76,7 +76,9 @@ class _Component:
             "what one met is known to the other; enable one of them",
         )
         what = f"scrapy {crawler.spidercls.name}"
-        self._store = _StoreThread(partial(_connect, settings), what, _options(settings))
+        self._store = _StoreThread(
+            partial(_connect, settings), what, _options(settings), _page_reader(settings)
+        )
         _served.add(crawler)
         crawler.signals.connect(self._store.close, signal=signals.spider_closed)
 
@@ -208,12 +210,15 @@ class _StoreThread:
     the store waits for the database the next pages are read.
     """
 
-    def __init__(self, opener: Callable[..., Store], what: str, options: MatchOptions) -> None:
+    def __init__(
+        self, opener: Callable[..., Store], what: str, options: MatchOptions, reader: PageReader
+    ) -> None:
         self._opener = opener
         self._what = what
         self._options = options
         self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
         self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
+        self._page_reader = reader
         self._reader = ThreadPoolExecutor(1, "pgsimhash-reader")
         self._thread = ThreadPoolExecutor(1, "pgsimhash-store")
         self._store: Store | None = None
@@ -225,7 +230,7 @@ class _StoreThread:
             self.close()
             raise
         self._extract = partial(
-            extract, scheme=get_scheme(store.scheme), markdown=store.opened.keep_markdown
+            reader.extract, scheme=get_scheme(store.scheme), markdown=store.opened.keep_markdown
         )
 
     def ask(self, page: SourcePage) -> Future[Verdict]:
@@ -238,6 +243,7 @@ class _StoreThread:
     def close(self) -> None:
         """Answer what waits, and close the store."""
         self._reader.shutdown()
+        self._page_reader.close()
         self._thread.submit(self._close)
         self._thread.shutdown()
 
@@ -307,6 +313,16 @@ def _connect(settings: BaseSettings, *, create: bool) -> Store:
         schema=settings.get("PGSIMHASH_SCHEMA"),
         retry_seconds=settings.getfloat("PGSIMHASH_RETRY_SECONDS", RETRY_SECONDS),
     )
+
+
+def _page_reader(settings: BaseSettings) -> PageReader:
+    seconds, memory = (settings.get(f"PGSIMHASH_PAGE_{what}") for what in ("SECONDS", "MEMORY"))
+    try:
+        return PageReader(seconds and float(seconds), memory and int(memory))
+    except ValueError as error:
+        raise ArgumentError(
+            "invalid_setting", f"PGSIMHASH_PAGE_SECONDS, _MEMORY: {error}"
+        ) from None
 
 
 def _options(settings: BaseSettings) -> MatchOptions:

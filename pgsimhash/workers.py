@@ -11,10 +11,10 @@ from contextlib import closing
 from itertools import islice
 from typing import Final, NamedTuple
 
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import PageError
 from pgsimhash.machine import limit_memory
 from pgsimhash.octets import MAX_BYTES
-from pgsimhash.processes import Deadlines, EndedError, Worker
+from pgsimhash.processes import Deadlines, EndedError, Worker, check_limits
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourcePage
@@ -24,7 +24,7 @@ _Page = SourcePage | PageFailure | PageRecord
 _Made = PageRecord | PageFailure
 
 
-class _Work(NamedTuple):
+class Work(NamedTuple):
     """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most.
 
     ``memory`` is how many bytes the process may take for it.
@@ -149,24 +149,17 @@ def extract_many(
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
-    if page_seconds is not None and not page_seconds > 0:
-        raise ArgumentError(
-            "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
-        )
-    if page_memory is not None and page_memory < 1:
-        raise ArgumentError(
-            "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
-        )
+    check_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
     if jobs == 1 and page_seconds in (None, math.inf) and page_memory is None:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
-    work = _Work(recipe.check_portable(), markdown, max_bytes, page_memory)
+    work = Work(recipe.check_portable(), markdown, max_bytes, page_memory)
     seconds = PAGE_SECONDS if page_seconds is None else page_seconds
     return _extract_in_processes(pages, jobs, work, seconds)
 
 
 def _extract_in_processes(
-    pages: Iterable[_Page], jobs: int, work: _Work, page_seconds: float
+    pages: Iterable[_Page], jobs: int, work: Work, page_seconds: float
 ) -> Iterator[_Made]:
     with closing(_Processes(jobs, work, page_seconds)) as processes:
         for page in pages:
@@ -179,9 +172,9 @@ def _extract_in_processes(
 class _Processes:
     """Processes at work on pages, which come in messages, and what they made of them, in order."""
 
-    def __init__(self, jobs: int, work: _Work, page_seconds: float) -> None:
+    def __init__(self, jobs: int, work: Work, page_seconds: float) -> None:
         self._jobs, self._page_seconds = jobs, page_seconds
-        self._workers = [_Reader(_reads, work, [__name__]) for _ in range(jobs)]
+        self._workers = [new_reader(work) for _ in range(jobs)]
         self._idle = [*self._workers]
         # A thread waits for each process, and hands it the next pages as soon as it is done.
         self._threads = ThreadPoolExecutor(jobs, "pages")
@@ -254,30 +247,39 @@ class _Processes:
         """Let a process read some pages; in a thread of its own."""
         worker = self._idle.pop()
         try:
-            return self._asked(worker, pages)
+            return read_by(worker, pages, self._page_seconds)
         finally:
             self._idle.append(worker)
 
-    def _asked(self, worker: _Reader, pages: list[_Page], *, last: bool = False) -> list[_Made]:
-        try:
-            return worker.ask(pages, self._page_seconds)
-        except EndedError as error:
-            late = error.late
-        except Exception as error:  # what is no page cannot be sent either
-            if len(pages) == 1:
-                return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
-            late = False
-        alone = len(pages) == 1
-        if alone and late:
-            what = f"the page takes more than {self._page_seconds:g} s to read (page_seconds)"
-            return [PageFailure(pages[0].url, "too_slow", what)]
-        if alone and last:
-            return [PageFailure(pages[0].url, "crashed", "the page ended the process reading it")]
-        # One of them ended it, or someone else did: each gets a process of which that is known.
-        return [self._asked(worker, [page], last=True)[0] for page in pages]
+
+Reader = Worker[list[_Page], list[_Made]]
 
 
-_Reader = Worker[list[_Page], list[_Made]]
+def new_reader(work: Work) -> Reader:
+    """Return a process that reads pages, and begins with the first ones."""
+    return Worker(_reads, work, [__name__])
+
+
+def read_by(
+    worker: Reader, pages: list[_Page], page_seconds: float, *, last: bool = False
+) -> list[_Made]:
+    """Let a process read some pages; what it does not answer for becomes a failure."""
+    try:
+        return worker.ask(pages, page_seconds)
+    except EndedError as error:
+        late = error.late
+    except Exception as error:  # what is no page cannot be sent either
+        if len(pages) == 1:
+            return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
+        late = False
+    alone = len(pages) == 1
+    if alone and late:
+        what = f"the page takes more than {page_seconds:g} s to read (page_seconds)"
+        return [PageFailure(pages[0].url, "too_slow", what)]
+    if alone and last:
+        return [PageFailure(pages[0].url, "crashed", "the page ended the process reading it")]
+    # One of them ended it, or someone else did: each gets a process of which that is known.
+    return [read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
 
 
 def _size(page: _Page) -> int:

@@ -24,10 +24,12 @@ from scrapy.exceptions import DropItem
 from scrapy.statscollectors import MemoryStatsCollector
 
 from pgsimhash import ArgumentError, PgsimhashError, connect, maintenance
+from pgsimhash.schemes import registry
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
 from tests.refusals import because
+from tests.test_workers import HANGING, readers
 
 PAGES = {path.name: path.read_bytes() for path in (ROOT / "examples" / "pages").glob("*.html")}
 MIRRORS = ("a", "b", "c")
@@ -385,6 +387,23 @@ def test_what_waits_is_written_together(dsn: str) -> None:
     assert 1 <= count <= 9
 
 
+def test_a_page_that_takes_too_long_passes_and_the_rest_goes_on(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
+    before = readers()
+    text = "The harbour master keeps a ledger of every boat, its cargo and its temper. " * 3
+    pages = [
+        {"url": f"https://example.com/{n}", "html": "hang" if n == 1 else text} for n in range(3)
+    ]
+    crawler = crawler_of(dsn, PGSIMHASH_SCHEME=HANGING, PGSIMHASH_PAGE_SECONDS="0.5")
+    made = asyncio.run(process(crawler, pages))
+    assert made == [*pages[:2], None]
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("pgsimhash/failed") == 1
+    assert readers() == before
+
+
 @pytest.mark.parametrize(
     ("settings", "told", "reason"),
     [
@@ -393,6 +412,8 @@ def test_what_waits_is_written_together(dsn: str) -> None:
         ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_distance"),
         ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),
         ({"PGSIMHASH_SCHEME": "mine-1"}, "mine-1", "unknown_scheme"),
+        ({"PGSIMHASH_PAGE_SECONDS": 0}, "more than 0, not 0", "invalid_setting"),
+        ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_setting"),
     ],
 )
 def test_settings_that_are_none_are_refused(

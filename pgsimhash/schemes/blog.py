@@ -200,11 +200,11 @@ def _content(soup: BeautifulSoup) -> HtmlElement | None:
     for selector in CONTAINERS:
         found = soup.select_one(selector)
         if found is not None:
-            container = parse(found.decode(formatter=_escaped))
+            container = parse(_written(found))
             if container is not None and _length(container) >= CHARS_MIN:
                 return container
     # The recipe goes on to look for a block with more text than the body, which none can have.
-    return parse(body.decode(formatter=_escaped))
+    return parse(_written(body))
 
 
 def _length(root: HtmlElement) -> int:
@@ -213,12 +213,18 @@ def _length(root: HtmlElement) -> int:
 
 def _article(soup: BeautifulSoup) -> HtmlElement | None:
     """Return what readability takes for the article, if it may see the page."""
-    html = soup.decode(formatter=_escaped)
+    html = _written(soup)
     return None if _is_too_much(soup, len(html)) else article_of(html)
 
 
+def _written(tag: Tag) -> str:
+    """Return what ``str(tag)`` does; that asks Python for each sign that is written as another."""
+    from bs4.formatter import HTMLFormatter
+
+    return tag.decode(formatter=HTMLFormatter(entity_substitution=_escaped))
+
+
 def _escaped(text: str) -> str:
-    """Return what BeautifulSoup writes for a text, which asks Python for each sign."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -19,6 +19,7 @@ from pgsimhash.errors import MissingPackageError, NoServerError
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
+from pgsimhash.page_reader import PageReader
 from pgsimhash.records import (
     CollectionStatus,
     Deletion,
@@ -44,7 +45,6 @@ from pgsimhash.store.reader import find_each
 from pgsimhash.store.retries import attempts, checked_retry_seconds, passes, retried
 from pgsimhash.store.store import Store, page_of, worth_keeping
 from pgsimhash.store.together import Together
-from pgsimhash.workers import extract
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -72,13 +72,21 @@ _T = TypeVar("_T")
 class AsyncStore:
     """A collection of pages in PostgreSQL, for asyncio; made by :func:`pgsimhash.connect_async`.
 
-    Its methods are those of :class:`pgsimhash.Store`, awaited. Pages are fingerprinted in threads.
+    Its methods are those of :class:`pgsimhash.Store`, awaited. Pages are fingerprinted in threads,
+    or in processes where they have limits.
     Over a pool or an engine, calls of several tasks run at a time, each on a connection of its
     own; over one connection or session they wait for one another.
     """
 
-    def __init__(self, where: Any, options: dict[str, Any], prepare: bool | None = None) -> None:
+    def __init__(
+        self,
+        where: Any,
+        options: dict[str, Any],
+        prepare: bool | None = None,
+        reader: PageReader | None = None,
+    ) -> None:
         self._options = options
+        self._reader = reader or PageReader()
         self._retry_seconds = checked_retry_seconds(options["retry_seconds"])
         self._lender = AsyncLender(where, options["schema"], prepare)
         self._together: Together | None = None
@@ -105,7 +113,8 @@ class AsyncStore:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection, if it is the store's own."""
+        """Close the connection, if it is the store's own; end processes that read pages."""
+        await asyncio.to_thread(self._reader.close)
         await self._lender.close()
 
     async def _call(
@@ -327,12 +336,14 @@ class AsyncStore:
     async def _read(
         self, pages: Iterable[Page] | AsyncIterable[Page], max_bytes: int
     ) -> AsyncIterator[Item]:
-        """Yield what is read of pages, each in a thread."""
+        """Yield what is read of pages, each in a thread, or in a process if it has limits."""
         async with self._store() as store:
             keeps, scheme = store.opened.keep_markdown, get_scheme(store.opened.scheme)
 
         def read(page: Page) -> Item:
-            made = extract(as_source(page), scheme, markdown=keeps, max_bytes=max_bytes)
+            made = self._reader.extract(
+                as_source(page), scheme, markdown=keeps, max_bytes=max_bytes
+            )
             return with_checked_time(made)
 
         async for page in _any_kind(pages):
@@ -391,6 +402,8 @@ async def connect_async(
     lock_timeout: float | None = None,
     statement_timeout: float | None = None,
     retry_seconds: float | None = None,
+    page_seconds: float | None = None,
+    page_memory: int | None = None,
 ) -> AsyncStore:
     """Open the store for asyncio; see :func:`pgsimhash.connect`.
 
@@ -408,6 +421,9 @@ async def connect_async(
         lock_timeout: how many seconds to wait for other writers.
         statement_timeout: how many seconds a statement may take.
         retry_seconds: for how long to try again what a fault that passes ended.
+        page_seconds: a page that takes longer to read is a failure, for another process reads it;
+            without this and the next, a thread does, which nobody can stop.
+        page_memory: a page for which that process takes more bytes is a failure, on Linux.
 
     Raises:
         As there.
@@ -424,4 +440,5 @@ async def connect_async(
         "statement_timeout": statement_timeout,
         "retry_seconds": retry_seconds,
     }
-    return await AsyncStore(where, options, prepare).open()
+    reader = PageReader(page_seconds, page_memory)
+    return await AsyncStore(where, options, prepare, reader).open()

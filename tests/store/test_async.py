@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ from pgsimhash import (
     connect,
     connect_async,
 )
+from pgsimhash.schemes import registry
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.store.async_store import AsyncStore
 from tests.alembic.conftest import as_url
@@ -39,6 +41,7 @@ from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_retries import behind_proxy, end_others
 from tests.store.test_store import ARTICLE, page, paragraph
+from tests.test_workers import HANGING, article, readers
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
@@ -500,3 +503,43 @@ def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
                 connect(connection)  # type: ignore[arg-type]
 
     run(use())
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(dsn: str) -> None:
+    async def use() -> None:
+        before = readers()
+        async with await connect_async(dsn, scheme=HANGING, page_seconds=0.5) as store:
+            pages = [(f"{A}{n}", "hang" if n == 1 else article(n)) for n in range(4)]
+            made = [verdict async for verdict in store.ingest_many(pages)]
+            alone = await asyncio.gather(*(store.ingest(f"{B}{url}", html) for url, html in pages))
+            assert len(readers()) > len(before)
+        for verdicts in (made, alone):
+            assert [v.verdict for v in verdicts if v.url.endswith("1")] == ["failed"]
+            assert [v.reason for v in verdicts if v.url.endswith("1")] == ["too_slow"]
+            assert sum(v.simhash is not None for v in verdicts) == 3
+        assert readers() == before
+
+    run(use())
+
+
+@pytest.mark.usefixtures("hanging")
+def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
+    async def use() -> None:
+        async with await connect_async(dsn, scheme=HANGING) as store:
+            await store.ingest(A, article(1))
+            found = await store.get(A)
+        assert found is not None
+        assert found.title == str(os.getpid())
+
+    run(use())
+
+
+def test_a_limit_is_above_zero(dsn: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        run(connect_async(dsn, page_seconds=0))
