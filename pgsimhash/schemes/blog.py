@@ -11,6 +11,7 @@ Both packages are loaded by the first page that is read so.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
@@ -74,6 +75,9 @@ CHARS_MIN: Final = 400
 ELEMENTS_MAX: Final = 30_000
 """How many elements a page may have: BeautifulSoup takes a kilobyte and more for each."""
 
+ATTRIBUTES_MAX: Final = 60_000
+"""How many attributes of a page count, the first ones."""
+
 WORK_MAX: Final = 1_000_000_000
 """Readability sees no page with more elements times characters of HTML: some of its steps look at
 all of the text for each element."""
@@ -122,15 +126,17 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup("", "html.parser")
+    attributes = ATTRIBUTES_MAX
     for event, node in etree.iterwalk(root, events=("start", "end")):
         if not isinstance(node.tag, str):
             continue
         if event == "start":
             kept = {
                 name: value
-                for name, value in node.items()
+                for name, value in islice(node.items() if attributes else (), attributes)
                 if not value or _PRESENTATION.fullmatch(name) is None
             }
+            attributes -= len(kept)
             soup.handle_starttag(node.tag, None, None, kept)
             if node.text:
                 soup.handle_data(node.text)

@@ -113,7 +113,7 @@ def _lists(root: HtmlElement) -> Iterator[HtmlElement]:
     headed = False
     for node in root.iter("*"):
         tag = node.tag
-        if node.getparent() in inside or tag in _BESIDE:
+        if (inside and node.getparent() in inside) or tag in _BESIDE:
             inside.add(node)
         elif tag in HEADING_TAGS:
             headed = _heads_references(node)

@@ -17,7 +17,7 @@ from pgsimhash.tokens import TOKENS_MAX
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashes of longer ones would take long."""
 
-CHARS_MAX: Final = 4_000_000
+CHARS_MAX: Final = 2_000_000
 """How many characters of a text :class:`CategoryWords` looks at, the first ones."""
 
 _CATEGORIES: Final = frozenset({"Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Nd", "Pc"})
@@ -35,7 +35,7 @@ _URL: Final = (
 )
 _IDENTIFIER: Final = re.compile(
     r"""
-    (?<![a-z0-9_])
+    (?=[a-z0-9])(?<![a-z0-9_])
     (?: (?:doi|isbn|issn|arxiv|pmid|pmcid|hdl|orcid|uri|url)[:\s]{0,3}
         (?=[a-z][a-z0-9+.-]{0,31}://|www\.) )?
     (?: <URL>
