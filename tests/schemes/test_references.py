@@ -9,7 +9,8 @@ import pytest
 
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.schemes import INTEROP_SCHEME, get_scheme
+from pgsimhash.html.parse import parse
+from pgsimhash.schemes import INTEROP_SCHEME, get_scheme, references
 from pgsimhash.schemes.references import ITEMS_MAX, read_with_references
 
 TEXT = (
@@ -80,6 +81,15 @@ def test_ten_thousand_references_are_looked_at_up_to_a_limit() -> None:
     text = read_with_references(html).text
     assert words[ITEMS_MAX - 1] in text
     assert (words[ITEMS_MAX] in text) == (words[ITEMS_MAX] in read_article(html).text)
+
+
+def test_the_first_million_characters_of_references_count() -> None:
+    long = "The tide was seen by all who wrote of it in their letters. " * 6_000
+    html = f"<p>{TEXT}</p><h2>References</h2><ol>{''.join(f'<li>{n}s {long}</li>' for n in 'abcd')}"
+    root = parse(html)
+    assert root is not None
+    counted = references._first(references._items(root))
+    assert [item.text[0] for item in counted] == ["a", "b"]
 
 
 def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
