@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from dataclasses import dataclass
 from itertools import islice
@@ -132,13 +131,13 @@ class CategoryWords:
         return list(islice(kept, TOKENS_MAX))
 
 
-class _Spaced(dict[int, str]):
+class _Spaced(dict[int, int]):
     """What becomes of each character: itself, or a space; filled as characters are met."""
 
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        kept = character if unicodedata.category(character) in _CATEGORIES else " "
-        return self.setdefault(code, sys.intern(kept))
+    def __missing__(self, code: int) -> int:
+        kept = code if unicodedata.category(chr(code)) in _CATEGORIES else 32
+        self[code] = kept
+        return kept
 
 
 _SPACED: Final = _Spaced()
