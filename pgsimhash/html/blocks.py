@@ -25,6 +25,9 @@ BLOCK: Final = words(
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
 _EMPTY: Final = words("br img input link meta")
 
+NAMED_MAX: Final = 50_000
+"""Of so many blocks it counts what their attributes say: of the first ones."""
+
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS)
 
 
@@ -125,7 +128,7 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
             is_block = is_block and not in_pre
             says: Names | None = None
             if tag not in NEVER_TEXT and tag not in _EMPTY:
-                if is_block and pieces is None:
+                if is_block and pieces is None and len(tags) <= NAMED_MAX:
                     attributes = child.items()
                     says = names(attributes) if attributes else UNNAMED
                 elif tag in _PLAIN or not is_hidden(child):

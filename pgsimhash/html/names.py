@@ -114,10 +114,11 @@ def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
 
 @lru_cache(maxsize=8192)
 def _names(classes: str, identity: str, role: str) -> Names:
-    found = [word.lower() for word in _CAMEL.findall(f"{classes} {identity}"[:_NAMES_MAX])]
+    said = f"{classes} {identity}" if identity else classes
+    found = _CAMEL.findall(said[:_NAMES_MAX])
     if role:
-        found.append(f"role={role.lower()}")
+        found.append(f"role={role}")
     says = 0
     for word in found:
-        says |= _SAYINGS.get(word, 0)
-    return Names(says, found[0] if found else "")
+        says |= _SAYINGS.get(word.lower(), 0)
+    return Names(says, found[0].lower() if found else "")

@@ -16,7 +16,7 @@ from pgsimhash.tokens import TOKENS_MAX
 RUN_MAX: Final = 256
 """How many characters of a run of letters count; hashes of longer ones would take long."""
 
-CHARS_MAX: Final = 2_000_000
+CHARS_MAX: Final = 1_000_000
 """How many characters of a text :class:`CategoryWords` looks at, the first ones."""
 
 _CATEGORIES: Final = frozenset({"Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Nd", "Pc"})
