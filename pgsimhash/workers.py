@@ -149,7 +149,8 @@ def extract_many(
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
-    check_limits(page_seconds, page_memory)
+    if (page_seconds, page_memory) != (None, None):
+        check_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
     if jobs == 1 and page_seconds in (None, math.inf) and page_memory is None:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)

@@ -143,7 +143,7 @@ LARGEST = {
     "attributes, many tags": 'f\'<p {" ".join(f"a{n}" for n in range(400))}>x\' * (N // 2000)',
     "canonical links": "'<link rel=canonical href=\"http://[\">' * (N // 36) + TEXT",
 }
-"""Pages of 10 MB, as large as they may be."""
+"""Pages of half the size that they may have, for the test's sake; bench/hostile.py has the rest."""
 
 BOUNDED = {
     "one long word": "f'<p>{TEXT}' + 'a' * N",
@@ -185,7 +185,7 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     code = "\n".join(
         [
             "import random, resource",
-            "resource.setrlimit(resource.RLIMIT_CPU, (240, 240))",
+            "resource.setrlimit(resource.RLIMIT_CPU, (120, 120))",
             "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))",
             "from pgsimhash import PageError, fingerprint",
             "def peak():",
@@ -197,7 +197,7 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
             f"        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * {MAXRSS_UNIT}",
             f"TEXT = {TEXT!r}",
             f"M, small, large = {MEGABYTE}, {BOUNDED!r}, {LARGEST!r}",
-            "for N, pages in (2 * M, small), (10 * M - 1000, large):",
+            "for N, pages in (M, small), (5 * M, large):",
             "    for name, page in pages.items():",
             "        try:",
             "            fingerprint(eval(page))",
@@ -219,7 +219,7 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     assert large.pop("paragraphs") == "too_large"
     assert set(large.values()) == {"fingerprint"}, large
     # The largest since the process began, so that the first of its size names the page.
-    too_much = [name for name, _, peak in lines if int(peak) > 600 * MEGABYTE]
+    too_much = [name for name, _, peak in lines if int(peak) > 350 * MEGABYTE]
     assert not too_much
 
 

@@ -51,7 +51,7 @@ def by_sql(connection: psycopg.Connection, statement: LiteralString, *values: ob
 
 @example(pages=[(URLS[0], 0), (URLS[1], 1), (URLS[0], 3), (URLS[0], 3)], policies=[], marks=[])
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(pages=PAGES, policies=POLICIES, marks=MARKS)
 def test_it_decides_as_the_package_does(
@@ -157,7 +157,7 @@ HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(hashes=HASHES, data=st.data())
 def test_a_simhash_made_in_sql_is_the_one_of_python(

@@ -91,7 +91,7 @@ def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
     marks=[(URLS[0], URLS[5], False)],
 )
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(others=PAGES, known=PAGES, pages=PAGES, marks=MARKS)
 def test_a_batch_is_decided_as_its_pages_one_by_one(

@@ -173,7 +173,9 @@ class TestExpiry:
 
     def fill(self, store: Store, count: int = 2500) -> None:
         old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
-        list(store.add_many((f"https://old.example/{n}", n << 16) for n in range(count)))
+        # Of a higher distance nearly all of them would be near to one another.
+        pages = ((f"https://old.example/{n}", n << 16) for n in range(count))
+        list(store.add_many(pages, distance=1))
         store.session.connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
 
