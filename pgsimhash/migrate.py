@@ -238,7 +238,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
     config = config_for(configured_schema(schema))
-    with _one_at_a_time, engine_for(dsn).connect() as connection, refusals_translated():
+    with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
         logger.info("%s to revision %s", step.__name__, revision)
         step(config, revision)
