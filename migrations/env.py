@@ -104,12 +104,11 @@ def _schema() -> str:
 
 def _run_here(schema: str) -> None:
     try:
-        with engine_for(_dsn()).connect() as connection:
+        with refusals_translated(), engine_for(_dsn()).connect() as connection:
             own = connection.connection.driver_connection
             assert isinstance(own, psycopg.Connection)
             print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)
-            with refusals_translated():
-                _run(connection, schema)
+            _run(connection, schema)
     except PgsimhashError as error:
         raise CommandError(str(error)) from error
 

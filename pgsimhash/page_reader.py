@@ -10,7 +10,7 @@ import threading
 
 from pgsimhash.machine import usable_cores
 from pgsimhash.octets import MAX_BYTES
-from pgsimhash.processes import Deadlines, check_limits
+from pgsimhash.processes import Deadlines, has_limits
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import Scheme
 from pgsimhash.sources import SourcePage
@@ -40,10 +40,9 @@ class PageReader:
     """
 
     def __init__(self, page_seconds: float | None = None, page_memory: int | None = None) -> None:
-        check_limits(page_seconds, page_memory)
+        self._has_limits = has_limits(page_seconds, page_memory)
         self._seconds = PAGE_SECONDS if page_seconds is None else page_seconds
         self._memory = page_memory
-        self._has_limits = page_memory is not None or page_seconds not in (None, math.inf)
         self._all: list[Reader] = []
         self._idle: list[tuple[Work, Reader]] = []
         self._lock = threading.Lock()

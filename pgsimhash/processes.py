@@ -25,8 +25,8 @@ _STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
 """How exact a deadline is: a tenth of it, but no finer or coarser than these, in seconds."""
 
 
-def check_limits(page_seconds: float | None, page_memory: int | None) -> None:
-    """Refuse what a page may not be limited to.
+def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
+    """Return whether it is said what a page may take, so that a process has to read it.
 
     Raises:
         ArgumentError: one of them is not above 0.
@@ -39,6 +39,7 @@ def check_limits(page_seconds: float | None, page_memory: int | None) -> None:
         raise ArgumentError(
             "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
         )
+    return page_memory is not None or page_seconds not in (None, math.inf)
 
 
 class EndedError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import Final, NamedTuple
 from pgsimhash.errors import PageError
 from pgsimhash.machine import limit_memory
 from pgsimhash.octets import MAX_BYTES
-from pgsimhash.processes import Deadlines, EndedError, Worker, check_limits
+from pgsimhash.processes import Deadlines, EndedError, Worker, has_limits
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
 from pgsimhash.sources import SourcePage
@@ -149,10 +148,9 @@ def extract_many(
     """
     if jobs < 1:
         raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
-    if (page_seconds, page_memory) != (None, None):
-        check_limits(page_seconds, page_memory)
+    limited = (page_seconds, page_memory) != (None, None) and has_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
-    if jobs == 1 and page_seconds in (None, math.inf) and page_memory is None:
+    if jobs == 1 and not limited:
         return (extract(page, recipe, markdown=markdown, max_bytes=max_bytes) for page in pages)
     work = Work(recipe.check_portable(), markdown, max_bytes, page_memory)
     seconds = PAGE_SECONDS if page_seconds is None else page_seconds

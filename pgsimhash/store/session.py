@@ -68,8 +68,8 @@ class Session:
         self._lease = lease
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
-        # For the length of a transaction, so that a pooler may give the next one to another server.
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
+        # For the length of a transaction, so that a pooler may give the next one to another server.
         self._bounds = {
             "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
             "otherwise": LOCK_TIMEOUT if lease.owned else "0",

@@ -29,7 +29,6 @@ from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _BATCH: Final = 10_000
 
-
 _KEPT: Final = (
     "url",
     "fetched_at",
@@ -58,6 +57,7 @@ _COLUMNS: Final = (
     "sketch_low",
     *_KEPT,
 )
+"""What it takes of each page, in the order of the rows."""
 
 
 def write_batch(
