@@ -127,6 +127,11 @@ def test_sql_goes_by_its_own_timeout(held: psycopg.Connection, dsn: str) -> None
             connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1])")
 
 
+def test_no_collection_is_locked_at_once(dsn: str) -> None:
+    with psycopg.connect(dsn, options="-c statement_timeout=20s") as connection:
+        connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer])")
+
+
 def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
     found = connection.execute(f"SHOW {of}_timeout").fetchone()
     assert found is not None
