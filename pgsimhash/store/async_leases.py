@@ -8,15 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
-from sqlalchemy.util import await_only
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from pgsimhash.connection import no_connection, open_deployed
 from pgsimhash.errors import ArgumentError
 from pgsimhash.store.awaiting import awaited
 from pgsimhash.store.leases import (
+    answers,
     check_driver,
     check_not_told_to_prepare,
     closed,
+    idle_of,
     kinds_of,
     refusals_of_alchemy,
     wrong_driver,
@@ -102,13 +104,18 @@ class AsyncLender:
     async def exchange(self, stack: AsyncExitStack) -> psycopg.AsyncConnection[Any]:
         """Give back what was lost, and return another connection, which ``stack`` gives back."""
         if self._own is not None:
+            await self._own.close()
             return await self.connect_own()
         await stack.aclose()
         # Others may have been lost with it.
-        if _ENGINE in self._kinds:
-            await self._where.dispose()
-        else:
+        if _ENGINE not in self._kinds:
             await self._where.check()
+        else:
+            for _ in range(idle_of(self._where)):
+                connection = await stack.enter_async_context(self.connection())
+                if await greenlet_spawn(answers, awaited(connection)):
+                    return connection
+                await stack.aclose()
         return await stack.enter_async_context(self.connection())
 
     @asynccontextmanager

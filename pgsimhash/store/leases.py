@@ -167,13 +167,20 @@ class _FromEngine(_Waiting):
         return _driver_connection(self._connection)
 
     def reopen(self) -> None:
-        if not self._closed:
-            if not self._connection.closed:
-                self._connection.invalidate()
-                self._connection.close()
-            # Its others may have been lost with it.
-            self._engine.dispose()
+        if self._closed:
+            return
+        self._drop()
+        for _ in range(idle_of(self._engine)):
             self._connection = self._take()
+            if answers(self.connection()):
+                return
+            self._drop()
+        self._connection = self._take()
+
+    def _drop(self) -> None:
+        if not self._connection.closed:
+            self._connection.invalidate()
+            self._connection.close()
 
     def close(self) -> None:
         self._closed = True
@@ -320,6 +327,24 @@ def refusals_of_alchemy() -> Iterator[None]:
         raise NoServerError(
             "connection_lost", f"the connection to the database was lost: {error.orig}"
         ) from error
+
+
+def idle_of(engine: Any) -> int:
+    """Return how many connections an engine has that may have been lost with the one in use.
+
+    It is not told to dispose of them: those that others use at the moment would then stay open
+    after their return, in a pool that nobody closes.
+    """
+    return getattr(engine.pool, "checkedin", int)()
+
+
+def answers(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the server still answers over a connection."""
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.OperationalError:
+        return not connection.closed
+    return True
 
 
 def wrong_driver(name: str) -> StoreError:

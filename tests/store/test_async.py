@@ -295,6 +295,32 @@ class TestTasks:
         assert run(way(dsn, use)) == "new"
         assert urls(dsn) == [A]
 
+    def test_connections_that_others_have_of_an_engine_stay_theirs(self, dsn: str) -> None:
+        made: list[psycopg.AsyncConnection] = []
+
+        async def opened() -> psycopg.AsyncConnection:
+            made.append(await psycopg.AsyncConnection.connect(dsn))
+            return made[-1]
+
+        async def use() -> bool:
+            engine = create_async_engine("postgresql+psycopg://", async_creator=opened)
+            async with engine.connect() as first, engine.connect() as second:
+                store = await connect_async(engine)
+                await first.exec_driver_sql("SELECT 1")
+                asked = await second.exec_driver_sql("SELECT pg_backend_pid()")
+                theirs = asked.scalar_one()
+                await first.close()
+                end_others(dsn, [theirs])
+                # Two are lost, and one would have to be taken after the other.
+                assert not await store.exists(5)
+                asked = await second.exec_driver_sql("SELECT pg_backend_pid()")
+                assert asked.scalar_one() == theirs
+            await engine.dispose()
+            return all(one.closed for one in made)
+
+        assert run(use())
+        assert len(made) == 4
+
     @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
     def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]

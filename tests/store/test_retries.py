@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 
 import psycopg
@@ -21,13 +21,20 @@ from tests.store.content import content
 PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
 
 
-def end_others(dsn: str) -> None:
-    """End all connections to the database, as a server does that is stopped."""
+def end_others(dsn: str, but: Sequence[int] = ()) -> None:
+    """End all connections to the database, or all but some, as a server does that is stopped."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)",
+            [list(but)],
         )
+
+
+def opened_in(made: list[psycopg.Connection], dsn: str) -> psycopg.Connection:
+    """Return a new connection, which is noted."""
+    made.append(psycopg.connect(dsn))
+    return made[-1]
 
 
 @contextmanager
@@ -93,6 +100,21 @@ class TestLostConnections:
             end_others(dsn)
             with pytest.raises(NoServerError, check=because("connection_lost")):
                 store.exists(5)
+
+    def test_those_that_others_have_of_an_engine_stay_theirs(self, dsn: str) -> None:
+        made: list[psycopg.Connection] = []
+        engine = create_engine("postgresql+psycopg://", creator=lambda: opened_in(made, dsn))
+        with engine.connect() as first, engine.connect() as second:
+            theirs = [second.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()]
+            first.exec_driver_sql("SELECT 1")
+            second.commit()
+            with connect(engine) as store:
+                first.close()
+                end_others(dsn, theirs)
+                assert not store.exists(5)
+            assert second.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() == theirs[0]
+        engine.dispose()
+        assert [one.closed for one in made] == [True] * len(made)
 
     def test_on_request_nothing_is_tried_again(self, dsn: str) -> None:
         with connect(dsn, retry_seconds=0) as store:
