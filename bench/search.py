@@ -266,7 +266,7 @@ def measure(
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = connect(connection, collection=COLLECTION, lookup_memory=0)
+        store = stack.enter_context(connect(dsn, collection=COLLECTION, lookup_memory=0))
         started = time.perf_counter()
         load(connection, values)
         seconds = time.perf_counter() - started
