@@ -36,7 +36,7 @@ def main(pages: int, dsn: str | None) -> None:
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
-        store = connect(connection, collection="near")
+        store = stack.enter_context(connect(dsn, collection="near"))
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title) "
             "SELECT collection_id, 'https://a.example/' || n, "

@@ -129,7 +129,7 @@ def main(rows: int, lookups: int, dsn: str | None) -> None:
         connection = stack.enter_context(open_connection(where, autocommit=True))
         engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(where))
         stack.callback(engine.dispose)
-        store = connect(connection)
+        store = stack.enter_context(connect(where))
         fill(connection, engine, values)
         session = stack.enter_context(Session(engine))
         for distance in (3, 8):

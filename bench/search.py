@@ -1,6 +1,6 @@
 """Measure the search on random simhashes with planted near-copies, against its alternatives.
 
-python bench/search.py [--rows N]... [--added N] [--dsn DSN] [--pages FOLDER] [--peers]
+python bench/search.py [--rows N]... [--added N] [--copy] [--dsn DSN] [--pages FOLDER] [--peers]
 
 Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
 from PyPI into a temporary folder and runs them as well. Every ratio is taken within the run.
@@ -246,19 +246,32 @@ def measure_adding(dsn: str, added: int, table: Table) -> None:
 @click.option("--rows", "sizes", multiple=True, default=[1_000_000], show_default=True)
 @click.option("--dsn", help="An empty database; with one size only.")
 @click.option("--added", default=80_000, show_default=True, help="Pages that writers add together.")
+@click.option("--copy", is_flag=True, help="Load into indexes that are there, as a table grows.")
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
 @click.option("--pages", type=click.Path(exists=True), help="Real pages to look up too.")
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
 def main(
-    sizes: tuple[int, ...], dsn: str | None, added: int, hnsw: bool, pages: str | None, peers: bool
+    sizes: tuple[int, ...],
+    dsn: str | None,
+    added: int,
+    copy: bool,
+    hnsw: bool,
+    pages: str | None,
+    peers: bool,
 ) -> None:
     """Measure and print a table for each size."""
     for rows in sizes:
-        Console(width=110).print(measure(rows, dsn, added, hnsw, pages, peers))
+        Console(width=110).print(measure(rows, dsn, added, copy, hnsw, pages, peers))
 
 
 def measure(
-    rows: int, dsn: str | None, added: int, hnsw: bool, pages: str | None, peers: bool
+    rows: int,
+    dsn: str | None,
+    added: int,
+    copy: bool,
+    hnsw: bool,
+    pages: str | None,
+    peers: bool,
 ) -> Table:
     rng = np.random.default_rng(1)
     values = random_simhashes(rows, rng)
@@ -268,9 +281,10 @@ def measure(
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
         store = stack.enter_context(connect(dsn, collection=COLLECTION, lookup_memory=0))
         started = time.perf_counter()
-        load(connection, values)
+        load(connection, values) if copy else store.add_simhashes(values)
         seconds = time.perf_counter() - started
-        table.add_row("load by COPY", f"{seconds:.1f} s", f"{rows / seconds:,.0f} rows/s")
+        way = "COPY into indexes" if copy else "add_simhashes"
+        table.add_row(f"load by {way}", f"{seconds:.1f} s", f"{rows / seconds:,.0f} rows/s")
 
         def scan(query: int) -> None:
             connection.execute(
@@ -283,7 +297,8 @@ def measure(
         table.add_row("sequential scan", f"{scanned:.0f} ms", "the user's own query")
         measure_lookups(store, values, scanned, "just loaded", table)
         size = "SELECT pg_total_relation_size('pgsimhash.simhashes')"
-        for what, statement in (("grown", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")):
+        states = [("as loaded", "VACUUM ANALYZE"), ("indexes rebuilt", "REINDEX TABLE")]
+        for what, statement in states[: 1 + copy]:
             connection.execute(f"{statement} pgsimhash.simhashes")
             (total,) = connection.execute(size).fetchone() or (0,)
             table.add_row(f"bytes a row, {what}", f"{total / rows:.0f}", "")

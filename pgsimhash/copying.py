@@ -19,6 +19,8 @@ def copy_binary(
     cursor: psycopg.Cursor[Any],
     table: str | tuple[str, ...],
     columns: Mapping[str, NDArray[np.signedinteger]],
+    *,
+    frozen: bool = False,
 ) -> None:
     """COPY integers into ``table``, one array for each column.
 
@@ -28,14 +30,16 @@ def copy_binary(
         cursor: where to execute it.
         table: the table's name, or schema and name.
         columns: name to values, all of one length; dtype int16, int32 or int64 as the column is.
+        frozen: whether rows count as seen by everyone at once, which is for a table that was made
+            or truncated in the same transaction.
     """
     fields: list[tuple[str, str]] = [("columns", ">i2")]
     for name, values in columns.items():
         fields += [(f"{name} size", ">i4"), (name, f">i{values.dtype.itemsize}")]
     count = len(next(iter(columns.values())))
     names = (table,) if isinstance(table, str) else table
-    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(
-        sql.Identifier(*names), sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary, FREEZE {})").format(
+        sql.Identifier(*names), sql.SQL(", ").join(map(sql.Identifier, columns)), frozen
     )
     with cursor.copy(statement) as copy:
         copy.write(_SIGNATURE)

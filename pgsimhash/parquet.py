@@ -201,13 +201,13 @@ def load_simhashes(store: Store, path: str | Path) -> int:
     """Add the simhashes of a file to a collection, and return how many were not known.
 
     See ``Store.add_simhashes``. ``SIMHASH_ROWS`` of them are one transaction: if one fails those
-    before stay, and the same call again adds the rest.
+    before stay, and the same call again adds the rest. Into an empty table all go in one.
 
     Raises:
         ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
         StoreError: as ``Store.add_simhashes``.
     """
-    return sum(store.add_simhashes(array) for array in read_simhashes(path))
+    return store.add_simhashes(read_simhashes(path))
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:

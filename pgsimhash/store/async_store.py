@@ -289,7 +289,9 @@ class AsyncStore:
         items = (as_record(page) async for page in _any_kind(pages))
         return self._decided(items, BATCH_SIMHASHES, batch_size, options, remember=True)
 
-    async def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
+    async def add_simhashes(
+        self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
+    ) -> int:
         """Do as :meth:`pgsimhash.Store.add_simhashes`."""
         return await self._call(Store.add_simhashes, simhashes)
 

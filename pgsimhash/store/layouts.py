@@ -12,6 +12,7 @@ from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.permutation import Permutation
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import LayoutPart, layout_statements, query
 
@@ -71,13 +72,48 @@ def build_indexes(
         layout_statements("indexes", layout, schema, concurrently=concurrently),
         strict=True,
     ):
-        name = f"{layout.table}_{permutation.column}_idx"
+        name = _index_name(layout, permutation)
         if valid.get(name) is False:
             drop = sql.SQL("DROP INDEX CONCURRENTLY {}" if concurrently else "DROP INDEX {}")
             connection.execute(drop.format(sql.Identifier(schema, name)))
         if not valid.get(name):
             connection.execute(statement)
     connection.execute(query("layout_indexed", connection), {"layout": layout.name})
+
+
+def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
+    """Leave an empty table only its first index until the transaction ends; False if it is not.
+
+    Nobody else can use the table until then. It is truncated too: what is copied into a table of
+    the same transaction may count as seen by everyone, and lookups need no VACUUM first.
+
+    Raises:
+        psycopg.errors.LockNotAvailable: someone is at the table.
+        psycopg.errors.InsufficientPrivilege: it is another role's.
+    """
+    schema = schema_of(connection)
+    table = sql.Identifier(schema, layout.table)
+    has_rows = sql.SQL("SELECT EXISTS (SELECT FROM {})").format(table)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        if cursor.execute(has_rows).fetchone():
+            return False
+        cursor.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT").format(table))
+        if cursor.execute(has_rows).fetchone():
+            return False
+        cursor.execute(sql.SQL("TRUNCATE {}").format(table))
+        for permutation in layout.permutations[1:]:
+            name = sql.Identifier(schema, _index_name(layout, permutation))
+            cursor.execute(sql.SQL("DROP INDEX {}").format(name))
+    return True
+
+
+def fill_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
+    """Build what :func:`empty_table` dropped, in the same transaction."""
+    _execute(connection, "indexes", layout)
+
+
+def _index_name(layout: Layout, permutation: Permutation) -> str:
+    return f"{layout.table}_{permutation.column}_idx"
 
 
 def default_layout(connection: psycopg.Connection[Any]) -> Layout:

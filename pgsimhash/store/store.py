@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from pgsimhash import schemes
-from pgsimhash.bits import check_simhash, check_simhashes
+from pgsimhash.bits import check_simhash
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
 from pgsimhash.errors import ArgumentError, PageError
@@ -543,27 +543,34 @@ class Store:
         items = map(as_record, pages)
         return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True, asked=batch_size)
 
-    def add_simhashes(self, simhashes: NDArray[np.uint64]) -> int:
+    def add_simhashes(self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
 
-        For a load from elsewhere: all of them or none. Lookups find them with no URL, and they
+        For a load from elsewhere: all of an array or none. Lookups find them with no URL, and they
         stay when pages that share them are deleted. Batches that another writer is deciding at
         that moment may not see them.
 
+        100,000 and more go into an empty table of the collection's layout before its indexes are
+        built, where nobody else uses the table at that moment, it may be altered, and the
+        transaction is the store's own; others wait for it until then.
+
         Args:
-            simhashes: shape (n,), dtype uint64.
+            simhashes: shape (n,), dtype uint64; or such arrays one after the other, each added in
+                a transaction, or all in one where the first finds the table empty.
 
         Raises:
-            ArgumentError: the array has another shape or dtype.
+            ArgumentError: an array has another shape or dtype.
             CollectionError: no collection of the scheme has the name any more, or it is being made
                 from another one.
             StoreError: the database does not answer.
         """
-        from pgsimhash.store.writer import add_simhashes
+        import numpy as np
 
-        check_simhashes(simhashes)
-        with self.session.writing() as (connection, collection):
-            return add_simhashes(connection, collection, simhashes)
+        from pgsimhash.store.loading import add_simhashes
+
+        if isinstance(simhashes, np.ndarray):
+            simhashes = [simhashes]
+        return add_simhashes(self.session, simhashes)
 
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.

@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from psycopg.rows import scalar_row
 
 from pgsimhash.bits import to_bigint
@@ -26,8 +24,6 @@ from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 from pgsimhash.store.search_scope import arrived_since, newest_pages, search_scope
 from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
-
-_BATCH: Final = 10_000
 
 _KEPT: Final = (
     "url",
@@ -145,21 +141,6 @@ def judge_batch(
     page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
     decisions = decide(records, page_ids, settings, nearest, known, [], now)
     return [made if made.seen is not None else without_row(made) for made in decisions]
-
-
-def add_simhashes(
-    connection: psycopg.Connection[Any], collection: Collection, simhashes: NDArray[np.uint64]
-) -> int:
-    """Add bare simhashes, in statements of a bounded size; return how many were new."""
-    added = 0
-    # The order of the first index: each batch goes to a place of its own there.
-    ordered = np.sort(simhashes).view(np.int64)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        for start in range(0, len(ordered), _BATCH):
-            batch = ordered[start : start + _BATCH].tolist()
-            parameters = {"collection": collection.name, "simhashes": batch}
-            added += cursor.execute(query("add_simhashes", connection), parameters).fetchone() or 0
-    return added
 
 
 def insert_pages(

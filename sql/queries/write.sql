@@ -16,6 +16,9 @@ CROSS JOIN pg_catalog.generate_series(1, %(count)s)
 -- add_simhashes --
 SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])
 
+-- made_alike --
+SELECT made FROM pgsimhash._made_alike(%(collection_id)s::integer) AS made LIMIT 1
+
 -- add_pages --
 -- An original that someone deleted since it was looked up is none.
 INSERT INTO pgsimhash.pages (

@@ -1,0 +1,113 @@
+"""Simhashes without pages: many at a time, and the first of a layout before its indexes are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import errors
+from psycopg.rows import scalar_row
+
+from pgsimhash.bits import check_simhashes
+from pgsimhash.copying import copy_binary
+from pgsimhash.layout import get_layout
+from pgsimhash.schema_names import schema_of
+from pgsimhash.statements import query
+from pgsimhash.store.collection import Collection, check_writable
+from pgsimhash.store.layouts import empty_table, fill_indexes, is_deployed
+
+if TYPE_CHECKING:
+    from pgsimhash.store.session import Session
+
+LARGE: Final = 100_000
+"""From how many on indexes are built afterwards: below it takes a second either way."""
+
+_BATCH: Final = 10_000
+
+
+def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int:
+    """Add arrays of bare simhashes, and return how many were new.
+
+    Raises:
+        ArgumentError: an array has another shape or dtype.
+        CollectionError: no collection of the scheme has the name any more, or it is being made
+            from another one.
+    """
+    waiting = iter(arrays)
+    first = next(waiting, None)
+    if first is None:
+        return 0
+    large = len(check_simhashes(first)) >= LARGE and not session.is_in_callers_transaction()
+    with session.writing() as (connection, collection):
+        if large and _may_fill(connection, collection):
+            return _fill(connection, collection, chain([first], waiting))
+        added = _add(connection, collection, first)
+    for array in waiting:
+        check_simhashes(array)
+        with session.writing() as (connection, collection):
+            added += _add(connection, collection, array)
+    return added
+
+
+def _add(
+    connection: psycopg.Connection[Any], collection: Collection, simhashes: NDArray[np.uint64]
+) -> int:
+    """Add an array, in statements of a bounded size."""
+    added = 0
+    # The order of the first index: each batch goes to a place of its own there.
+    ordered = np.sort(simhashes).view(np.int64)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        for start in range(0, len(ordered), _BATCH):
+            batch = ordered[start : start + _BATCH].tolist()
+            parameters = {"collection": collection.name, "simhashes": batch}
+            added += cursor.execute(query("add_simhashes", connection), parameters).fetchone() or 0
+    return added
+
+
+def _may_fill(connection: psycopg.Connection[Any], collection: Collection) -> bool:
+    """Take the layout's table for this transaction alone, if it is empty and nobody is at it."""
+    layout = get_layout(collection.layout)
+    check_writable(connection, collection)
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        own = {"collection_id": collection.collection_id}
+        made_from_it = cursor.execute(query("made_alike", connection), own).fetchone()
+    if made_from_it is not None or not is_deployed(connection, layout):
+        return False
+    try:
+        with connection.transaction():
+            return empty_table(connection, layout)
+    except (errors.LockNotAvailable, errors.InsufficientPrivilege):
+        return False
+
+
+def _fill(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    arrays: Iterable[NDArray[np.uint64]],
+) -> int:
+    """Add arrays to a table that has the first index only, and then build the others."""
+    layout = get_layout(collection.layout)
+    table = (schema_of(connection), layout.table)
+    added = 0
+    last = -1
+    for array in arrays:
+        # The order of the first index, which grows at its end only.
+        distinct = np.unique(check_simhashes(array))
+        if not len(distinct):
+            continue
+        if int(distinct[0]) > last:
+            columns: dict[str, NDArray[np.signedinteger]] = {
+                "collection_id": np.full(len(distinct), collection.collection_id, np.int32),
+                "simhash": distinct.view(np.int64),
+            }
+            copy_binary(connection.cursor(), table, columns, frozen=True)
+            added += len(distinct)
+        else:
+            added += _add(connection, collection, distinct)
+        last = max(last, int(distinct[-1]))
+    fill_indexes(connection, layout)
+    return added
