@@ -39,6 +39,7 @@ CREATE FUNCTION pgsimhash._nearest(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     SET enable_nestloop = off
     AS $$
 #variable_conflict use_column
@@ -169,6 +170,7 @@ RETURNS TABLE (
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE

@@ -75,7 +75,8 @@ VALUES (
     SET plan_cache_mode = force_generic_plan
     SET jit = off
     SET enable_seqscan = off
-    SET enable_bitmapscan = off\
+    SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0\
 </%def>
 <%doc>What the function probes returns, without calling it: that takes a third of a lookup.</%doc>
 <%def name="probes(permutation, into)">\

@@ -8,6 +8,7 @@ CREATE FUNCTION pgsimhash.near_pages(
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -68,6 +69,7 @@ CREATE FUNCTION pgsimhash._near_pages(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE

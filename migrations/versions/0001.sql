@@ -1466,6 +1466,7 @@ CREATE FUNCTION pgsimhash.near_duplicates(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     ROWS 4
     AS $$
 #variable_conflict use_column
@@ -1566,6 +1567,7 @@ CREATE FUNCTION pgsimhash.near_duplicates(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -1682,6 +1684,7 @@ CREATE FUNCTION pgsimhash.has_near_duplicate(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 DECLARE
     asked constant integer := has_near_duplicate.distance;
@@ -1786,6 +1789,7 @@ CREATE FUNCTION pgsimhash.near_pages(
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -1846,6 +1850,7 @@ CREATE FUNCTION pgsimhash._near_pages(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -2510,6 +2515,7 @@ CREATE FUNCTION pgsimhash._nearest(
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     SET enable_nestloop = off
     AS $$
 #variable_conflict use_column
@@ -2640,6 +2646,7 @@ RETURNS TABLE (
     SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
     AS $$
 #variable_conflict use_column
 DECLARE

@@ -110,6 +110,8 @@ def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
 def fill_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
     """Build what :func:`empty_table` dropped, in the same transaction."""
     _execute(connection, "indexes", layout)
+    table = sql.Identifier(schema_of(connection), layout.table)
+    connection.execute(sql.SQL("ANALYZE {}").format(table))
 
 
 def _index_name(layout: Layout, permutation: Permutation) -> str:
