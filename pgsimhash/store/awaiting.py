@@ -8,11 +8,23 @@ gives the thread back to the event loop until the answer is there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Self, cast
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Self, TypeVar, cast
 
 import psycopg
 from sqlalchemy.util import await_only
+
+_T = TypeVar("_T")
+
+
+class _Copy:
+    """What the store uses of a COPY."""
+
+    def __init__(self, copy: psycopg.AsyncCopy) -> None:
+        self._copy = copy
+
+    def write(self, octets: bytes) -> None:
+        await_only(self._copy.write(octets))
 
 
 class _Cursor:
@@ -39,6 +51,11 @@ class _Cursor:
 
     def executemany(self, *arguments: Any, **options: Any) -> None:
         await_only(self._cursor.executemany(*arguments, **options))
+
+    @contextmanager
+    def copy(self, *arguments: Any, **options: Any) -> Iterator[_Copy]:
+        with _inside(self._cursor.copy(*arguments, **options)) as copy:
+            yield _Copy(copy)
 
     def fetchone(self) -> Any:
         return await_only(self._cursor.fetchone())
@@ -67,15 +84,20 @@ class _Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        block = self._connection.transaction()
-        await_only(block.__aenter__())
-        try:
+        with _inside(self._connection.transaction()):
             yield
-        except BaseException as error:
-            if not await_only(block.__aexit__(type(error), error, error.__traceback__)):
-                raise
-        else:
-            await_only(block.__aexit__(None, None, None))
+
+
+@contextmanager
+def _inside(block: AbstractAsyncContextManager[_T]) -> Iterator[_T]:
+    entered = await_only(block.__aenter__())
+    try:
+        yield entered
+    except BaseException as error:
+        if not await_only(block.__aexit__(type(error), error, error.__traceback__)):
+            raise
+    else:
+        await_only(block.__aexit__(None, None, None))
 
 
 def awaited(connection: psycopg.AsyncConnection[Any]) -> psycopg.Connection[Any]:

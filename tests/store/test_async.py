@@ -35,10 +35,12 @@ from pgsimhash import (
 )
 from pgsimhash.schemes import registry
 from pgsimhash.sqlalchemy import Page
+from pgsimhash.store import loading
 from pgsimhash.store.async_store import AsyncStore
 from tests.alembic.conftest import as_url
 from tests.refusals import because
 from tests.store.content import content
+from tests.store.test_loading import indexes
 from tests.store.test_retries import behind_proxy, end_others
 from tests.store.test_store import ARTICLE, page, paragraph
 from tests.test_workers import HANGING, article, readers
@@ -170,6 +172,19 @@ def test_it_answers_as_the_other_store(
         expected[-1] = [expected[-1][-1]]  # type: ignore[index]
     assert made == expected
     assert [row[:2] for row in stored] == [row[:2] for row in content(dsn, "other")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_many_simhashes_are_loaded(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "LARGE", 1_000)
+    many = np.arange(2_000, dtype=np.uint64) << np.uint64(40)
+    before = indexes(dsn)
+    assert run(way(dsn, lambda store: store.add_simhashes([many, many[:5]]))) == len(many)
+    assert (indexes(dsn) == before) == (way in {over_connection, over_alchemy, over_session})
+    with connect(dsn) as store:
+        assert [match.simhash for match in store.find(1_999 << 40, 0)] == [1_999 << 40]
 
 
 class TestTransactions:
