@@ -208,7 +208,7 @@ def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]
     """Yield the simhashes of a column here, a partition after the other, for a file or a store.
 
     ``parquet.write_archive(path, arrays(frame))`` makes a file of them,
-    ``sum(map(store.add_simhashes, arrays(frame)))`` adds them to a collection.
+    ``store.add_simhashes(arrays(frame))`` adds them to a collection.
 
     Raises:
         ArgumentError: there is no such column.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 LARGE: Final = 100_000
 """From how many on indexes are built afterwards: below it takes a second either way."""
 
+TOGETHER: Final = 1 << 20
+"""As many go in a transaction, or more where an array has more."""
+
 _BATCH: Final = 10_000
 
 
@@ -37,20 +40,33 @@ def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int
         CollectionError: no collection of the scheme has the name any more, or it is being made
             from another one.
     """
-    waiting = iter(arrays)
+    waiting = _together(arrays)
     first = next(waiting, None)
     if first is None:
         return 0
-    large = len(check_simhashes(first)) >= LARGE and not session.is_in_callers_transaction()
+    large = len(first) >= LARGE and not session.is_in_callers_transaction()
     with session.writing() as (connection, collection):
         if large and _may_fill(connection, collection):
             return _fill(connection, collection, chain([first], waiting))
         added = _add(connection, collection, first)
     for array in waiting:
-        check_simhashes(array)
         with session.writing() as (connection, collection):
             added += _add(connection, collection, array)
     return added
+
+
+def _together(arrays: Iterable[NDArray[np.uint64]]) -> Iterator[NDArray[np.uint64]]:
+    """Yield arrays that are not empty, small ones put together."""
+    parts: list[NDArray[np.uint64]] = []
+    count = 0
+    for array in arrays:
+        parts.append(check_simhashes(array))
+        count += len(array)
+        if count >= TOGETHER:
+            yield np.concatenate(parts)
+            parts, count = [], 0
+    if count:
+        yield np.concatenate(parts)
 
 
 def _add(
@@ -96,9 +112,7 @@ def _fill(
     last = -1
     for array in arrays:
         # The order of the first index, which grows at its end only.
-        distinct = np.unique(check_simhashes(array))
-        if not len(distinct):
-            continue
+        distinct = np.unique(array)
         if int(distinct[0]) > last:
             columns: dict[str, NDArray[np.signedinteger]] = {
                 "collection_id": np.full(len(distinct), collection.collection_id, np.int32),

@@ -555,8 +555,8 @@ class Store:
         transaction is the store's own; others wait for it until then.
 
         Args:
-            simhashes: shape (n,), dtype uint64; or such arrays one after the other, each added in
-                a transaction, or all in one where the first finds the table empty.
+            simhashes: shape (n,), dtype uint64; or such arrays one after the other, a million or
+                more in a transaction, and all in one where the first find the table empty.
 
         Raises:
             ArgumentError: an array has another shape or dtype.

@@ -27,6 +27,7 @@ MANY[[0, -1]] = 0, 2**64 - 1
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "LARGE", 1_000)
+    monkeypatch.setattr(loading, "TOGETHER", 1_000)
 
 
 def indexes(dsn: str, table: str = DEFAULT_LAYOUT.table) -> dict[str, int]:
@@ -84,6 +85,7 @@ class TestArrays:
                 lambda parts: [parts[1], parts[0], MANY[:900], parts[2]], id="overlapping"
             ),
             pytest.param(lambda parts: [*parts, MANY[:0], MANY], id="twice"),
+            pytest.param(lambda parts: np.array_split(parts[2], 99) + parts, id="small"),
         ],
     )
     def test_each_simhash_is_counted_once(
