@@ -61,8 +61,8 @@ def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]
         found = sum(verdict.verdict == "new" for verdict in islice(added, count // 2))
         half = time.monotonic()
         found += sum(verdict.verdict == "new" for verdict in added)
-        # Some random ones are near by chance.
-        assert found > count * 0.99, f"{found} of {count} are new"
+        # Some random ones are near by chance: 1.4% at 50 million and 8 bits.
+        assert found > count * 0.97, f"{found} of {count} are new"
         return half, time.monotonic()
 
 
@@ -261,10 +261,15 @@ def main(
 ) -> None:
     """Measure and print a table for each size."""
     for rows in sizes:
-        Console(width=110).print(measure(rows, dsn, added, copy, hnsw, pages, peers))
+        table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
+        try:
+            measure(table, rows, dsn, added, copy, hnsw, pages, peers)
+        finally:
+            Console(width=110).print(table)
 
 
 def measure(
+    table: Table,
     rows: int,
     dsn: str | None,
     added: int,
@@ -272,10 +277,9 @@ def measure(
     hnsw: bool,
     pages: str | None,
     peers: bool,
-) -> Table:
+) -> None:
     rng = np.random.default_rng(1)
     values = random_simhashes(rows, rng)
-    table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))
@@ -326,7 +330,6 @@ def measure(
                 for what, figure in run_peer(peer, folder, path, 3).items():
                     ratio = f"{figure / ours:.1f} x ours" if what == "all pairs s" else ""
                     table.add_row(f"{peer}: {what}", f"{figure:,.3f}", ratio)
-    return table
 
 
 if __name__ == "__main__":
