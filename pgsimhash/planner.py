@@ -28,17 +28,22 @@ CONDITION_MS: Final = 0.0038
 PROBE_MS: Final = 0.0007
 CANDIDATE_MS: Final = 0.00029
 
-ADD_MS: Final = 0.1
+ADD_MS: Final = 0.07
 """Storing a page in a batch, client and server together, by ``bench/search.py``. Its lookup by SQL
 takes what one by itself takes, without the call."""
+
+HELD_PROBE_MS: Final = 0.00002
+HELD_CANDIDATE_MS: Final = 0.000012
+"""What a store looks up in memory, by the same, from 1 to 50 million rows."""
 
 HELD_BYTES: Final = 64
 HELD_SHARE: Final = 8
 """A store holds simhashes in memory, so many bytes each while all are read (afterwards about half
 of that), unless told otherwise up to such a part of the machine's memory."""
 
-LOAD_MS: Final = 0.0052
-"""Loading a row by COPY into an index and its prefix column, by the same, at 10 million rows."""
+LOAD_MS: Final = 0.0013
+"""Loading a row into an index and its prefix column, where they are built afterwards, by the same:
+from 0.0009 at one to 0.0016 at 50 million rows."""
 
 DISK_READ_MS: Final = 0.1
 """One page from a solid-state disk, where neither PostgreSQL nor the system has it in memory."""
@@ -88,8 +93,8 @@ class Plan:
         nodes: how many servers with that memory have all indexes in it together.
         lookups_a_second: how many single lookups they answer together, with a core each.
         adds_a_second: how many pages one writer adds, in batches of which each page is looked up.
-        load_hours: how long it takes to load all simhashes by COPY, or to build the layout anew,
-            all nodes at a time.
+        load_hours: how long it takes to load all simhashes into the empty layout, with
+            ``Store.add_simhashes``, all nodes at a time.
         days_in_memory: after how many days of growth the indexes do not fit any more; None where
             nothing was said of growth.
     """
@@ -152,7 +157,8 @@ def plan(
     asked = nodes * -math.expm1(probes * math.log1p(-1 / nodes)) if nodes > 1 else 1.0
     working = in_memory - CALL_MS
     held = HELD_BYTES * rows * HELD_SHARE <= memory * nodes
-    adding = ADD_MS + (0.0 if held else working)
+    remembered = HELD_PROBE_MS * probes + HELD_CANDIDATE_MS * candidates
+    adding = ADD_MS + (remembered if held else working)
     room = nodes * memory - indexes * rows
     bytes_a_row = HEAP_BYTES + PREFIX_BYTES * columns + indexes
     return Plan(

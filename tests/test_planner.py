@@ -174,11 +174,14 @@ class TestNodes:
         ("rows", "distance", "memory", "measured"),
         [
             # bench/search.py on two cores: add_many by SQL alone, and by one writer from memory.
-            (10**6, 8, 0, 1_417),
-            (10**6, 3, 0, 4_920),
-            (10**6, 8, 16 * 2**30, 7_248),
-            (10**6, 3, 16 * 2**30, 9_391),
-            (10**7, 8, 16 * 2**30, 5_919),
+            (10**6, 8, 0, 1_707),
+            (10**6, 3, 0, 9_660),
+            (10**6, 8, 64 * 2**30, 14_982),
+            (10**6, 3, 64 * 2**30, 20_481),
+            (10**7, 8, 64 * 2**30, 9_516),
+            (5 * 10**7, 8, 0, 190),
+            (5 * 10**7, 3, 0, 2_730),
+            (5 * 10**7, 8, 64 * 2**30, 2_869),
         ],
     )
     def test_additions_are_predicted_within_the_double(
@@ -186,3 +189,11 @@ class TestNodes:
     ) -> None:
         made = planner.plan(DEFAULT_LAYOUT, rows, distance, memory=memory)
         assert 0.5 < made.adds_a_second / measured < 2
+
+    @pytest.mark.parametrize(
+        ("rows", "measured"), [(10**6, 374_428), (10**7, 315_592), (5 * 10**7, 209_819)]
+    )
+    def test_loads_are_predicted_within_the_double(self, rows: int, measured: int) -> None:
+        """add_simhashes into an empty table, by the same."""
+        made = planner.plan(DEFAULT_LAYOUT, rows, 3, memory=64 * 2**30)
+        assert 0.5 < rows / (made.load_hours * 3600) / measured < 2

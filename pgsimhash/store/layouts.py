@@ -103,7 +103,7 @@ def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
         cursor.execute(sql.SQL("TRUNCATE {}").format(table))
         for permutation in layout.permutations[1:]:
             name = sql.Identifier(schema, _index_name(layout, permutation))
-            cursor.execute(sql.SQL("DROP INDEX {}").format(name))
+            cursor.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(name))
     return True
 
 

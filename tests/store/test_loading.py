@@ -63,6 +63,15 @@ def test_an_empty_table_is_filled_before_its_indexes_are_built(dsn: str, name: s
         assert store.add_simhashes(MANY) == 0
 
 
+def test_an_index_that_is_missing_is_there_afterwards(dsn: str, store: Store) -> None:
+    before = indexes(dsn)
+    with psycopg.connect(dsn) as connection:
+        connection.execute("DROP INDEX pgsimhash.simhashes_prefix_3_idx")
+    store.add_simhashes(MANY)
+    assert indexes(dsn).keys() == before.keys()
+    assert_holds(store, MANY)
+
+
 def test_lookups_need_no_vacuum_afterwards(dsn: str, store: Store) -> None:
     store.add_simhashes(MANY)
     with psycopg.connect(dsn) as connection:
