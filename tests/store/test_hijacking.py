@@ -28,6 +28,7 @@ from pgsimhash.policies import PolicySettings
 from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
+from pgsimhash.store.loading import LARGE
 from pgsimhash.store.reader import find_each
 from pgsimhash.store.runs import Run, run_pages
 from pgsimhash.testing import fresh_database
@@ -319,6 +320,8 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
         connect(hostile_dsn, collection="one", keep_markdown=True, statement_timeout=60) as opened,
     ):
         lent = connect(connection, collection="two", keep_markdown=True)
+        with connect(hostile_dsn, collection="three", layout="32+32") as loaded:
+            assert loaded.add_simhashes(np.arange(LARGE, dtype=np.uint64)) == LARGE
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
             fill(store)
             look_up(store)
