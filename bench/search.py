@@ -23,7 +23,7 @@ from itertools import count as count_from
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -250,20 +250,12 @@ def measure_adding(dsn: str, added: int, table: Table) -> None:
 @click.option("--hnsw/--no-hnsw", default=True, help="Build pgvector's index for comparison.")
 @click.option("--pages", type=click.Path(exists=True), help="Real pages to look up too.")
 @click.option("--peers/--no-peers", default=False, help="Install and run peers from PyPI.")
-def main(
-    sizes: tuple[int, ...],
-    dsn: str | None,
-    added: int,
-    copy: bool,
-    hnsw: bool,
-    pages: str | None,
-    peers: bool,
-) -> None:
+def main(sizes: tuple[int, ...], **asked: Any) -> None:
     """Measure and print a table for each size."""
     for rows in sizes:
         table = Table("what", "measured", "compared", title=f"{rows:,} simhashes")
         try:
-            measure(table, rows, dsn, added, copy, hnsw, pages, peers)
+            measure(table, rows, **asked)
         finally:
             Console(width=110).print(table)
 

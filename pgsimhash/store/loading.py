@@ -41,9 +41,7 @@ def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int
             from another one.
     """
     waiting = _together(arrays)
-    first = next(waiting, None)
-    if first is None:
-        return 0
+    first = next(waiting, np.empty(0, np.uint64))
     large = len(first) >= LARGE and not session.is_in_callers_transaction()
     with session.writing() as (connection, collection):
         if large and _may_fill(connection, collection):

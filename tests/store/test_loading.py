@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Thread
@@ -10,7 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import ArgumentError, Store, analysis, connect, maintenance, migrate
+from pgsimhash import ArgumentError, Store, StoreError, analysis, connect, maintenance, migrate
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store import loading
@@ -106,7 +107,12 @@ class TestArrays:
         assert_holds(store, MANY)
 
     def test_none_is_nothing(self, store: Store) -> None:
-        assert store.add_simhashes([]) == 0
+        assert store.add_simhashes([]) == store.add_simhashes(MANY[:0]) == 0
+
+    def test_none_is_refused_where_any_is(self, store: Store) -> None:
+        store.close()
+        with pytest.raises(StoreError, check=because("closed")):
+            store.add_simhashes(MANY[:0])
 
     def test_one_that_is_wrong_leaves_an_empty_table_as_it_was(
         self, dsn: str, store: Store
@@ -140,7 +146,7 @@ def someone_at_it(dsn: str) -> Iterator[str]:
 
 @contextmanager
 def not_its_owner(dsn: str) -> Iterator[str]:
-    made = migrate.create_roles(dsn, "test loading")
+    made = migrate.create_roles(dsn, f"test {uuid.uuid4().hex[:12]}")
     with dropped_afterwards(dsn, made):
         yield as_role(dsn, next(name for name in made if name.endswith("writer")))
 

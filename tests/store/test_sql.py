@@ -310,6 +310,32 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         assert "Join Filter: (" not in plan
 
 
+def test_what_arrived_is_asked_for_without_reading_all_pages(dsn: str) -> None:
+    """It is asked under the collection's lock, also where the planner takes a loop for too dear."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        number = new_collection(connection, "default")
+        connection.execute("SET enable_nestloop = off")
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT %s, 'https://a.example/' || n, hashint8extended(n, 1) "
+            "FROM generate_series(1, 2000) AS n",
+            [number],
+        )
+        newest = connection.execute("SELECT max(page_id) - 100 FROM pgsimhash.pages").fetchone()
+        assert newest is not None
+        scope = {"collection_id": number, "compared_id": number, "newest_page": newest[0]}
+        rows = connection.execute(
+            "EXPLAIN (ANALYZE, FORMAT json) " + statements.query("arrived_pages", connection), scope
+        ).fetchone()
+        assert rows is not None
+        waiting = [rows[0][0]["Plan"]]
+        assert waiting[0]["Actual Rows"] == 100
+        while waiting:
+            node = waiting.pop()
+            assert node["Actual Rows"] <= 100, node
+            waiting += node.get("Plans", [])
+
+
 def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:
     """With statistics of one hot simhash, the planner would rather walk the pages in order."""
     with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
