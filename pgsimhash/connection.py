@@ -140,7 +140,8 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
     Times and ages need no such care: they are read in binary, which no setting changes.
 
     Raises:
-        StoreError: the database, or the connection, has another encoding than UTF-8.
+        StoreError: the database, or the connection, has another encoding than UTF-8, or strings
+            in which a backslash is more than itself.
     """
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in (None, "UTF8"):
@@ -156,6 +157,13 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
             "wrong_encoding",
             f"the connection has the client_encoding {encoding}, and texts are UTF-8; "
             "run: SET client_encoding TO 'UTF8'",
+        )
+    if connection.info.parameter_status("standard_conforming_strings") == "off":
+        raise StoreError(
+            "wrong_strings",
+            "standard_conforming_strings is off, with which PostgreSQL reads the schema's "
+            "functions differently; run: SET standard_conforming_strings TO on, or for good: "
+            "ALTER DATABASE name RESET standard_conforming_strings",
         )
 
 

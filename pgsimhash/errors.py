@@ -124,6 +124,7 @@ class StoreError(PgsimhashError):
         "wrong_driver": "SQLAlchemy speaks to the server by another driver than psycopg 3",
         "old_server": "the server is older than PostgreSQL 14",
         "wrong_encoding": "the database or the connection is not in UTF-8",
+        "wrong_strings": "`standard_conforming_strings` is off",
         "wrong_isolation": "the isolation level is not READ COMMITTED",
         "failed_transaction": "the connection is in a transaction that failed",
         "no_transaction": "the connection is in no transaction, and what is asked takes one",

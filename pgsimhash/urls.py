@@ -26,13 +26,27 @@ _PLAIN: Final = re.compile(
 )
 """URLs of which nothing more has to be asked than how long they are."""
 
-_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)")
+_HOST: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?(\[[0-9A-Za-z:.%]+\]|[^][/?#:@\\]+)(?=[:/?#\\]|\Z)"
+)
+"""As the function ``host_of`` of sql/tables.sql. A backslash is a slash, as browsers take it."""
+
+_UNSEEN: Final = re.compile(
+    r"[\x00- \x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    r"\u3000\ufeff\ufff9-\ufffb]"
+)
+"""White space and what shows nothing, as ``_add_page`` of sql/add.sql has it."""
+
+
+def lowered(host: str) -> str:
+    """Return a host with the letters A to Z in lower case: of others a server's locale decides."""
+    return host.lower() if host.isascii() else re.sub("[A-Z]+", lambda run: run[0].lower(), host)
 
 
 def host_of(url: str) -> str | None:
-    """Return the host of an absolute URL in lower case, as the column ``pages.host`` has it."""
+    """Return the host of an absolute URL, :func:`lowered`, as the column ``pages.host`` has it."""
     found = _HOST.match(url)
-    return None if found is None else found[1].lower()
+    return None if found is None else lowered(found[1])
 
 
 def same_site(a: str, b: str) -> bool:
@@ -58,14 +72,13 @@ def check_url(url: str) -> str:
         raise PageError("invalid_url", f"{shown} is not a URL: {error}") from error
     if too_long:
         raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
-    # Of white space only the space itself is printable.
-    if " " in url or not url.isprintable():
+    if _UNSEEN.search(url):
         raise PageError(
-            "invalid_url", f"{shown} holds white space or control characters; percent-encode it"
+            "invalid_url", f"{shown} holds white space or characters unseen; percent-encode it"
         )
     if parts.scheme not in _SCHEMES:
         raise PageError("invalid_url", f"{shown} is not an absolute http, https or file URL")
-    if parts.scheme != "file" and not parts.hostname:
+    if parts.scheme != "file" and host_of(url) is None:
         raise PageError("invalid_url", f"{shown} names no host")
     return url
 

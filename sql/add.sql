@@ -101,10 +101,19 @@ BEGIN
     made.url := own_url;
     made.keep := false;
     IF octet_length(own_url) NOT BETWEEN 1 AND 2048
-        OR own_url !~ '^(https?://[^/?#\s]|file:///?)' OR own_url ~ '\s'
+        OR own_url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+        OR own_url !~ '^[Ff]' AND own_host IS NULL
+        OR own_url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+            '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
     THEN
         made.verdict := 'failed';
         made.reason := 'invalid_url';
+        RETURN made;
+    END IF;
+    -- Another machine's clock may be ahead; see pgsimhash/times.py.
+    IF fetched NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
+        made.verdict := 'failed';
+        made.reason := 'invalid_time';
         RETURN made;
     END IF;
     SELECT

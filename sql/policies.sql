@@ -182,7 +182,7 @@ CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path t
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    host := lower(split_part(pattern, '/', 1));
+    host := lower(split_part(pattern, '/', 1) COLLATE "C");
     path := coalesce(nullif(substring(pattern FROM length(host) + 1), ''), '*');
     IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
         RETURN;

@@ -2,18 +2,21 @@
 -- prefix columns that make lookups fast, the pages behind the simhashes, then what people and jobs
 -- say about pages. Schema files are deployed in the order of pgsimhash.statements.SCHEMA_FILES.
 
+-- Only the letters A to Z become lower: of others, and without "C" of these, the database's locale
+-- decides.
 CREATE FUNCTION pgsimhash.host_of(url text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE
         -- Of most URLs, in less than half the time.
-        WHEN url ~ '^https?://[^/?#@:[]+(/|$)' THEN lower(split_part(url, '/', 3))
+        WHEN url ~ '^https?://[^]/?#@:[\\]+(/|$)' THEN lower(split_part(url, '/', 3) COLLATE "C")
         ELSE lower(substring(
-            url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^/?#\]]*\]|[^/?#:]+)'
-        ))
+            url FROM '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?'
+                '(\[[0-9A-Za-z:.%]+\]|[^][/?#:@\\]+)(?=[:/?#\\]|$)'
+        ) COLLATE "C")
     END;
 
 COMMENT ON FUNCTION pgsimhash.host_of(text) IS
-    'The host of an absolute URL in lower case, NULL where it has none.';
+    'The host of an absolute URL, its letters A to Z in lower case; NULL where it has none.';
 
 CREATE TABLE pgsimhash.layouts (
     name text PRIMARY KEY,
@@ -142,7 +145,9 @@ CREATE TABLE pgsimhash.pages (
     url text NOT NULL CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
     host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,
     simhash bigint NOT NULL,
-    fetched_at timestamptz NOT NULL DEFAULT now(),
+    fetched_at timestamptz NOT NULL DEFAULT now()
+        CONSTRAINT pages_fetched_at_fits
+            CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
     run_id bigint,
     title text,
     canonical_url text,
@@ -251,7 +256,9 @@ COMMENT ON COLUMN pgsimhash.pages.distance IS
 CREATE TABLE pgsimhash.last_seen (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     page_id bigint NOT NULL,
-    seen_at timestamptz NOT NULL,
+    seen_at timestamptz NOT NULL
+        CONSTRAINT last_seen_at_fits
+            CHECK (seen_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
     CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id)
 ) WITH (fillfactor = 45);
 
@@ -332,7 +339,7 @@ CREATE TABLE pgsimhash.policies (
     collection_id integer NOT NULL REFERENCES pgsimhash.collections,
     host text NOT NULL
         CONSTRAINT policies_host_given
-            CHECK (host = '*' OR host = lower(host) AND host ~ '^[^/?#@:\s*]+$'),
+            CHECK (host = '*' OR host = lower(host COLLATE "C") AND host ~ '^[^/?#@:\s*]+$'),
     path text NOT NULL DEFAULT '*'
         CONSTRAINT policies_path_fits CHECK (path = '*' OR path ~ '^/\S*$' AND length(path) <= 500),
     distance smallint CONSTRAINT policies_distance_fits CHECK (distance BETWEEN 0 AND 12),
@@ -2196,7 +2203,7 @@ CREATE FUNCTION pgsimhash._pattern_parts(pattern text, OUT host text, OUT path t
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    host := lower(split_part(pattern, '/', 1));
+    host := lower(split_part(pattern, '/', 1) COLLATE "C");
     path := coalesce(nullif(substring(pattern FROM length(host) + 1), ''), '*');
     IF (host ~ '^[^/?#@:\s*]+$' OR host = '*') AND path !~ '\s' AND length(path) <= 500 THEN
         RETURN;
@@ -2853,10 +2860,19 @@ BEGIN
     made.url := own_url;
     made.keep := false;
     IF octet_length(own_url) NOT BETWEEN 1 AND 2048
-        OR own_url !~ '^(https?://[^/?#\s]|file:///?)' OR own_url ~ '\s'
+        OR own_url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+        OR own_url !~ '^[Ff]' AND own_host IS NULL
+        OR own_url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+            '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
     THEN
         made.verdict := 'failed';
         made.reason := 'invalid_url';
+        RETURN made;
+    END IF;
+    -- Another machine's clock may be ahead; see pgsimhash/times.py.
+    IF fetched NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
+        made.verdict := 'failed';
+        made.reason := 'invalid_time';
         RETURN made;
     END IF;
     SELECT

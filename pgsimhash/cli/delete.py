@@ -13,7 +13,7 @@ from pgsimhash.cli.matching import as_age
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.store import connect
-from pgsimhash.urls import host_of
+from pgsimhash.urls import host_of, lowered
 
 if TYPE_CHECKING:
     from pgsimhash.store.deleting import Deleted
@@ -66,7 +66,7 @@ def delete_run(run: int, urls: bool, collection: str, dsn: str | None) -> None:
 
 
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None and host_of(f"https://{value}") != value.lower():
+    if value is not None and host_of(f"https://{value}") != lowered(value):
         raise click.BadParameter(f"{value!r} is no host; give it alone, such as example.com")
     return value
 

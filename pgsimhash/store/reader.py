@@ -16,6 +16,7 @@ from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import to_halves
 from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
+from pgsimhash.urls import lowered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ def find(
         **_lookup(collection, distance),
         **_asked(simhash, sketch),
         "limit": limit,
-        "host": None if host is None else host.lower(),
+        "host": None if host is None else lowered(host),
         "since": since,
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -96,7 +97,7 @@ def near_pages(
     else:
         statement = "near_pages"
         parameters |= _asked(page, sketch if verify else None)
-    with connection.cursor(row_factory=tuple_row) as cursor:
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query(statement, connection), parameters).fetchall()
     if isinstance(page, str) and not rows:
         raise unknown_page(follow(connection, collection), page)

@@ -47,7 +47,7 @@ from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 from pgsimhash.times import check_age, check_time
-from pgsimhash.urls import check_url
+from pgsimhash.urls import check_url, lowered
 
 # What only some methods need is loaded by those: a lookup reads no page, and needs no numpy.
 if TYPE_CHECKING:
@@ -628,7 +628,7 @@ class Store:
                 from another one.
             StoreError: the database does not answer.
         """
-        scope = {"host": host.lower()}
+        scope = {"host": lowered(host)}
         return deleting.delete(self.session, "pages_of_host", scope, progress)
 
     def pairs(

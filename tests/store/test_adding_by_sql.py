@@ -140,6 +140,75 @@ def test_wrong_arguments_are_refused(
     assert said in f"{refused.value}{refused.value.diag.message_hint}"
 
 
+URLS_OR_NOT = [
+    *(
+        "HTTP://a.example/",
+        "FILE:///x",
+        "file:/x",
+        "https://a.example/%20?q#f",
+        "http://a.example\\x",
+    ),
+    *(
+        "http://:80/",
+        "http://user@/",
+        "http://[::1",
+        "http://[::1]/",
+        "http:///x",
+        "http:/x",
+        "ftp://a/",
+    ),
+    *(
+        "http://a.example/" + unseen
+        for unseen in "\x01\x7f\x85\xa0\xad\u200b\u2028\u3000\ufeff\ufffb"
+    ),
+    *("http://a.example/é\u0301\U0001f6a2", "http://a.example/" + "x" * 2048, "", "x"),
+]
+
+
+def test_it_takes_the_urls_that_the_package_takes(
+    store: Store, connection: psycopg.Connection
+) -> None:
+    by_package = [made.reason for made in store.add_many([(url, 1) for url in URLS_OR_NOT])]
+    made = by_sql(
+        connection,
+        "SELECT reason FROM pgsimhash.add_pages(%s, %s)",
+        URLS_OR_NOT,
+        [1] * len(URLS_OR_NOT),
+    )
+    failed = [
+        url for url, (reason,) in zip(URLS_OR_NOT, made, strict=True) if reason == "invalid_url"
+    ]
+    refused = [
+        url for url, reason in zip(URLS_OR_NOT, by_package, strict=True) if reason == "invalid_url"
+    ]
+    assert failed == refused
+    assert 15 < len(failed) < len(URLS_OR_NOT) - 5
+
+
+TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_times_that_no_page_was_fetched_at_are_refused(
+    store: Store, connection: psycopg.Connection, time: str
+) -> None:
+    (made,) = by_sql(
+        connection,
+        "SELECT verdict, reason FROM pgsimhash.add_page(%s, 7, fetched_at => %s)",
+        A,
+        time,
+    )
+    assert made == ("failed", "invalid_time")
+    assert by_sql(connection, "SELECT FROM pgsimhash.pages") == []
+    if time != "9000-01-01":
+        with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at) "
+                "SELECT collection_id, 'https://a.example/', 1, %s FROM pgsimhash.collections",
+                [time],
+            )
+
+
 def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
     connection.execute(
         "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "

@@ -73,6 +73,9 @@ def test_times_ages_and_texts_come_back_under_any_settings(
             assert analysis.versions(store, f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
             assert store.find(found.simhash, since=WHEN + timedelta(days=2)) == []
             assert len(store.find(found.simhash, since=WHEN)) == 1
+            assert WHEN + timedelta(days=1) in {
+                page.fetched_at for page in store.near_pages(found.simhash)
+            }
             (cluster,) = store.clusters(8)
             assert {page.fetched_at for page in cluster.pages} == {
                 WHEN + timedelta(days=1),
@@ -148,6 +151,18 @@ def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
         with pytest.raises(StoreError, match="SET client_encoding TO 'UTF8'"):
             connect(connection)
         connection.execute("SET client_encoding TO 'UTF8'")
+        connect(connection)
+
+
+def test_strings_in_which_a_backslash_is_more_than_itself_are_refused(dsn: str) -> None:
+    with connect(dsn):
+        let(dsn, {"standard_conforming_strings": "off"})
+    with pytest.raises(StoreError, match="ALTER DATABASE name RESET standard_conforming_strings"):
+        connect(dsn)
+    with psycopg.connect(dsn) as connection:
+        with pytest.raises(StoreError, match="SET standard_conforming_strings TO on"):
+            connect(connection)
+        connection.execute("SET standard_conforming_strings TO on")
         connect(connection)
 
 

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import psycopg
 import pytest
+from psycopg import sql
 
 from pgsimhash import connect, hamming_distance, statements
 from pgsimhash.bits import (
@@ -244,7 +245,7 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
         "https://News.Example.org/a?b#c": "news.example.org",
         "http://user:secret@example.com:8080/": "example.com",
         "http://[FE80::1]:8080/": "[fe80::1]",
-        "http://[fe80/": "[fe80",
+        "http://[fe80/": None,
         "file:///tmp/page.html": None,
     }
     assert {url: host_of(url) for url in urls} == urls
@@ -377,15 +378,35 @@ HOSTS = [
     "https://g.example.:80/",
     "https://@h.example/",
     "https://a@b@i.example/",
+    "https://a:b@c@i.example:80/",
+    "http://j.example\\@k.example/",
+    "http://user@/",
+    "http://:80/",
+    "http://[::1",
+    "http://l]m/",
+    "https://MÜNCHEN.example/",
+    "https://WIKI.Info/",
+    "https://İ.example/\u212a",
     "not a url",
     "//no-scheme.example/",
     "https://",
 ]
 
 
-def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str) -> None:
+@pytest.mark.parametrize("collation", ["default", "C", "tr-x-icu"])
+def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: str) -> None:
     with psycopg.connect(dsn) as connection:
+        known = "SELECT 1 FROM pg_collation WHERE collname = %s"
+        if not connection.execute(known, [collation]).fetchone():
+            pytest.skip(f"the server has no collation {collation}")
+        under = sql.SQL("SELECT pgsimhash.host_of({url} COLLATE {collation})")
         found = [
-            connection.execute("SELECT pgsimhash.host_of(%s)", [url]).fetchone() for url in HOSTS
+            connection.execute(
+                under.format(url=url, collation=sql.Identifier(collation))
+            ).fetchone()
+            for url in HOSTS
         ]
-    assert found == [(host_of(url),) for url in HOSTS]
+        assert found == [(host_of(url),) for url in HOSTS]
+        pattern = sql.SQL("SELECT host FROM pgsimhash._pattern_parts('WIKI.info' COLLATE {})")
+        made = connection.execute(pattern.format(sql.Identifier(collation))).fetchone()
+        assert made == ("wiki.info",)
