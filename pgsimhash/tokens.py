@@ -1,9 +1,10 @@
 """From text to tokens.
 
-A token is a run of letters, digits and the marks on them, folded to NFKC and lower case. Scripts
-that write no spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give each pair of
-neighbouring characters instead, for lack of a dictionary. Tokens of digits alone are left out: on
-web pages they are dates, counters and prices, which change while the text does not.
+A token is a run of letters, digits and the marks on them, folded to NFKC and lower case. Soft
+hyphens, and what else shows nothing, are as if they were not there. Scripts that write no spaces
+between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give each pair of neighbouring
+characters instead, for lack of a dictionary. Tokens of digits alone are left out: on web pages they
+are dates, counters and prices, which change while the text does not.
 
 Whatever the text, the work is bounded: the first :data:`TOKENS_MAX` tokens count, what has to be
 normalised is normalised piece by piece, and of a run of marks on one letter the first
@@ -54,6 +55,8 @@ _MARKS: Final = (
     "\u0900-\u0963\u0971-\u09e3\u09fe\u0a01-\u0a65\u0a70-\u0ae5\u0b01-\u0b65\u0b71-\u0be5"
     "\u0c00-\u0c65\u0c80-\u0ce5\u0d00-\u0d65\u0d81-\u0df3\u200c\u200d"
 )
+# Soft hyphens, places where a line may break, directions; the joiners are marks.
+_UNSEEN: Final = re.compile("[\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
 _WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
 _DIGIT: Final = re.compile("[0-9]")
 _UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
@@ -232,7 +235,7 @@ def _without_numbers(tokens: list[str]) -> list[str]:
 
 
 def _folded(text: str, form: Form) -> str:
-    text = too_many_marks().sub(_cut_marks, text)
+    text = too_many_marks().sub(_cut_marks, _UNSEEN.sub("", text))
     # Folding can leave what is not normal: a capital that folds to a letter and a mark.
     return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
 
@@ -309,6 +312,9 @@ def fold_table() -> NDArray[np.uint32]:
     for code in range(_TABLE_SIZE):
         character = chr(code)
         folded = _folded(character, "NFKC")
+        if not folded:
+            # What stands around it is one word.
+            continue
         if not _WORD.search(folded):
             if not unicodedata.combining(character):
                 table[code] = ord(" ")

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.tokens import MARKS_MAX, PIECE, TOKENS_MAX, Words, is_mark, tokenize, too_many_marks
+from pgsimhash.schemes import simhash_texts
+from pgsimhash.tokens import (
+    MARKS_MAX,
+    PIECE,
+    TOKENS_MAX,
+    Words,
+    is_mark,
+    tokenize,
+    tokenize_signed,
+    too_many_marks,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +52,17 @@ def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: list[str]) ->
 )
 def test_what_reads_the_same_is_the_same_token(a: str, b: str) -> None:
     assert tokenize(a) == tokenize(b)
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u2060", "\ufeff", "\u200e", "\u2068"])
+def test_what_shows_nothing_parts_no_token(unseen: str) -> None:
+    text = "Über das Watten\u00admeer, tide pools 東京都 und ไทย"
+    parted = text.replace("e", f"e{unseen}").replace("京", f"京{unseen}")
+    assert tokenize(parted) == tokenize(text.replace("\u00ad", ""))
+    assert tokenize_signed(parted) == tokenize_signed(text.replace("\u00ad", ""))
+    assert Words(form="NFC")(f"se{unseen}a {unseen} weed{unseen}") == ["sea", "weed"]
+    parted_simhash, simhash = simhash_texts([f"sea{unseen}weed and a bay", "seaweed and a bay"])
+    assert parted_simhash == simhash
 
 
 @pytest.mark.parametrize(
