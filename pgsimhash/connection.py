@@ -250,8 +250,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         CollectionError: a collection is there no more by the name it had, or is being made.
         StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
             cannot hold a value, forgets prepared statements, is in a transaction that failed or
-            whose isolation level is not READ COMMITTED, or the user may not do this; or someone
-            else held a lock for too long.
+            whose isolation level is not READ COMMITTED, or the user may not do this, or not see all
+            rows that matter; or someone else held a lock for too long.
     """
     try:
         yield
@@ -291,6 +291,8 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"`pgsimhash migrate --roles` makes for the schema {schema_of(connection)}: reader, "
             "writer, or owner, who alone creates the tables of other layouts",
         ) from error
+    except psycopg.errors.InvalidRoleSpecification as error:
+        raise StoreError("hidden_rows", server_words(error)) from error
     except psycopg.errors.UndefinedObject as error:
         raise CollectionError("unknown", server_words(error)) from error
     except psycopg.errors.InFailedSqlTransaction as error:

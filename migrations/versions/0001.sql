@@ -859,6 +859,34 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_isolation() IS
     'Raises an error if statements of the transaction do not see what others have committed.';
 
+-- What a policy hides would count as gone, and what only hidden pages have would be removed.
+CREATE FUNCTION pgsimhash._check_row_security() RETURNS void
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    hidden constant text := (
+        SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY c.relname)
+        FROM pg_class AS c
+        WHERE c.relrowsecurity
+            AND row_security_active(c.oid)
+            AND c.relnamespace = (
+                SELECT p.relnamespace FROM pg_class AS p WHERE p.oid = 'pgsimhash.pages'::regclass
+            )
+    );
+BEGIN
+    IF hidden IS NOT NULL THEN
+        RAISE EXCEPTION 'row security may hide rows of % from "%"', hidden, current_user
+            USING ERRCODE = 'invalid_role_specification',
+            HINT = 'Do it as a role that sees all of them: a superuser, one with BYPASSRLS, or the '
+                'owner of the tables, where security is not forced.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._check_row_security() IS
+    'Raises an error if the role may not see all rows of the schema''s tables.';
+
 -- In pieces, between which a warning says for whom it waits: it reaches the client at once, while
 -- pg_blocking_pids() knows nothing any more. No piece is shorter than what finds deadlocks takes.
 CREATE FUNCTION pgsimhash._take_locks(
@@ -947,7 +975,7 @@ COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
 -- application's; and as each is mixed with the number of the table, from those of another schema.
 -- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none
 -- waits for one that waits for it. Who has the lock of a collection has those of what is being made
--- from it, and so writes there too.
+-- from it, and so writes there too. Who keeps loaders out is about to remove or to move rows.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -960,6 +988,9 @@ DECLARE
     wanted integer[];
 BEGIN
     PERFORM pgsimhash._check_isolation();
+    IF loaders THEN
+        PERFORM pgsimhash._check_row_security();
+    END IF;
     LOOP
         wanted := ARRAY(
             SELECT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL

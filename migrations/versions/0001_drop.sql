@@ -103,6 +103,8 @@ DROP FUNCTION pgsimhash._lock_collections(integer[], boolean);
 
 DROP FUNCTION pgsimhash._take_locks(integer, integer[], boolean);
 
+DROP FUNCTION pgsimhash._check_row_security();
+
 DROP FUNCTION pgsimhash._check_isolation();
 
 DROP FUNCTION pgsimhash._check_lookup(integer, text, boolean);

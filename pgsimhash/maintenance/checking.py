@@ -53,7 +53,8 @@ def check(store: Store, *, repair: bool = False, verdicts: bool = False) -> Iter
 
     Raises:
         CollectionError: no collection of the scheme has the name any more.
-        StoreError: the connection is in a transaction, or the database does not answer.
+        StoreError: the connection is in a transaction, row security may hide rows from the role,
+            or the database does not answer.
     """
     session = store.session
     with session.reading() as (connection, collection):
@@ -68,7 +69,8 @@ def check_all(
     """Do as :func:`check` for all collections, each table read once, and for what none has.
 
     Raises:
-        StoreError: the connection is in a transaction, or the database does not answer.
+        StoreError: the connection is in a transaction, row security may hide rows from the role,
+            or the database does not answer.
     """
     check_autocommit(connection, "a check")
 
@@ -91,6 +93,8 @@ def check_all(
 
 
 def _check(scope: Scope, *, verdicts: bool) -> Iterator[Violation]:
+    with scope.read() as connection:
+        connection.execute(query("check_row_security", connection))
     yield from check_objects(scope)
     disagree = False
     for violation in check_indexes(scope):

@@ -35,6 +35,9 @@ JOIN pg_catalog.pg_class AS t ON t.oid = a.attrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
 WHERE n.nspname = %(schema)s::text AND t.relkind IN ('r', 'p') AND NOT a.attisdropped
 
+-- check_row_security --
+SELECT pgsimhash._check_row_security()
+
 -- layouts --
 -- The deployed layouts; used says whether a collection has one that is not still being made.
 SELECT l.name, EXISTS (

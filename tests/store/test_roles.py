@@ -39,6 +39,15 @@ CHANGES: dict[str, Callable[[Store], object]] = {
     "settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
 }
 
+HARMFUL: dict[str, Callable[[Store], object]] = {
+    "check": lambda store: list(maintenance.check(store, repair=True)),
+    "delete": lambda store: store.delete(A),
+    "delete_host": lambda store: store.delete_host("a.example"),
+    "undo": lambda store: maintenance.undo(store),
+    "rebuild": lambda store: maintenance.rebuild(store, then="replace"),
+}
+"""What would do harm to rows that the role does not see."""
+
 
 class TestWhatTheyMay:
     def test_a_writer_does_all_that_is_done_with_pages(self, roles: dict[str, str]) -> None:
@@ -82,6 +91,29 @@ class TestWhatTheyMay:
         with connect(dsn) as store:
             list(maintenance.check(store, repair=True))
             assert list(maintenance.check(store)) == []
+
+    def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            list(store.add_many([(A, 5), (B, 5)]))
+        with psycopg.connect(dsn) as connection:
+            connection.execute("ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
+            connection.execute(f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
+        with connect(roles["writer"]) as store:
+            for change in HARMFUL.values():
+                with pytest.raises(StoreError, match="BYPASSRLS", check=because("hidden_rows")):
+                    change(store)
+            assert store.add("https://c.example/", 5).duplicate_of == A
+        with connect(roles["reader"]) as store:
+            with pytest.raises(StoreError, check=because("hidden_rows")):
+                list(maintenance.check(store))
+            assert [match.url for match in store.find(5)] == [A]
+        for whole in (roles["owner"], dsn):
+            with connect(whole) as store:
+                assert list(maintenance.check(store, repair=True)) == []
+                assert store.delete(A).versions == 1
+                assert store.add(A, 5).duplicate_of == B
 
     @pytest.mark.parametrize(
         "statement",
