@@ -99,6 +99,30 @@ def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(
     told(assert_sound(again, complete=True))
 
 
+def test_a_dump_of_data_alone_is_whole_where_no_trigger_fires(cluster: Cluster, where: str) -> None:
+    """Where they fire, nobody can tell afterwards that there were simhashes without a page."""
+    with connect(where) as store:
+        store.add("https://example.com/", 5)
+        store.add_simhashes(np.array([1 << 40], dtype=np.uint64))
+    dumps = {}
+    for name, options in {
+        "schema": ["--schema-only"],
+        "firing": ["--data-only"],
+        "whole": ["--data-only", "--disable-triggers"],
+    }.items():
+        dumps[name] = cluster.folder / f"{name}-{time.monotonic_ns()}.sql"
+        cluster.call("pg_dump", *options, "-f", dumps[name], "-d", where)
+    for name, known in (("firing", False), ("whole", True)):
+        database = f"{name}_{time.monotonic_ns()}"
+        cluster.execute(f"CREATE DATABASE {database} TEMPLATE template0")
+        copy = cluster.dsn(database)
+        for dump in (dumps["schema"], dumps[name]):
+            cluster.call("psql", "--quiet", "--no-psqlrc", "-f", dump, "-d", copy)
+        with connect(copy, create=False) as store:
+            assert list(maintenance.check(store)) == []
+            assert (store.exists(5, 0), store.exists(1 << 40, 0)) == (True, known)
+
+
 def test_a_logical_replica_becomes_the_writers_database(
     cluster: Cluster, writers: Writers, where: str, tmp_path: Path, told: Callable[..., None]
 ) -> None:
