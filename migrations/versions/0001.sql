@@ -2292,6 +2292,43 @@ $$;
 COMMENT ON PROCEDURE pgsimhash.expire(text, interval, integer) IS
     'Deletes versions of pages not seen for so long, or as policies say, so many a transaction.';
 
+-- The pages are looked for under the lock, so that those go too that came while it was waited for.
+CREATE FUNCTION pgsimhash.delete_url(collection text, url text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
+BEGIN
+    RETURN (pgsimhash._delete_pages(collection, ARRAY(
+        SELECT p.page_id
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = wanted AND p.url = delete_url.url
+    ))).pages;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.delete_url(text, text) IS
+    'Deletes all versions of a page, and simhashes that came with them; returns how many versions.';
+
+CREATE FUNCTION pgsimhash.delete_host(collection text, host text) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    wanted constant integer := pgsimhash._lock_collection(collection, true);
+BEGIN
+    RETURN (pgsimhash._delete_pages(collection, ARRAY(
+        SELECT p.page_id
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host)
+    ))).pages;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.delete_host(text, text) IS
+    'Deletes all pages of a host as delete_url does; returns how many versions.';
+
 CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp

@@ -65,6 +65,10 @@ DROP FUNCTION pgsimhash._simhash_slice(text, integer, integer);
 
 DROP FUNCTION pgsimhash.delete_simhashes(text, bigint[]);
 
+DROP FUNCTION pgsimhash.delete_host(text, text);
+
+DROP FUNCTION pgsimhash.delete_url(text, text);
+
 DROP FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]);

@@ -168,6 +168,48 @@ def test_a_host_can_be_forgotten(store: Store) -> None:
     assert (kept.duplicate_of, kept.distance) == (None, None)
 
 
+class TestBySql:
+    def test_pages_go_by_url_and_by_host_as_in_python(self, store: Store, dsn: str) -> None:
+        one, two, other = (f"https://{where}" for where in ("a.example/1", "a.example/2", "b.org/"))
+        list(store.add_many([(one, 0), (two, FAR), (one, FAR), (other, 1)]))
+        with psycopg.connect(dsn, autocommit=True) as hand:
+            delete = "SELECT pgsimhash.delete_url('default', %s)"
+            assert hand.execute(delete, [one]).fetchall() == [(2,)]
+            assert hand.execute(delete, [one]).fetchall() == [(0,)]
+            delete = "SELECT pgsimhash.delete_host('default', %s)"
+            assert hand.execute(delete, ["A.Example"]).fetchall() == [(1,)]
+            with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+                hand.execute("SELECT pgsimhash.delete_url('nothing', '')")
+        assert analysis.simhashes(store).tolist() == [1]
+        assert list(maintenance.check(store)) == []
+
+    @pytest.mark.parametrize(
+        ("plain", "reasons"),
+        [
+            (
+                "DELETE FROM pgsimhash.pages WHERE url = 'https://a.example/1'",
+                {"simhash_unused", "original_missing"},
+            ),
+            (
+                "UPDATE pgsimhash.pages SET simhash = 1::bigint << 40 WHERE url = 'https://a.example/1'",
+                {"simhash_unused", "simhash_missing", "distance_wrong"},
+            ),
+            ("TRUNCATE pgsimhash.pages", {"simhash_unused", "seen_astray"}),
+        ],
+    )
+    def test_what_plain_statements_leave_is_mended_by_a_check(
+        self, store: Store, plain: str, reasons: set[str]
+    ) -> None:
+        list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+        store.add("https://a.example/2", 1)
+        store.session.connection.execute(plain)
+        assert {one.reason for one in maintenance.check(store, repair=True)} == reasons
+        assert list(maintenance.check(store)) == []
+        assert store.add("https://b.example/", 0 if "DELETE" in plain else 1 << 20, distance=0).keep
+        known = [match.url for match in store.find(1 << 40, 0)]
+        assert known == (["https://a.example/1"] if "simhash_missing" in reasons else [])
+
+
 class TestExpiry:
     """Versions that were not seen for long go, in batches, while writers go on."""
 

@@ -278,6 +278,7 @@ SELECT pgsimhash.has_near_duplicate(7, 3, 'sql');
 SELECT pgsimhash.probes(7, 1, 2, 1), pgsimhash.radii(5), pgsimhash._flips(1, 3);
 SELECT pgsimhash.add_simhashes('sql', ARRAY[1, 2, 2]), pgsimhash.count_simhashes('sql');
 SELECT pgsimhash._simhash_slice('sql', 0, 2), pgsimhash.delete_simhashes('sql', ARRAY[1]);
+SELECT pgsimhash.delete_url('sql', 'x'), pgsimhash.delete_host('sql', 'x');
 INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at)
 SELECT collection_id, 'https://a.example/' || n::text, n, now() - interval '99 days'
 FROM pgsimhash.collections, pg_catalog.generate_series(1, 9) AS n WHERE name = 'sql';

@@ -34,6 +34,8 @@ FROM_SQL = [
     "SELECT pgsimhash._lock_collections(ARRAY[1])",
     "SELECT pgsimhash.add_simhashes('default', ARRAY[3])",
     "SELECT pgsimhash._delete_pages('default', ARRAY[1])",
+    "SELECT pgsimhash.delete_url('default', 'https://a.example/')",
+    "SELECT pgsimhash.delete_host('default', 'a.example')",
     "SELECT pgsimhash.delete_simhashes('default', ARRAY[1])",
     "SELECT pgsimhash._expire_batch('default', interval '1 day', 0, 10)",
     "CALL pgsimhash.expire('default', interval '1 day')",
