@@ -352,12 +352,13 @@ def checked_connection(
 
 
 def server_words(error: psycopg.Error) -> str:
-    """Return what a function of the schema says when it refuses, with the fix."""
+    """Return what the server, or a function of the schema, says when it refuses, with the fix."""
     said = error.diag
     hint = (said.message_hint or "").rstrip(".")
     if not hint.startswith("SELECT "):
         hint = hint[:1].lower() + hint[1:]
-    return f"{said.message_primary}; {hint}".rstrip("; ")
+    detail = ", ".join((said.message_detail or "").splitlines())
+    return "; ".join(part for part in (said.message_primary, detail, hint) if part)
 
 
 def _first_line(error: BaseException) -> str:

@@ -131,6 +131,7 @@ class StoreError(PgsimhashError):
         "mixed_statements": "a pooler mixes up the prepared statements of its clients",
         "read_only": "the database takes no writes",
         "not_permitted": "the user may not do this",
+        "not_migrated": "the database refuses a statement of a migration; the message says why",
         "hidden_rows": "row security may hide rows, without which this would do harm",
         "locked": "someone else held what was waited for, longer than `lock_timeout`",
         "gave_up": "a time-out, a cancelled query, no disk space; what was committed stays",

@@ -35,6 +35,9 @@ MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 _INVALID_SCHEMA_DEFINITION: Final = "42P15"
 _IN_FAILED_TRANSACTION: Final = "25P02"
 _READ_ONLY: Final = "25006"
+_NOT_PERMITTED: Final = "42501"
+_CANCELED: Final = "57014"
+_LOCKED: Final = "55P03"
 
 # Unlike a SELECT it prints nothing.
 _COPIED_SETTING: Final = (
@@ -120,7 +123,8 @@ def refusals_translated() -> Iterator[None]:
 
     Raises:
         SchemaError: a revision is not one this package knows; or an owner is not trusted.
-        StoreError: the transaction failed before, is read-only, or the user may not do this.
+        StoreError: the transaction failed before, is read-only, the user may not do this, or the
+            server refuses a statement for another reason, which it says.
     """
     try:
         yield
@@ -151,12 +155,22 @@ def _refusal(error: DBAPIError) -> StoreError:
             "read_only",
             f"the database is read-only here: {words}; connect to the primary server",
         )
-    return StoreError(
-        "not_permitted",
-        f"the database refuses to migrate: {str(said).strip()}; connect as a user "
-        "who may create a schema in it, or hand an administrator the script that "
-        "`pgsimhash migrate --sql` prints",
-    )
+    if error.connection_invalidated:
+        return NoServerError(
+            "connection_lost", f"the connection to the database was lost: {str(said).strip()}"
+        )
+    if state == _NOT_PERMITTED:
+        return StoreError(
+            "not_permitted",
+            f"the database refuses to migrate: {words}; connect as a user who may create a schema "
+            "in it, or hand an administrator the script that `pgsimhash migrate --sql` prints",
+        )
+    refused = f"the database refuses to migrate, and nothing changed: {words}"
+    if state == _CANCELED:
+        return StoreError("gave_up", f"{refused}; raise statement_timeout, if it was that")
+    if state == _LOCKED:
+        return StoreError("locked", refused)
+    return StoreError("not_migrated", refused)
 
 
 def config_for(schema: str, output: io.StringIO | None = None) -> Config:

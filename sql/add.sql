@@ -94,7 +94,7 @@ DECLARE
     settings record;
     compared integer[];
     version record;
-    found record;
+    nearest record;
     original record;
     made pgsimhash.verdict;
 BEGIN
@@ -140,7 +140,7 @@ BEGIN
         made.page_id := version.page_id;
         RETURN made;
     END IF;
-    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO found
+    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO nearest
     FROM pgsimhash._nearest(
         own_id, compared, every_page, ARRAY[sought], ARRAY[NULL::bigint], ARRAY[NULL::bigint],
         CASE WHEN settings.scope = 'host' THEN ARRAY[own_host] END,
@@ -165,19 +165,19 @@ BEGIN
         SELECT
             original.page_id, original.url,
             pgsimhash.hamming_distance(sought, original.simhash) AS distance,
-            coalesce(found.copies, 1) AS copies, 'marked_same' AS reason
-        INTO found;
+            coalesce(nearest.copies, 1) AS copies, 'marked_same' AS reason
+        INTO nearest;
     END IF;
     made.page_id := nextval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'));
-    made.distance := found.distance;
-    made.duplicate_of := found.url;
-    IF found.distance IS NOT NULL THEN
-        made.verdict := CASE WHEN found.distance <= 3 THEN 'identical' ELSE 'near' END;
+    made.distance := nearest.distance;
+    made.duplicate_of := nearest.url;
+    IF nearest.distance IS NOT NULL THEN
+        made.verdict := CASE WHEN nearest.distance <= 3 THEN 'identical' ELSE 'near' END;
         made.reason := coalesce(
-            found.reason,
-            CASE WHEN found.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
+            nearest.reason,
+            CASE WHEN nearest.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
         );
-        made.keep := found.copies < settings.keep_first;
+        made.keep := nearest.copies < settings.keep_first;
     ELSIF version.page_id IS NOT NULL THEN
         made.verdict := 'updated';
         made.reason := 'changed';
@@ -191,7 +191,7 @@ BEGIN
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, run_id, duplicate_of, distance
     )
-    VALUES (own_id, made.page_id, own_url, sought, fetched, run, found.page_id, found.distance);
+    VALUES (own_id, made.page_id, own_url, sought, fetched, run, nearest.page_id, nearest.distance);
     RETURN made;
 END
 $$;

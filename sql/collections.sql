@@ -71,17 +71,17 @@ CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    found constant integer := (
+    own_id constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
 BEGIN
-    IF found IS NULL THEN
+    IF own_id IS NULL THEN
         RAISE EXCEPTION USING
             ERRCODE = 'undefined_object',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
             HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
     END IF;
-    RETURN found;
+    RETURN own_id;
 END
 $$;
 
@@ -376,22 +376,22 @@ CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    found record;
+    present record;
 BEGIN
-    SELECT own.own_id, s.name AS source INTO found
+    SELECT own.own_id, s.name AS source INTO present
     FROM (SELECT pgsimhash._id_of(collection) AS own_id) AS own
     LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
     LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
-    IF found.source IS NOT NULL THEN
+    IF present.source IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" is being made from "%", and so written by nobody else',
-            collection, found.source
+            collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
                 'Finish that: pgsimhash collection rebuild %s --into %s --then separate.',
-                found.source, collection
+                present.source, collection
             );
     END IF;
-    RETURN found.own_id;
+    RETURN present.own_id;
 END
 $$;
 

@@ -784,17 +784,17 @@ CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    found constant integer := (
+    own_id constant integer := (
         SELECT c.collection_id FROM pgsimhash.collections AS c WHERE c.name = collection
     );
 BEGIN
-    IF found IS NULL THEN
+    IF own_id IS NULL THEN
         RAISE EXCEPTION USING
             ERRCODE = 'undefined_object',
             MESSAGE = 'collection "' || coalesce(collection, 'NULL') || '" does not exist',
             HINT = 'SELECT name FROM pgsimhash.collections lists the ones that do.';
     END IF;
-    RETURN found;
+    RETURN own_id;
 END
 $$;
 
@@ -1089,22 +1089,22 @@ CREATE FUNCTION pgsimhash._writable_collection(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    found record;
+    present record;
 BEGIN
-    SELECT own.own_id, s.name AS source INTO found
+    SELECT own.own_id, s.name AS source INTO present
     FROM (SELECT pgsimhash._id_of(collection) AS own_id) AS own
     LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = own.own_id
     LEFT JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id;
-    IF found.source IS NOT NULL THEN
+    IF present.source IS NOT NULL THEN
         RAISE EXCEPTION 'collection "%" is being made from "%", and so written by nobody else',
-            collection, found.source
+            collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
                 'Finish that: pgsimhash collection rebuild %s --into %s --then separate.',
-                found.source, collection
+                present.source, collection
             );
     END IF;
-    RETURN found.own_id;
+    RETURN present.own_id;
 END
 $$;
 
@@ -2921,7 +2921,7 @@ DECLARE
     settings record;
     compared integer[];
     version record;
-    found record;
+    nearest record;
     original record;
     made pgsimhash.verdict;
 BEGIN
@@ -2967,7 +2967,7 @@ BEGIN
         made.page_id := version.page_id;
         RETURN made;
     END IF;
-    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO found
+    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO nearest
     FROM pgsimhash._nearest(
         own_id, compared, every_page, ARRAY[sought], ARRAY[NULL::bigint], ARRAY[NULL::bigint],
         CASE WHEN settings.scope = 'host' THEN ARRAY[own_host] END,
@@ -2992,19 +2992,19 @@ BEGIN
         SELECT
             original.page_id, original.url,
             pgsimhash.hamming_distance(sought, original.simhash) AS distance,
-            coalesce(found.copies, 1) AS copies, 'marked_same' AS reason
-        INTO found;
+            coalesce(nearest.copies, 1) AS copies, 'marked_same' AS reason
+        INTO nearest;
     END IF;
     made.page_id := nextval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'));
-    made.distance := found.distance;
-    made.duplicate_of := found.url;
-    IF found.distance IS NOT NULL THEN
-        made.verdict := CASE WHEN found.distance <= 3 THEN 'identical' ELSE 'near' END;
+    made.distance := nearest.distance;
+    made.duplicate_of := nearest.url;
+    IF nearest.distance IS NOT NULL THEN
+        made.verdict := CASE WHEN nearest.distance <= 3 THEN 'identical' ELSE 'near' END;
         made.reason := coalesce(
-            found.reason,
-            CASE WHEN found.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
+            nearest.reason,
+            CASE WHEN nearest.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
         );
-        made.keep := found.copies < settings.keep_first;
+        made.keep := nearest.copies < settings.keep_first;
     ELSIF version.page_id IS NOT NULL THEN
         made.verdict := 'updated';
         made.reason := 'changed';
@@ -3018,7 +3018,7 @@ BEGIN
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, run_id, duplicate_of, distance
     )
-    VALUES (own_id, made.page_id, own_url, sought, fetched, run, found.page_id, found.distance);
+    VALUES (own_id, made.page_id, own_url, sought, fetched, run, nearest.page_id, nearest.distance);
     RETURN made;
 END
 $$;

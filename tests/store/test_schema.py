@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +20,13 @@ from psycopg import conninfo, sql
 from sqlalchemy import URL
 
 import pgsimhash
-from pgsimhash import migrate
+from pgsimhash import StoreError, connect, migrate
 from pgsimhash.bits import NEAR_MAX
 from pgsimhash.connection import REVISION, check_schema, open_connection, schema_revision
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, DISTANCE_MAX
 from pgsimhash.statements import layout_statements, read_sql, schema_script
+from tests.refusals import because
+from tests.roles import as_role, dropped_afterwards
 
 ROOT = Path(__file__).parents[2]
 
@@ -288,13 +291,56 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
     ("revision", "checksum"),
     [
         # Not released yet: until 0.1.0 is, it may change together with this line.
-        ("0001", "3c8391fa7018bdad9916f41a11197037743c478bfc1e645fd55d2d7a6d84d846"),
+        ("0001", "191b9bc480f5de10c4943d562c0b41c14d2d8246ed5e4df3728ead3fe3ed2490"),
     ],
 )
 def test_released_migrations_never_change(revision: str, checksum: str) -> None:
     """The script up to each revision, by its checksum. A new revision adds a line."""
     script = migrate.upgrade_sql(revision)
     assert hashlib.sha256(script.encode()).hexdigest() == checksum
+
+
+class TestRefusals:
+    def test_missing_rights_name_who_has_them(self, empty_dsn: str) -> None:
+        role = f"test_{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(empty_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
+        with (
+            dropped_afterwards(empty_dsn, [role]),
+            pytest.raises(StoreError, match="may create a schema", check=because("not_permitted")),
+        ):
+            migrate.upgrade(as_role(empty_dsn, role))
+
+    def test_a_timeout_is_called_one(self, empty_dsn: str) -> None:
+        impatient = conninfo.make_conninfo(empty_dsn, options="-c statement_timeout=9ms")
+        with psycopg.connect(empty_dsn) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [migrate.MIGRATION_LOCK])
+            with pytest.raises(StoreError, match="timeout", check=because("gave_up")) as refused:
+                migrate.upgrade(impatient)
+        assert "who may" not in str(refused.value)
+
+    def test_what_depends_on_the_tables_is_named(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute("CREATE VIEW mine AS SELECT url FROM pgsimhash.pages")
+        with pytest.raises(StoreError, match="mine depends on", check=because("not_migrated")):
+            migrate.downgrade(dsn)
+
+
+def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None:
+    strict = conninfo.make_conninfo(
+        empty_dsn, options="-c plpgsql.extra_errors=all -c plpgsql.extra_warnings=all"
+    )
+    migrate.upgrade(strict)
+    with connect(strict, layout="32+32") as store:
+        store.add("https://a.example/1", 5)
+        store.add("https://a.example/2", 5)
+    with psycopg.connect(strict) as connection:
+        for verdict in ("new", "identical", "unchanged"):
+            url = f"https://b.example/{verdict == 'new'}"
+            added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
+            assert connection.execute(added, [url]).fetchone() == (verdict,)
+        deleted = connection.execute("SELECT pgsimhash.delete_host('default', 'b.example')")
+        assert deleted.fetchone() == (2,)
 
 
 def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
