@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import conninfo, pq
-from psycopg.rows import scalar_row
+from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash import server
 from pgsimhash.errors import CollectionError, NoServerError, SchemaError, StoreError
@@ -205,7 +205,8 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     """Check that the schema is the one this version of the package works with.
 
     Raises:
-        SchemaError: it is missing, older or newer; the message names the command to run.
+        SchemaError: it is missing, older or newer, or a copy without rows; the message names the
+            command to run.
     """
     schema = schema_of(connection)
     option, argument = (
@@ -217,6 +218,15 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     )
     found = schema_revision(connection)
     if found is None:
+        with connection.cursor(row_factory=tuple_row) as cursor:
+            ((_, has_tables),) = cursor.execute(query("schema_deployed", connection))
+        if has_tables:
+            raise SchemaError(
+                "unversioned",
+                f"the schema {schema} has tables and no recorded revision, as a copy of the schema "
+                "without its rows leaves it; load the rows of all tables too (pg_dump --data-only "
+                "--disable-triggers), or drop the schema and deploy it anew",
+            )
         raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
     if found < REVISION:
         raise SchemaError(

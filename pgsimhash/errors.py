@@ -174,6 +174,7 @@ class SchemaError(StoreError):
         "missing": "the schema is not in the database",
         "older": "the schema is older than this package",
         "newer": "the schema is newer than this package",
+        "unversioned": "it has tables and no recorded revision, as a copy without rows",
         "unknown_revision": "this package does not know the revision",
         "other_owner": "the schema, or something in it, belongs to a role that is not trusted",
     }

@@ -33,6 +33,7 @@ MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
 """The advisory lock that a migration holds: whoever else would migrate waits."""
 
 _INVALID_SCHEMA_DEFINITION: Final = "42P15"
+_WRONG_STATE: Final = "55000"
 _IN_FAILED_TRANSACTION: Final = "25P02"
 _READ_ONLY: Final = "25006"
 _NOT_PERMITTED: Final = "42501"
@@ -145,6 +146,8 @@ def _refusal(error: DBAPIError) -> StoreError:
     words = server_words(said) if isinstance(said, psycopg.Error) else str(said).strip()
     if state == _INVALID_SCHEMA_DEFINITION:
         return SchemaError("other_owner", words)
+    if state == _WRONG_STATE:
+        return SchemaError("unversioned", words)
     if state == _IN_FAILED_TRANSACTION:
         return StoreError(
             "failed_transaction",

@@ -10,6 +10,7 @@ DECLARE
     present constant oid := (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
     object text;
     owner name;
+    recorded boolean := false;
 BEGIN
     IF present IS NULL THEN
         CREATE SCHEMA pgsimhash;
@@ -45,6 +46,16 @@ BEGIN
             USING ERRCODE = 'invalid_schema_definition',
             HINT = 'If that role is to own it, deploy as that role (options=-crole=' || owner
                 || ' in the DSN); if not, drop the schema and deploy it anew.';
+    END IF;
+    IF to_regclass('pgsimhash.alembic_version') IS NOT NULL THEN
+        recorded := EXISTS (SELECT FROM pgsimhash.alembic_version);
+    END IF;
+    IF to_regclass('pgsimhash.pages') IS NOT NULL AND NOT recorded THEN
+        RAISE EXCEPTION 'the schema % has tables and no recorded revision, as a copy of the schema '
+            'without its rows leaves it', present::regnamespace
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Load the rows of all tables too (pg_dump --data-only --disable-triggers), or drop '
+                'the schema and deploy it anew.';
     END IF;
 END
 $$;

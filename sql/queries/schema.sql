@@ -1,5 +1,8 @@
 -- schema_deployed --
-SELECT pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL
+-- Whether a revision can be recorded, and whether there are tables.
+SELECT
+    pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL,
+    pg_catalog.to_regclass('pgsimhash.pages') IS NOT NULL
 
 -- schema_revision --
 SELECT version_num FROM pgsimhash.alembic_version

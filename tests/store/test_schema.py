@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ from psycopg import conninfo, sql
 from sqlalchemy import URL
 
 import pgsimhash
-from pgsimhash import StoreError, connect, migrate
+from pgsimhash import SchemaError, StoreError, connect, migrate
 from pgsimhash.bits import NEAR_MAX
 from pgsimhash.connection import REVISION, check_schema, open_connection, schema_revision
 from pgsimhash.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, DISTANCE_MAX
@@ -39,10 +40,10 @@ def binary(name: str) -> Path:
     return Path(found.origin).parent / "pginstall" / "bin" / name
 
 
-def dump(dsn: str, schema: str = "pgsimhash") -> str:
+def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> str:
     """The schema as pg_dump writes it, with Alembic's version."""
     done = subprocess.run(
-        [binary("pg_dump"), f"--schema={schema}", "--no-owner", "--dbname", dsn],
+        [binary("pg_dump"), f"--schema={schema}", "--no-owner", *options, "--dbname", dsn],
         check=True,
         capture_output=True,
         text=True,
@@ -291,7 +292,7 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
     ("revision", "checksum"),
     [
         # Not released yet: until 0.1.0 is, it may change together with this line.
-        ("0001", "191b9bc480f5de10c4943d562c0b41c14d2d8246ed5e4df3728ead3fe3ed2490"),
+        ("0001", "b27940ef509a6d3830f1017104c3c3480ee3ce186032af4f6899e36e00ae170c"),
     ],
 )
 def test_released_migrations_never_change(revision: str, checksum: str) -> None:
@@ -318,6 +319,18 @@ class TestRefusals:
             with pytest.raises(StoreError, match="timeout", check=because("gave_up")) as refused:
                 migrate.upgrade(impatient)
         assert "who may" not in str(refused.value)
+
+    def test_a_copy_without_rows_is_called_one(self, dsn: str, empty_dsn: str) -> None:
+        copy = dump(dsn, options=["--schema-only"])
+        subprocess.run(
+            [binary("psql"), "--quiet", "--no-psqlrc", "--dbname", empty_dsn],
+            check=True,
+            input=copy,
+            text=True,
+        )
+        for use in (connect, migrate.upgrade, migrate.downgrade):
+            with pytest.raises(SchemaError, match="--data-only", check=because("unversioned")):
+                use(empty_dsn)
 
     def test_what_depends_on_the_tables_is_named(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
