@@ -194,6 +194,9 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION pgsimhash._pattern_parts(text) IS
+    'The host and the path of a pattern.';
+
 -- The distance that a policy asks for, if the layouts of its collection answer it.
 CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
     LANGUAGE plpgsql STABLE
@@ -217,3 +220,6 @@ BEGIN
     RETURN distance;
 END
 $$;
+
+COMMENT ON FUNCTION pgsimhash._policy_distance(integer, integer) IS
+    'The distance of a policy; an error where the layout does not answer it.';

@@ -2246,6 +2246,9 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION pgsimhash._pattern_parts(text) IS
+    'The host and the path of a pattern.';
+
 -- The distance that a policy asks for, if the layouts of its collection answer it.
 CREATE FUNCTION pgsimhash._policy_distance(own_id integer, distance integer) RETURNS integer
     LANGUAGE plpgsql STABLE
@@ -2269,6 +2272,9 @@ BEGIN
     RETURN distance;
 END
 $$;
+
+COMMENT ON FUNCTION pgsimhash._policy_distance(integer, integer) IS
+    'The distance of a policy; an error where the layout does not answer it.';
 
 -- What goes: pages by age or by number, and simhashes that no page has.
 

@@ -1,9 +1,9 @@
-"""Checks what the rows rely on: indexes, constraints, triggers, functions and sequences."""
+"""Checks what the rows rely on: tables, indexes, constraints, triggers, functions, sequences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import psycopg
@@ -19,7 +19,10 @@ from pgsimhash.store.collection import lock_collections
 
 
 class Thing(NamedTuple):
-    """An index, a constraint, a trigger, a function or a generated column of a table."""
+    """A table; an index, a constraint, a trigger or a filled column of one; or a function.
+
+    A function goes by its name with the types of its arguments.
+    """
 
     kind: str
     table: str
@@ -31,12 +34,16 @@ _CREATED: Final = {
     for kind, pattern in {
         "index": r"^CREATE INDEX (?P<name>\w+)\s+ON \S+\.(?P<table>\w+)",
         "trigger": r"^CREATE TRIGGER (?P<name>\w+)\s+AFTER INSERT ON \S+\.(?P<table>\w+)",
-        "function": r"^CREATE (?:FUNCTION|PROCEDURE) [^\s.(]+\.(?P<name>\w+)(?P<table>)",
     }.items()
 }
+# Each has a comment, which names the types alone.
+_FUNCTION: Final = re.compile(r"^COMMENT ON (?:FUNCTION|PROCEDURE) \S+?\.(\w+\([^)]*\)) IS")
 _TABLE: Final = re.compile(r"^CREATE TABLE \S+\.(\w+)", re.MULTILINE)
 _CONSTRAINT: Final = re.compile(r"CONSTRAINT (\w+)")
-_GENERATED: Final = re.compile(r"^ +(\w+) .*GENERATED ALWAYS AS \(", re.MULTILINE)
+_FILLED: Final = re.compile(r"^ +(\w+) .*GENERATED (?:ALWAYS|BY DEFAULT) AS ", re.MULTILINE)
+_KEYS: Final = re.compile(r"^CREATE (UNIQUE )?INDEX.*? ON \S+ (?:USING btree )?(.*)", re.DOTALL)
+_UNSAID: Final = re.compile(r"WITH \([^)]*\)|[\s()]")
+"""What the server writes otherwise than the files, and what is no matter of right or wrong."""
 _LEFTOVER: Final = re.compile(r"_cc(?:new|old)\d*$")
 """What an interrupted REINDEX CONCURRENTLY leaves behind ends in this."""
 
@@ -57,15 +64,26 @@ PAGE_KEYS: Final = {"pages_pkey": "page_id", "pages_url_idx": "url", "pages_simh
 """The indexes of pages that lookups and verdicts go by, and the column that each goes by."""
 
 
+class State(NamedTuple):
+    """Whether something can be relied on, None where that is open, and what an index is on."""
+
+    sound: bool | None
+    keys: str | None
+
+
 def check_objects(scope: Scope) -> Iterator[Violation]:
-    """Yield what is missing in the schema, or cannot be relied on."""
-    there, expected = _there(scope), _expected(scope)
+    """Yield what is missing in the schema, is something else, or cannot be relied on."""
+    expected = _expected(scope)
+    there = _there(scope, expected)
     for thing, statement in expected.items():
         if thing not in there:
-            yield _told(scope, f"{thing.kind}_missing", thing, statement)
-    for thing, sound in there.items():
-        # Other columns are not generated at all.
-        if sound is False and (thing.kind != "column" or thing in expected):
+            reason = "column_changed" if thing.kind == "column" else f"{thing.kind}_missing"
+            yield _told(scope, reason, thing, statement)
+    for thing, state in there.items():
+        if thing in _changed(there, expected):
+            yield _told(scope, "index_changed", thing, None)
+        # Other columns are not filled at all.
+        elif state.sound is False and (thing.kind != "column" or thing in expected):
             yield _told(scope, _UNSOUND[thing.kind], thing, _MENDING.get(thing.kind))
 
 
@@ -83,11 +101,13 @@ def check_indexes(scope: Scope) -> Iterator[Violation]:
 
 
 def can_look_at_rows(scope: Scope) -> bool:
-    """Return whether all indexes are there that the rows are checked by."""
+    """Return whether all is there that the rows are checked by."""
+    expected = _expected(scope)
     wanted = {Thing("index", "pages", index) for index in PAGE_KEYS} | {
         Thing("index", layout.table, f"{layout.table}_pkey") for layout in _layouts_of(scope)
     }
-    return wanted <= _usable(scope)
+    called = {thing for thing in expected if thing.kind in ("table", "column", "function")}
+    return wanted <= _usable(scope) and called <= _there(scope, expected).keys()
 
 
 def check_sequences(scope: Scope) -> Iterator[Violation]:
@@ -157,14 +177,36 @@ def _refusal(scope: Scope, thing: Thing, mending: str) -> str | None:
     return None
 
 
-def _there(scope: Scope) -> dict[Thing, bool | None]:
+def _there(scope: Scope, expected: Iterable[Thing]) -> dict[Thing, State]:
+    functions = [thing.name for thing in expected if thing.kind == "function"]
     with scope.read() as connection:
-        rows = rows_of(connection, "objects", {"schema": schema_of(connection)})
-    return {Thing(row["kind"], row["table"], row["name"]): row["sound"] for row in rows}
+        wanted = {"schema": schema_of(connection), "functions": functions}
+        rows = rows_of(connection, "objects", wanted)
+    return {
+        Thing(row["kind"], row["table"], row["name"]): State(row["sound"], _keys(row["definition"]))
+        for row in rows
+    }
 
 
 def _usable(scope: Scope) -> set[Thing]:
-    return {thing for thing, sound in _there(scope).items() if sound and thing.kind == "index"}
+    expected = _expected(scope)
+    there = _there(scope, expected)
+    sound = {thing for thing, state in there.items() if state.sound and thing.kind == "index"}
+    return sound - _changed(there, expected)
+
+
+def _changed(there: Mapping[Thing, State], expected: Mapping[Thing, str | None]) -> set[Thing]:
+    """Return the indexes that are on something else than the schema says."""
+    wanted = {
+        thing: _keys(statement) for thing, statement in expected.items() if thing.kind == "index"
+    }
+    return {thing for thing, keys in wanted.items() if thing in there and there[thing].keys != keys}
+
+
+def _keys(definition: str | None) -> str | None:
+    """Return what an index is on, and where, in one spelling."""
+    found = _KEYS.match((definition or "").replace(" CONCURRENTLY", ""))
+    return found and f"{found[1] or ''}{_UNSAID.sub('', found[2])}"
 
 
 def _expected(scope: Scope) -> dict[Thing, str | None]:
@@ -189,12 +231,14 @@ def _things(statement: str) -> Iterator[tuple[Thing, str | None]]:
             # What formats it puts names into braces.
             creation = statement[found.start() :].replace("{", "{{").replace("}", "}}")
             creation = creation.replace("CREATE INDEX", "CREATE INDEX CONCURRENTLY", 1)
-            thing = Thing(kind, found["table"], found["name"])
-            yield thing, None if kind == "function" else creation
+            yield Thing(kind, found["table"], found["name"]), creation
+    if function := _FUNCTION.search(statement):
+        yield Thing("function", "", " ".join(function[1].split())), None
     if table := _TABLE.search(statement):
+        yield Thing("table", "", table[1]), None
         for name in _CONSTRAINT.findall(statement):
             yield Thing("constraint", table[1], name), None
-        for name in _GENERATED.findall(statement):
+        for name in _FILLED.findall(statement):
             yield Thing("column", table[1], name), None
 
 

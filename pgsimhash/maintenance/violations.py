@@ -30,10 +30,20 @@ REASONS: Final[Mapping[str, Reason]] = {
     "index_missing": Reason(
         "the index {index} is missing", "it is built beside writers (CREATE INDEX CONCURRENTLY)"
     ),
+    "index_changed": Reason(
+        "the index {index} is on something else than the schema says: lookups by it read all rows",
+        "DROP INDEX CONCURRENTLY it, and the next repair builds it; rows are looked at after that",
+        mended=False,
+    ),
     "index_disagrees": Reason(
         "{rows} rows of {table} are not found through the index {index}, as after a change of the "
         "system's collations or a fault of the disk",
         _BUILT_ANEW,
+    ),
+    "table_missing": Reason(
+        "the table {table} is missing",
+        "pgsimhash migrate --sql prints how it was created; rows are looked at after that",
+        mended=False,
     ),
     "constraint_missing": Reason(
         "the constraint {constraint} is missing",
@@ -53,12 +63,13 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "function_missing": Reason(
         "the function {function} is missing",
-        "pgsimhash migrate --sql prints how it was created",
+        "pgsimhash migrate --sql prints how it was created; rows are looked at after that",
         mended=False,
     ),
     "column_changed": Reason(
         "the server does not fill the column {column} any more",
-        "pgsimhash collection rebuild NAME --layout LAYOUT puts the simhashes into another table",
+        "pgsimhash migrate --sql prints how it was created; in place of a prefix, pgsimhash "
+        "collection rebuild NAME --layout LAYOUT puts the simhashes into another table",
         mended=False,
     ),
     "sequence_behind": Reason(

@@ -1,35 +1,43 @@
 -- objects --
--- What the schema has beside tables, and whether each can be relied on; NULL where somebody builds
--- indexes of the table at this moment.
+-- What the schema has, and whether each can be relied on; NULL where somebody builds indexes of the
+-- table at this moment. What an index is on is compared elsewhere.
 SELECT
     'index' AS kind, t.relname::text AS table, c.relname::text AS name,
     CASE WHEN NOT EXISTS (
         SELECT FROM pg_catalog.pg_stat_progress_create_index AS b WHERE b.relid = i.indrelid
-    ) THEN i.indisvalid AND i.indisready AND i.indislive END AS sound
+    ) THEN i.indisvalid AND i.indisready AND i.indislive END AS sound,
+    pg_catalog.pg_get_indexdef(i.indexrelid) AS definition
 FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_class AS t ON t.oid = i.indrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
 WHERE n.nspname = %(schema)s::text
 UNION ALL
-SELECT 'constraint', t.relname::text, o.conname::text, o.convalidated
+SELECT 'constraint', t.relname::text, o.conname::text, o.convalidated, NULL
 FROM pg_catalog.pg_constraint AS o
 JOIN pg_catalog.pg_class AS t ON t.oid = o.conrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
 WHERE n.nspname = %(schema)s::text
 UNION ALL
-SELECT 'trigger', t.relname::text, g.tgname::text, g.tgenabled IN ('O', 'A')
+SELECT 'trigger', t.relname::text, g.tgname::text, g.tgenabled IN ('O', 'A'), NULL
 FROM pg_catalog.pg_trigger AS g
 JOIN pg_catalog.pg_class AS t ON t.oid = g.tgrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
 WHERE n.nspname = %(schema)s::text
 UNION ALL
-SELECT DISTINCT 'function', '', p.proname::text, true
-FROM pg_catalog.pg_proc AS p
-JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = %(schema)s::text
+-- Of those that have to be there: only the server knows which types the names of types mean.
+SELECT 'function', '', f.signature, true, NULL
+FROM pg_catalog.unnest(%(functions)s::text[]) AS f (signature)
+WHERE pg_catalog.to_regprocedure(pg_catalog.format('%%I.%%s', %(schema)s::text, f.signature))
+    IS NOT NULL
 UNION ALL
-SELECT 'column', t.relname::text, a.attname::text, a.attgenerated = 's'
+SELECT 'table', '', t.relname::text, true, NULL
+FROM pg_catalog.pg_class AS t
+JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
+WHERE n.nspname = %(schema)s::text AND t.relkind IN ('r', 'p')
+UNION ALL
+SELECT
+    'column', t.relname::text, a.attname::text, a.attgenerated = 's' OR a.attidentity <> '', NULL
 FROM pg_catalog.pg_attribute AS a
 JOIN pg_catalog.pg_class AS t ON t.oid = a.attrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace

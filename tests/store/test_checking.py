@@ -108,6 +108,26 @@ PLANTS: dict[str, list[Plant]] = {
     "index_missing": [
         Plant("DROP INDEX pgsimhash.simhashes_prefix_3_idx, pgsimhash.pages_original_idx", 2)
     ],
+    "index_changed": [
+        Plant(
+            "DROP INDEX pgsimhash.simhashes_prefix_2_idx; "
+            "CREATE INDEX simhashes_prefix_2_idx ON pgsimhash.simhashes (prefix_3, simhash)"
+        ),
+        Plant(
+            "DROP INDEX pgsimhash.simhashes_prefix_2_idx; "
+            "CREATE INDEX simhashes_prefix_2_idx ON pgsimhash.simhashes (prefix_2, simhash) "
+            "WHERE NOT bare"
+        ),
+        Plant(
+            "DROP INDEX pgsimhash.pages_url_idx; CREATE INDEX pages_url_idx "
+            "ON pgsimhash.pages (collection_id, url, page_id) WHERE distance IS NULL"
+        ),
+        Plant(
+            "DROP INDEX pgsimhash.pages_simhash_idx; CREATE UNIQUE INDEX pages_simhash_idx "
+            "ON pgsimhash.pages (collection_id, simhash, page_id)"
+        ),
+    ],
+    "table_missing": [Plant("DROP TABLE pgsimhash.loads")],
     "index_disagrees": [
         Plant(EVADING.format(index="pages_url_idx", insert=A_PAGE)),
         Plant(EVADING.format(index="pages_simhash_idx", insert=A_PAGE)),
@@ -127,8 +147,12 @@ PLANTS: dict[str, list[Plant]] = {
     "trigger_disabled": [
         Plant("ALTER TABLE pgsimhash.simhashes DISABLE TRIGGER note_inserted"),
     ],
-    "function_missing": [Plant("DROP FUNCTION pgsimhash.similarity")],
+    "function_missing": [
+        Plant("DROP FUNCTION pgsimhash.similarity"),
+        Plant("DROP FUNCTION pgsimhash.near_duplicates(bigint, integer, text)"),
+    ],
     "column_changed": [
+        Plant("ALTER TABLE pgsimhash.pages ALTER page_id DROP IDENTITY"),
         Plant("ALTER TABLE pgsimhash.simhashes ALTER COLUMN prefix_2 DROP EXPRESSION"),
     ],
     "sequence_behind": [
@@ -282,6 +306,18 @@ def test_what_is_planted_is_found_explained_and_mended(
         assert {one.reason for one in left} <= {"column_changed"}
     else:
         assert {one.reason for one in left} == {reason}
+
+
+def test_every_function_that_is_deployed_is_missed_where_it_is_not(
+    hand: psycopg.Connection,
+) -> None:
+    deployed = hand.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'pgsimhash'::regnamespace"
+    ).fetchall()
+    for (function,) in deployed:
+        hand.execute(f"DROP ROUTINE IF EXISTS {function} CASCADE".encode())
+    missed = [one for one in everything(hand) if one.reason == "function_missing"]
+    assert len(missed) == len(deployed) > 80
 
 
 def test_two_near_copies_that_are_both_originals_are_told_of_where_that_is_certain(
