@@ -13,6 +13,7 @@ from psycopg import sql
 from pgsimhash import Store, StoreError, connect, maintenance, migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.policies import PolicySettings
+from tests.manual import blocks
 from tests.refusals import because
 from tests.roles import as_role, dropped_afterwards
 from tests.store.test_store import ARTICLE, page
@@ -224,7 +225,9 @@ class TestTenants:
             migrate.create_roles(dsn, "x" * 57)
 
 
-def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str) -> None:
+@pytest.fixture
+def admin(empty_dsn: str) -> Iterator[str]:
+    """A role that deployed the schema, may create roles, and is no superuser."""
     admin = f"test_{uuid.uuid4().hex[:12]}"
     role = sql.Identifier(admin)
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
@@ -233,11 +236,30 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str) -> Non
         connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
     with dropped_afterwards(empty_dsn, [admin]):
         migrate.upgrade(as_role(empty_dsn, admin))
-        made = migrate.create_roles(as_role(empty_dsn, admin), admin)
-        with dropped_afterwards(empty_dsn, made):
-            with connect(as_role(empty_dsn, made[1])) as store:
-                store.add(A, 5)
-            with connect(as_role(empty_dsn, admin), collection="x", layout="32+32") as store:
-                store.add(A, 5)
-            with connect(as_role(empty_dsn, made[2]), collection="x") as store:
-                assert store.exists(5)
+        yield admin
+
+
+def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin: str) -> None:
+    made = migrate.create_roles(as_role(empty_dsn, admin), admin)
+    with dropped_afterwards(empty_dsn, made):
+        with connect(as_role(empty_dsn, made[1])) as store:
+            store.add(A, 5)
+        with connect(as_role(empty_dsn, admin), collection="x", layout="32+32") as store:
+            store.add(A, 5)
+        with connect(as_role(empty_dsn, made[2]), collection="x") as store:
+            assert store.exists(5)
+
+
+def test_nor_does_such_an_owner_to_take_roles_back_as_the_manual_says(
+    empty_dsn: str, admin: str
+) -> None:
+    made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
+    with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:
+        connection.execute(made.replace("trial", admin).encode())
+        connection.execute(gone.replace("trial", admin).encode())
+        left = connection.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]
+        )
+        assert left.fetchone() == (0,)
+    with connect(as_role(empty_dsn, admin)) as store:
+        store.add(A, 5)
