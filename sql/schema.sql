@@ -12,6 +12,12 @@ DECLARE
     owner name;
     recorded boolean := false;
 BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'the database has the encoding %, which cannot hold the texts of all pages',
+            current_setting('server_encoding')
+            USING ERRCODE = 'feature_not_supported',
+            HINT = 'Use one with UTF-8: CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.';
+    END IF;
     IF present IS NULL THEN
         CREATE SCHEMA pgsimhash;
         RETURN;

@@ -217,8 +217,13 @@ def test_the_script_that_deploys_the_schema(empty_dsn: str) -> None:
         if "| psql" in line
     ]
     run_commands([piped.replace("| psql", "| psql -q -v ON_ERROR_STOP=1")], empty_dsn, ROOT)
+    (collection,) = blocks("deploy.md", "sql")
+    added = "SELECT verdict FROM pgsimhash.add_page('https://example.com/', 5)"
     with psycopg.connect(empty_dsn) as connection:
-        assert connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone() == (0,)
+        connection.execute(collection)
+        assert connection.execute(added).fetchone() == ("new",)
+    with connect(empty_dsn, create=False) as store:
+        assert store.exists(5)
 
 
 @pytest.mark.parametrize("page", pages_with("sql"))

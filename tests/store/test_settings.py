@@ -133,6 +133,11 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
         pytest.raises(StoreError, match=fix),
     ):
         connect(connection)
+    with (
+        psycopg.connect(other_encoding) as connection,
+        pytest.raises(psycopg.errors.FeatureNotSupported, match=fix),
+    ):
+        connection.execute(migrate.upgrade_sql().encode())
     for command in (["migrate"], ["status"]):
         done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
         assert done.exit_code == 3
