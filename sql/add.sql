@@ -35,7 +35,9 @@ DECLARE
     made pgsimhash.verdict;
     page record;
 BEGIN
-    IF cardinality(urls) <> cardinality(simhashes)
+    IF num_nulls(urls, simhashes) > 0
+        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at)) > 1
+        OR cardinality(urls) <> cardinality(simhashes)
         OR cardinality(urls) <> cardinality(fetched_at)
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL

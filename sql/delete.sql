@@ -214,7 +214,10 @@ DECLARE
     seen_befores timestamptz[];
 BEGIN
     PERFORM pgsimhash._name_for(collection, 'simhashes');
-    IF older_than <= interval '0' THEN
+    IF batch < 1 THEN
+        RAISE EXCEPTION 'a batch has one page or more, not %', batch
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number such as 1000.';
+    ELSIF older_than <= interval '0' THEN
         RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age such as interval ''90 days''.';

@@ -8,6 +8,10 @@ DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection);
     unknown text;
 BEGIN
+    IF num_nulls(a, b, same) > 0 THEN
+        RAISE EXCEPTION 'a mark says of two URLs whether their pages are the same'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Give both URLs, and true or false.';
+    END IF;
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (

@@ -77,10 +77,9 @@ BEGIN
     SELECT
         s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
         s.min_tokens, s.expire_after
-    FROM (VALUES (policy_for.collection)) AS asked (name)
-    LEFT JOIN pgsimhash.collections AS c USING (name)
+    FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
     LEFT JOIN LATERAL
-        pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
+        pgsimhash._settings_for(asked.own_id, ARRAY[policy_for.url]) AS s ON true;
 END
 $$;
 

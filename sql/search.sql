@@ -28,6 +28,11 @@ BEGIN
             collection, present.simhash, present.sketch_high, present.sketch_low,
             near_pages.distance, asked, NULL
         );
+    ELSE
+        PERFORM pgsimhash._check_lookup(
+            coalesce(near_pages.distance, c.default_distance), c.layout, false
+        )
+        FROM pgsimhash.collections AS c WHERE c.collection_id = own_id;
     END IF;
 END
 $$;

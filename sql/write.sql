@@ -7,8 +7,13 @@ CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RET
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._hold_collection(collection);
-    added constant bigint := pgsimhash._put_simhashes(wanted, simhashes, true);
+    added bigint;
 BEGIN
+    IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
+        RAISE EXCEPTION 'a simhash is NULL'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
+    END IF;
+    added := pgsimhash._put_simhashes(wanted, simhashes, true);
     PERFORM pgsimhash._note_load(wanted);
     PERFORM
         pgsimhash._note_load(made.collection_id),

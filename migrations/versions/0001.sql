@@ -1216,8 +1216,13 @@ CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RET
     AS $$
 DECLARE
     wanted constant integer := pgsimhash._hold_collection(collection);
-    added constant bigint := pgsimhash._put_simhashes(wanted, simhashes, true);
+    added bigint;
 BEGIN
+    IF EXISTS (SELECT FROM unnest(simhashes) AS u WHERE u IS NULL) THEN
+        RAISE EXCEPTION 'a simhash is NULL'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
+    END IF;
+    added := pgsimhash._put_simhashes(wanted, simhashes, true);
     PERFORM pgsimhash._note_load(wanted);
     PERFORM
         pgsimhash._note_load(made.collection_id),
@@ -1847,6 +1852,11 @@ BEGIN
             collection, present.simhash, present.sketch_high, present.sketch_low,
             near_pages.distance, asked, NULL
         );
+    ELSE
+        PERFORM pgsimhash._check_lookup(
+            coalesce(near_pages.distance, c.default_distance), c.layout, false
+        )
+        FROM pgsimhash.collections AS c WHERE c.collection_id = own_id;
     END IF;
 END
 $$;
@@ -1935,6 +1945,10 @@ DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection);
     unknown text;
 BEGIN
+    IF num_nulls(a, b, same) > 0 THEN
+        RAISE EXCEPTION 'a mark says of two URLs whether their pages are the same'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Give both URLs, and true or false.';
+    END IF;
     SELECT u INTO unknown
     FROM unnest(ARRAY[a, b]) AS u
     WHERE NOT EXISTS (
@@ -2129,10 +2143,9 @@ BEGIN
     SELECT
         s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
         s.min_tokens, s.expire_after
-    FROM (VALUES (policy_for.collection)) AS asked (name)
-    LEFT JOIN pgsimhash.collections AS c USING (name)
+    FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
     LEFT JOIN LATERAL
-        pgsimhash._settings_for(c.collection_id, ARRAY[policy_for.url]) AS s ON true;
+        pgsimhash._settings_for(asked.own_id, ARRAY[policy_for.url]) AS s ON true;
 END
 $$;
 
@@ -2492,7 +2505,10 @@ DECLARE
     seen_befores timestamptz[];
 BEGIN
     PERFORM pgsimhash._name_for(collection, 'simhashes');
-    IF older_than <= interval '0' THEN
+    IF batch < 1 THEN
+        RAISE EXCEPTION 'a batch has one page or more, not %', batch
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number such as 1000.';
+    ELSIF older_than <= interval '0' THEN
         RAISE EXCEPTION 'pages expire by an age of more than nothing, not %', older_than
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give an age such as interval ''90 days''.';
@@ -2868,7 +2884,9 @@ DECLARE
     made pgsimhash.verdict;
     page record;
 BEGIN
-    IF cardinality(urls) <> cardinality(simhashes)
+    IF num_nulls(urls, simhashes) > 0
+        OR greatest(array_ndims(urls), array_ndims(simhashes), array_ndims(fetched_at)) > 1
+        OR cardinality(urls) <> cardinality(simhashes)
         OR cardinality(urls) <> cardinality(fetched_at)
         OR array_position(simhashes, NULL) IS NOT NULL
         OR array_position(urls, NULL) IS NOT NULL

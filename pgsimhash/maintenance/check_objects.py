@@ -44,6 +44,7 @@ _FILLED: Final = re.compile(r"^ +(\w+) .*GENERATED (?:ALWAYS|BY DEFAULT) AS ", r
 _KEYS: Final = re.compile(r"^CREATE (UNIQUE )?INDEX.*? ON \S+ (?:USING btree )?(.*)", re.DOTALL)
 _UNSAID: Final = re.compile(r"WITH \([^)]*\)|[\s()]")
 """What the server writes otherwise than the files, and what is no matter of right or wrong."""
+_LAST_NUMBER: Final = 2**63 - 1
 _LEFTOVER: Final = re.compile(r"_cc(?:new|old)\d*$")
 """What an interrupted REINDEX CONCURRENTLY leaves behind ends in this."""
 
@@ -122,6 +123,8 @@ def check_sequences(scope: Scope) -> Iterator[Violation]:
 
 def _advance(scope: Scope, behind: Row) -> str | None:
     """Let a sequence go on after the last row; return why it may not be."""
+    if behind["largest"] == _LAST_NUMBER:
+        return "no number comes after that: give the row another one"
     try:
         with scope.write() as connection:
             # Page ids are drawn under the locks.

@@ -130,6 +130,9 @@ def test_one_page(store: Store, connection: psycopg.Connection) -> None:
         ("ARRAY['https://a.example/'], ARRAY[1, 2]", "one length"),
         ("ARRAY['https://a.example/'], ARRAY[NULL]::bigint[]", "without NULL"),
         ("ARRAY['https://a.example/'], ARRAY[1], 'nowhere'", "does not exist"),
+        ("ARRAY['https://a.example/'], NULL", "without NULL"),
+        ("NULL, ARRAY[1]", "without NULL"),
+        ("ARRAY[['https://a.example/']], ARRAY[[1]]", "two arrays"),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -207,6 +210,28 @@ def test_times_that_no_page_was_fetched_at_are_refused(
                 "SELECT collection_id, 'https://a.example/', 1, %s FROM pgsimhash.collections",
                 [time],
             )
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("pgsimhash.add_simhashes('default', ARRAY[1, NULL])", "Leave it out"),
+        ("pgsimhash.mark('default', 'https://a.example/', NULL, true)", "both URLs"),
+        (
+            "pgsimhash.mark('default', 'https://a.example/', 'https://b.example/', NULL)",
+            "both URLs",
+        ),
+        ("pgsimhash.policy_for('nowhere', 'https://a.example/')", "does not exist"),
+        ("pgsimhash.near_pages('https://nowhere.example/', 99)", "from 0 to"),
+        ("pgsimhash._expire_batch('default', interval '1 day', 0, 0)", "such as 1000"),
+    ],
+)
+def test_what_no_function_can_take_is_refused_with_a_hint(
+    connection: psycopg.Connection, store: Store, call: LiteralString, said: str
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(f"SELECT * FROM {call}")
+    assert said in f"{refused.value}{refused.value.diag.message_hint}"
 
 
 def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:

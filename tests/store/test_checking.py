@@ -386,6 +386,19 @@ def test_nothing_is_written_without_repair(dsn: str) -> None:
         assert list(maintenance.check(store, verdicts=True)) == []
 
 
+def test_no_sequence_is_left_without_a_number(dsn: str) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+        hand.execute(
+            A_PAGE.replace("(coll", "(page_id, coll").replace(
+                "SELECT", "SELECT 9223372036854775807,"
+            )
+        )
+        (found,) = maintenance.check(store, repair=True)
+        assert (found.reason, found.repaired) == ("sequence_behind", False)
+        assert "no number comes after" in found.repair
+        assert store.add(SITE, 5).verdict == "new"
+
+
 def test_a_transaction_of_the_caller_is_refused(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         with pytest.raises(StoreError, check=because("needs_autocommit")):
