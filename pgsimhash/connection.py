@@ -207,6 +207,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     Raises:
         SchemaError: it is missing, older or newer, or a copy without rows; the message names the
             command to run.
+        StoreError: a setting is against it.
     """
     schema = schema_of(connection)
     option, argument = (
@@ -216,10 +217,16 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         f"pgsimhash migrate{option}; or, where the schema is part of an Alembic history of yours, "
         f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
     )
-    found = schema_revision(connection)
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        ((is_versioned, has_tables, nulls),) = cursor.execute(query("schema_deployed", connection))
+    if not nulls:
+        raise StoreError(
+            "wrong_nulls",
+            "array_nulls is off, by which what is not known would be stored as the text NULL; turn "
+            "it on for the role or the connection: SET array_nulls TO on",
+        )
+    found = _recorded_revision(connection) if is_versioned else None
     if found is None:
-        with connection.cursor(row_factory=tuple_row) as cursor:
-            ((_, has_tables),) = cursor.execute(query("schema_deployed", connection))
         if has_tables:
             raise SchemaError(
                 "unversioned",
@@ -245,8 +252,12 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     """Return the revision that the schema is at, None where it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
-        if not cursor.execute(query("schema_deployed", connection)).fetchone():
-            return None
+        is_versioned = cursor.execute(query("schema_deployed", connection)).fetchone()
+    return _recorded_revision(connection) if is_versioned else None
+
+
+def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
+    with connection.cursor(row_factory=scalar_row) as cursor:
         found = cursor.execute(query("schema_revision", connection)).fetchone()
     return None if found is None else str(found)
 

@@ -125,6 +125,7 @@ class StoreError(PgsimhashError):
         "old_server": "the server is older than PostgreSQL 14",
         "wrong_encoding": "the database or the connection is not in UTF-8",
         "wrong_strings": "`standard_conforming_strings` is off",
+        "wrong_nulls": "`array_nulls` is off, by which NULL is stored as a text",
         "wrong_isolation": "the isolation level is not READ COMMITTED",
         "failed_transaction": "the connection is in a transaction that failed",
         "no_transaction": "the connection is in no transaction, and what is asked takes one",

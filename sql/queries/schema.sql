@@ -1,8 +1,9 @@
 -- schema_deployed --
--- Whether a revision can be recorded, and whether there are tables.
+-- Whether a revision can be recorded, whether there are tables, and whether NULL in an array is one.
 SELECT
     pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL,
-    pg_catalog.to_regclass('pgsimhash.pages') IS NOT NULL
+    pg_catalog.to_regclass('pgsimhash.pages') IS NOT NULL,
+    pg_catalog.current_setting('array_nulls')::boolean
 
 -- schema_revision --
 SELECT version_num FROM pgsimhash.alembic_version

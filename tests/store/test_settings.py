@@ -15,6 +15,7 @@ from pgsimhash import StoreError, Verdict, analysis, connect, maintenance, migra
 from pgsimhash.cli.commands import commands
 from pgsimhash.connection import open_connection
 from pgsimhash.policies import PolicySettings
+from tests.refusals import because
 from tests.store.test_sharing import FAR, HTML, URL, USES, use_up
 
 WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
@@ -143,6 +144,11 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
         assert done.exit_code == 3
         assert len(done.stderr.splitlines()) == 1
         assert fix in done.stderr
+
+
+def test_a_setting_that_takes_null_for_a_text_is_refused(dsn: str) -> None:
+    with pytest.raises(StoreError, match="SET array_nulls TO on", check=because("wrong_nulls")):
+        connect(f"{dsn} options='-c array_nulls=off'")
 
 
 def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
