@@ -49,7 +49,7 @@ BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
         FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host)
+        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host COLLATE "C")
     ))).pages;
 END
 $$;

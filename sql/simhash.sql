@@ -64,7 +64,7 @@ BEGIN
         FROM generate_series(0, 12) AS place
         CROSS JOIN LATERAL (
             SELECT strpos(
-                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1))
+                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1) COLLATE "C")
             )::bigint - 1 AS value
         ) AS digit
     );

@@ -610,7 +610,7 @@ BEGIN
         FROM generate_series(0, 12) AS place
         CROSS JOIN LATERAL (
             SELECT strpos(
-                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1))
+                'abcdefghijklmnopqrstuvwxyz234567', lower(substr(digits, place + 1, 1) COLLATE "C")
             )::bigint - 1 AS value
         ) AS digit
     );
@@ -2340,7 +2340,7 @@ BEGIN
     RETURN (pgsimhash._delete_pages(collection, ARRAY(
         SELECT p.page_id
         FROM pgsimhash.pages AS p
-        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host)
+        WHERE p.collection_id = wanted AND p.host = lower(delete_host.host COLLATE "C")
     ))).pages;
 END
 $$;
