@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 _POOL: Final = "psycopg_pool.AsyncConnectionPool"
 _ENGINE: Final = "sqlalchemy.AsyncEngine"
-_LENT: Final = {"sqlalchemy.AsyncConnection", "sqlalchemy.AsyncSession"}
+_LENT: Final = {
+    "sqlalchemy.AsyncConnection",
+    "sqlalchemy.AsyncSession",
+    "sqlalchemy.async_scoped_session",
+}
 
 
 class AsyncLender:
@@ -55,8 +59,6 @@ class AsyncLender:
         """
         if "sqlalchemy.URL" in kinds_of(self._where):
             self._where = self._where.render_as_string(hide_password=False)
-        if "sqlalchemy.async_scoped_session" in kinds_of(self._where):
-            self._where = self._where()
         if self._where is None or isinstance(self._where, str):
             self._dsn = self._where
             await self.connect_own()
@@ -172,6 +174,8 @@ class Borrowed:
 class Awaited:
     """What a store is opened over: a connection that is awaited."""
 
+    moves = False
+
     def __init__(
         self, connection: psycopg.AsyncConnection[Any], borrowed: Borrowed, *, owned: bool
     ) -> None:
@@ -240,10 +244,10 @@ async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnecti
 
 
 async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
-    session = getattr(where, "sync_session", None)
-    check_driver(session or where)
+    is_session = hasattr(where, "get_bind")
+    check_driver(where)
     with refusals_of_alchemy():
-        lent: AsyncConnection = await where.connection() if session else where
+        lent: AsyncConnection = await where.connection() if is_session else where
         if not lent.in_transaction():
             await lent.exec_driver_sql("SELECT 1")
         return await _raw(lent)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import psycopg
 
@@ -19,16 +19,26 @@ if TYPE_CHECKING:
     from sqlalchemy import orm
 
 
+_ALCHEMY: Final = {
+    "sqlalchemy.Engine",
+    "sqlalchemy.Connection",
+    "sqlalchemy.Session",
+    "sqlalchemy.scoped_session",
+}
+
+
 class Lease(Protocol):
     """A connection for a store.
 
     Attributes:
         owned: whether the store ends its transactions.
         reopens: whether there is another one when it was lost.
+        moves: whether its lender takes it back after a transaction, and may lend another one next.
     """
 
     owned: bool
     reopens: bool
+    moves: bool
 
     def connection(self) -> psycopg.Connection[Any]:
         """Return the connection; another one, where its lender has another now."""
@@ -46,7 +56,7 @@ class Lease(Protocol):
 class _Waiting:
     """What waits by holding up its thread, and has no other connection than the one it lends."""
 
-    reopens = False
+    reopens = moves = False
 
     def reopen(self) -> None:
         """Leave it at the one that was lost."""
@@ -188,11 +198,17 @@ class _FromEngine(_Waiting):
 
 
 class _OfAlchemy(_Waiting):
-    """The caller's SQLAlchemy connection, or the one that his session has at the moment."""
+    """The caller's SQLAlchemy connection, or the one that his session has at the moment.
+
+    A scoped session is asked anew each time: after its remove() it is another one.
+    """
 
     owned = False
+    moves = True
 
-    def __init__(self, lender: sqlalchemy.Connection | orm.Session) -> None:
+    def __init__(
+        self, lender: sqlalchemy.Connection | orm.Session | orm.scoped_session[Any]
+    ) -> None:
         self._lender = lender
 
     def connection(self) -> psycopg.Connection[Any]:
@@ -231,10 +247,8 @@ def lease(where: Any, schema: str | None = None, *, prepare: bool | None = None)
         return Held(where, owned=False)
     if "psycopg_pool.ConnectionPool" in kinds:
         return _FromPool(where)
-    if kinds & {"sqlalchemy.Engine", "sqlalchemy.Connection", "sqlalchemy.Session"}:
+    if kinds & _ALCHEMY:
         return _over_alchemy(where)
-    if "sqlalchemy.scoped_session" in kinds:
-        return _over_alchemy(where())
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = ""
     if "Async" in name or "async" in name:
@@ -277,11 +291,10 @@ def check_driver(lender: Any) -> None:
         StoreError: it stands on another driver.
     """
     from sqlalchemy import exc
-    from sqlalchemy.orm import Session
 
     try:
         # Before anything is sent: another database may not know what is.
-        engine = lender.get_bind() if isinstance(lender, Session) else lender
+        engine = lender.get_bind() if hasattr(lender, "get_bind") else lender
     except exc.UnboundExecutionError as error:
         raise ArgumentError(
             "invalid_connection", "the session has no engine; give Session(engine)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -79,6 +80,7 @@ class Session:
                 f"{locks + _AFTER_LOCKS:.0f}s" if lease.owned and locks else "0"
             ),
         }
+        self._opener = threading.current_thread() if lease.moves else None
         self._turns = self._take(lease.connection())
 
     def _take(self, connection: psycopg.Connection[Any]) -> Turns:
@@ -102,7 +104,7 @@ class Session:
 
         One of the store's own that was lost is opened anew, unless something on it is under way.
         """
-        self._turns.check()
+        self._turns.check(self._opener)
         if self._held.closed and self._lease.reopens and not self._turns.busy:
             self._lease.reopen()
             # Of another server it may be wrong: a standby that was promoted lacks the last pages.
@@ -113,6 +115,8 @@ class Session:
             self._turns = self._take(present)
             with bound_to_schema(present, schema):
                 return present
+        if self._opener is not None:
+            self._turns.take()
         return present
 
     def check(self) -> None:
@@ -121,7 +125,7 @@ class Session:
         Raises:
             StoreError: it is another one.
         """
-        self._turns.check()
+        self._turns.check(self._opener)
 
     def close(self) -> None:
         """Close the connection or give it back, unless it is the caller's.

@@ -39,18 +39,23 @@ class Turns:
         """Whether a forked child would harm its parent with what it sends."""
         return self._owned or self.busy
 
-    def check(self) -> None:
+    def check(self, opener: threading.Thread | None = None) -> None:
         """Check that this is the thread and the process of the connection.
+
+        Args:
+            opener: the thread of a store whose connection may have been another's meanwhile, as
+                a session gives it back after each transaction.
 
         Raises:
             StoreError: it is another one.
         """
         self._check_process()
         present = threading.current_thread()
-        if present is not self._thread:
+        wanted = opener or self._thread
+        if present is not wanted:
             raise StoreError(
                 "other_thread",
-                f"the store belongs to thread {self._thread.name!r} and is used in "
+                f"the store belongs to thread {wanted.name!r} and is used in "
                 f"{present.name!r}; open one in each thread: pgsimhash.connect()",
             )
 

@@ -528,13 +528,16 @@ def test_what_people_have_beside_that(dsn: str) -> None:
         engine = engine_over(dsn)
         scoped = async_scoped_session(async_sessionmaker(engine), asyncio.current_task)
         store = await connect_async(scoped)
-        await store.add(B, FAR)
         await scoped.commit()
         await scoped.remove()
+        for url in (B, f"{B}2"):
+            await store.add(url, FAR)
+            await scoped.commit()
+            await scoped.remove()
         await engine.dispose()
 
     run(use())
-    assert urls(dsn) == [A, B]
+    assert urls(dsn) == [A, B, f"{B}2"]
 
 
 def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -200,6 +201,43 @@ class TestSession:
         scoped.commit()
         scoped.remove()
         assert urls(dsn) == [A]
+
+    def test_a_scoped_one_is_another_one_after_its_removal(
+        self, dsn: str, engine: sqlalchemy.Engine
+    ) -> None:
+        scoped = orm.scoped_session(orm.sessionmaker(engine))
+        store = connect(scoped)
+        scoped.commit()
+        scoped.remove()
+        for url in (A, B):
+            store.add(url, FAR)
+            scoped.commit()
+            scoped.remove()
+        assert urls(dsn) == [A, B]
+        pool = engine.pool
+        assert isinstance(pool, QueuePool)
+        assert pool.checkedout() == 0
+
+    def test_threads_with_a_session_each_exchange_the_connections_of_an_engine(
+        self, dsn: str, engine: sqlalchemy.Engine
+    ) -> None:
+        scoped = orm.scoped_session(orm.sessionmaker(engine))
+        store = connect(scoped)
+        scoped.commit()
+
+        def add(url: str) -> None:
+            connect(scoped).add(url, FAR)
+            scoped.commit()
+            scoped.remove()
+
+        for number in range(3):
+            thread = threading.Thread(target=add, args=[f"{A}{number}"])
+            thread.start()
+            thread.join()
+            store.add(f"{B}{number}", FAR)
+            scoped.commit()
+        scoped.remove()
+        assert len(urls(dsn)) == 6
 
 
 class TestPool:
