@@ -147,8 +147,9 @@ class StoreError(PgsimhashError):
         "moved": "the collection was replaced or deleted at this moment",
         "invalid_table": "the name is none of a table",
         "table_exists": "the table is there already",
-        "other_table": "what is to be replaced is no table with the columns of the new one",
+        "other_table": "a table, column or index of the name is there, and is another than wanted",
         "no_such_schema": "the table's schema is not there",
+        "partitioned_table": "a partitioned table's indexes cannot be built beside writers",
     }
 
 

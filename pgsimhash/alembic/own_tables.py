@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from alembic.operations import MigrateOperation, Operations
-from sqlalchemy import Computed, Index, Table, inspect, text
-from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy import Index, Table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateIndex, DropIndex, ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
+from pgsimhash.alembic.present import check_not_partitioned, has_columns, present_indexes
 from pgsimhash.errors import StoreError
 from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
 
@@ -73,8 +74,8 @@ class AddSimhash(_SimhashOperation):
         Raises:
             ArgumentError: no layout has the name, or it would take too many columns.
             StoreError: with ``concurrently``: the project's env.py holds a transaction that
-                Alembic cannot end, an index was not built, or the table has other columns with
-                these names.
+                Alembic cannot end, an index was not built, the table is partitioned, or other
+                columns or indexes have these names.
         """
         operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
 
@@ -105,7 +106,7 @@ class DropSimhash(_SimhashOperation):
         Raises:
             ArgumentError: no layout has the name, or it would take too many columns.
             StoreError: with ``concurrently``: the project's env.py holds a transaction that
-                Alembic cannot end.
+                Alembic cannot end, the table is partitioned, or other indexes have these names.
         """
         operations.invoke(cls(table, column, layout, schema, concurrently))
 
@@ -130,11 +131,15 @@ def _add(operations: Operations, wanted: AddSimhash) -> None:
     _check_can_commit(context)
     if context.as_sql:
         context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
-    elif not _has_columns(context, table, wanted):
-        context.impl.execute(_AlterTable(table, "ADD COLUMN"))
-    with context.autocommit_block():
+    else:
+        check_not_partitioned(context, table)
+        there = has_columns(context, table, wanted.column, wanted.layout)
+        present = present_indexes(context, table)
+        if not there:
+            context.impl.execute(_AlterTable(table, "ADD COLUMN"))
+    with _outside_transactions(context):
         for index in _indexes(table):
-            valid = None if context.as_sql else _is_valid(context, index)
+            valid = None if context.as_sql else present.get(str(index.name))
             if valid:
                 continue
             if context.as_sql or valid is False:
@@ -154,7 +159,10 @@ def _drop(operations: Operations, unwanted: DropSimhash) -> None:
     context, table = operations.get_context(), _table_of(operations, unwanted)
     if unwanted.concurrently:
         _check_can_commit(context)
-        with context.autocommit_block():
+        if not context.as_sql:
+            check_not_partitioned(context, table)
+            present_indexes(context, table)
+        with _outside_transactions(context):
             for index in _indexes(table):
                 context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
     # With the columns their indexes go.
@@ -194,53 +202,18 @@ def _alter_table(element: _AlterTable, compiler: DDLCompiler, **_options: object
     return f"ALTER TABLE {compiler.preparer.format_table(element.table)} {changes}"
 
 
-def _has_columns(context: MigrationContext, table: Table, wanted: AddSimhash) -> bool:
-    """Whether the columns are there, from a try that failed later."""
-    assert context.connection is not None
-    present = {
-        each["name"]: each["computed"]["sqltext"] if "computed" in each else ""
-        for each in inspect(context.connection).get_columns(table.name, schema=table.schema)
-    }
-    if not any(each.name in present for each in table.c):
-        return False
-    for each in table.c:
-        wanted_text = str(each.computed.sqltext) if isinstance(each.computed, Computed) else ""
-        if each.name not in present or _plain(present[each.name]) != _plain(wanted_text):
-            raise StoreError(
-                "other_table",
-                f"the table {table.fullname} has columns with the names of {wanted.column} and its "
-                f"prefixes, and they are not those of layout {wanted.layout!r}; drop them, or give "
-                "the column another name",
-            )
-    return True
-
-
-def _plain(expression: str) -> str:
-    return "".join(each for each in expression if each not in "()'\" \n")
-
-
-_VALID: Final = text(
-    "SELECT i.indisvalid AND i.indisready FROM pg_catalog.pg_index AS i "
-    "WHERE i.indexrelid = pg_catalog.to_regclass(:name)"
-)
-
-
-def _is_valid(context: MigrationContext, index: Index) -> bool | None:
-    """Return whether an index can be used, None where there is none."""
-    assert context.connection is not None
-    assert index.table is not None
-    # Of the driver's own, names would have their percent signs doubled.
-    quoting = PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
-    name, schema = quoting.format_index(index), index.table.schema
-    if schema is not None:
-        name = f"{quoting.quote_schema(schema)}.{name}"
-    found: bool | None = context.connection.scalar(_VALID, {"name": name})
-    return found
-
-
 def _concurrent(statement: Any, index: Index) -> Any:
     index.dialect_options["postgresql"]["concurrently"] = True
     return statement
+
+
+def _outside_transactions(context: MigrationContext) -> AbstractContextManager[None]:
+    """Return a block in which each statement is by itself, where the revision began none."""
+    if not context.as_sql:
+        assert context.connection is not None
+        if getattr(context.connection.connection.dbapi_connection, "autocommit", False):
+            return nullcontext()
+    return context.autocommit_block()
 
 
 def _check_can_commit(context: MigrationContext) -> None:

@@ -54,9 +54,9 @@ def connect(
     Args:
         where: where PostgreSQL is: a DSN in any form libpq understands, or a URL as SQLAlchemy has
             them (of ``postgresql+psycopg://`` and its like the driver is left out); a connection or
-            a pool of psycopg 3; an Engine, a Connection or a Session (scoped or not) of SQLAlchemy with
-            psycopg 3 under it. None means PGSIMHASH_DSN, else "embedded": the embedded server, whose schema
-            is deployed and upgraded on the way.
+            a pool of psycopg 3; an Engine, a Connection or a Session of SQLAlchemy, scoped or not,
+            with psycopg 3 under it. None means PGSIMHASH_DSN, else "embedded": the embedded server,
+            whose schema is deployed and upgraded on the way.
         collection: the set of pages to compare with.
         create: whether to create the collection where it does not exist.
         scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for

@@ -225,6 +225,75 @@ def test_columns_of_another_layout_are_not_those_of_a_failed_try(
     assert "they are not those of layout '22+21+21'; drop them" in said
 
 
+@pytest.mark.parametrize("call", ["add", "drop"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "CREATE UNIQUE INDEX ix_articles_simhash ON others (id)",
+        "CREATE INDEX ix_articles_simhash_prefix_1 ON articles (article_id)",
+        "CREATE VIEW ix_articles_simhash_prefix_2 AS SELECT 1",
+    ],
+)
+def test_an_index_of_somebody_else_is_neither_taken_for_ours_nor_dropped(
+    project: Project, other: str, call: str
+) -> None:
+    others = f"op.execute('CREATE TABLE others (id int)')\n    op.execute('{other}')"
+    project.revision("0002", others, below="0001")
+    project.revision("0003", CONCURRENTLY.format(call), below="0002")
+    project.alembic("upgrade", "0002")
+    before = project.rows("SELECT oid::int, relname FROM pg_class WHERE relname ~ '^ix_'")
+    said = project.alembic("upgrade", "head", fails=True)
+    assert "is not the index of this name on the simhashes of articles; rename it" in said
+    assert project.rows("SELECT oid::int, relname FROM pg_class WHERE relname ~ '^ix_'") == before
+    assert columns(project) == ["article_id", "url"]
+
+
+def test_in_an_autocommit_block_of_the_project(project: Project) -> None:
+    block = "with op.get_context().autocommit_block():\n        {}"
+    add, drop = (block.format(CONCURRENTLY.format(call)) for call in ("add", "drop"))
+    own_revision(project, add, drop)
+    project.alembic("upgrade", "head")
+    assert [(name, valid) for name, valid, _ in project.rows(INDEXES)] == [
+        (name, True) for name in NAMES
+    ]
+    project.alembic("downgrade", "0001")
+    assert columns(project) == ["article_id", "url"]
+
+
+PARTITIONED = """op.execute(
+        "CREATE TABLE articles (article_id bigint, url text) PARTITION BY RANGE (article_id)"
+    )
+    op.execute("CREATE TABLE half PARTITION OF articles FOR VALUES FROM (0) TO (9)")"""
+
+
+@pytest.mark.parametrize("call", ["add", "drop"])
+def test_a_partitioned_table_is_refused_beside_writers_and_taken_otherwise(
+    project: Project, call: str
+) -> None:
+    project.revision("0001", PARTITIONED)
+    own_revision(project, CONCURRENTLY.format(call))
+    said = project.alembic("upgrade", "head", fails=True)
+    assert "articles is partitioned" in said
+    assert "leave out concurrently=True" in said
+    project.alembic("upgrade", "0001")
+    assert columns(project) == ["article_id", "url"]
+    own_revision(project)
+    project.alembic("upgrade", "head")
+    assert [(name, valid) for name, valid, _ in project.rows(INDEXES)] == [
+        (name, True) for name in NAMES
+    ]
+
+
+def test_a_column_that_may_be_null_does_not_pass_for_one_that_may_not(project: Project) -> None:
+    own_revision(project, CONCURRENTLY.format("add"))
+    wanted = CONCURRENTLY.format("add").replace("concurrently", "nullable=False, concurrently")
+    project.revision("0003", wanted, below="0002")
+    said = project.alembic("upgrade", "head", fails=True)
+    assert "the column simhash of the table articles is there, and may be NULL" in said
+    project.revision("0003", CONCURRENTLY.format("add"), below="0002")
+    project.alembic("upgrade", "head")
+
+
 def test_what_fails_leaves_nothing(project: Project) -> None:
     own_revision(project, f'{ADD}\n    op.execute("SELECT 1/0")')
     project.alembic("upgrade", "0001")
