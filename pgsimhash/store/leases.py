@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import no_connection, open_deployed
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
@@ -98,6 +99,7 @@ class _Opened(_Waiting):
 
     def reopen(self) -> None:
         if not self._closed:
+            self._connection.close()
             self._connection = self._how()
 
     def close(self) -> None:
@@ -131,8 +133,11 @@ class _FromPool(_Waiting):
     def _give_back(self) -> None:
         if self._taken:
             self._taken = False
-            if not self._connection.closed:
+            if _is_idle(self._connection):
                 self._connection.set_autocommit(self._autocommit)
+            else:
+                # The pool makes another one.
+                self._connection.close()
             self._pool.putconn(self._connection)
 
     def connection(self) -> psycopg.Connection[Any]:
@@ -194,7 +199,10 @@ class _FromEngine(_Waiting):
 
     def close(self) -> None:
         self._closed = True
-        self._connection.close()
+        if self._connection.closed or _is_idle(_driver_connection(self._connection)):
+            self._connection.close()
+        else:
+            self._drop()
 
 
 class _OfAlchemy(_Waiting):
@@ -349,6 +357,10 @@ def idle_of(engine: Any) -> int:
     after their return, in a pool that nobody closes.
     """
     return getattr(engine.pool, "checkedin", int)()
+
+
+def _is_idle(connection: psycopg.Connection[Any]) -> bool:
+    return connection.info.transaction_status == TransactionStatus.IDLE
 
 
 def answers(connection: psycopg.Connection[Any]) -> bool:

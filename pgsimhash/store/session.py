@@ -102,10 +102,13 @@ class Session:
     def connection(self) -> psycopg.Connection[Any]:
         """The connection; a session of SQLAlchemy's has another one after each transaction.
 
-        One of the store's own that was lost is opened anew, unless something on it is under way.
+        One of the store's own that was lost is opened anew, unless something on it is under way. So
+        is one that is not idle between two calls: an exception out of a signal handler left it amid
+        a statement or a transaction.
         """
         self._turns.check(self._opener)
-        if self._held.closed and self._lease.reopens and not self._turns.busy:
+        idle = self._held.pgconn.transaction_status == TransactionStatus.IDLE
+        if not idle and self._lease.reopens and not self._turns.busy:
             self._lease.reopen()
             # Of another server it may be wrong: a standby that was promoted lacks the last pages.
             self.__dict__.pop("memory", None)

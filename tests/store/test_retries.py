@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -85,6 +86,29 @@ class TestLostConnections:
             ]
             assert made == ["new"] * 5
         assert sorted(row[0] for row in content(dsn, "default")) == sorted(url for url, _ in PAGES)
+
+    @pytest.mark.parametrize("raised", [TimeoutError, KeyboardInterrupt])
+    def test_one_that_a_signal_handler_left_amid_a_statement_is_exchanged(
+        self, opened: Store, dsn: str, raised: type[BaseException]
+    ) -> None:
+        """As Celery's soft time limit does it."""
+
+        def handler(*_: object) -> None:
+            raise raised
+
+        before = signal.signal(signal.SIGALRM, handler)
+        with psycopg.connect(dsn) as other:
+            other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
+            try:
+                for ask in (lambda: opened.get("https://a.example/"), opened.status):
+                    signal.setitimer(signal.ITIMER_REAL, 0.3)
+                    with pytest.raises(raised):
+                        ask()
+            finally:
+                signal.signal(signal.SIGALRM, before)
+        assert opened.get("https://a.example/") is None
+        assert [one.verdict for one in opened.add_many(PAGES, distance=0)] == ["new"] * 20
+        assert len(content(dsn, "default")) == 20
 
     def test_it_is_said_that_it_is_tried_again(
         self, dsn: str, caplog: pytest.LogCaptureFixture
