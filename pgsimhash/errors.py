@@ -122,6 +122,7 @@ class StoreError(PgsimhashError):
     reasons: ClassVar[_Codes] = {
         "closed": "the connection, the pool or the store is closed",
         "wrong_driver": "SQLAlchemy speaks to the server by another driver than psycopg 3",
+        "pool_exhausted": "a pool gave no connection in time: all are in use",
         "old_server": "the server is older than PostgreSQL 14",
         "wrong_encoding": "the database or the connection is not in UTF-8",
         "wrong_strings": "`standard_conforming_strings` is off",

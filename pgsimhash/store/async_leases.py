@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from pgsimhash.connection import no_connection, open_deployed
+from pgsimhash.connection import open_deployed
 from pgsimhash.errors import ArgumentError
 from pgsimhash.store.awaiting import awaited
 from pgsimhash.store.leases import (
     answers,
     check_driver,
     check_not_told_to_prepare,
-    closed,
     idle_of,
     kinds_of,
+)
+from pgsimhash.store.refusals import (
+    closed,
+    refusal_of_pool,
     refusals_of_alchemy,
+    refusals_of_engine,
     wrong_driver,
 )
 
@@ -118,11 +122,16 @@ class AsyncLender:
                 if await greenlet_spawn(answers, awaited(connection)):
                     return connection
                 await stack.aclose()
-        return await stack.enter_async_context(self.connection())
+        return await stack.enter_async_context(self.connection(again=True))
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async def connection(
+        self, *, again: bool = False
+    ) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         """Give a connection that nobody else uses until the end of the block.
+
+        Args:
+            again: whether it is one in place of another that was lost.
 
         Raises:
             ArgumentError: ``where`` is none of what it can be.
@@ -138,14 +147,14 @@ class AsyncLender:
                     raise closed("store" if present is self._own else "connection")
                 yield present
         elif _POOL in self._kinds:
-            async with _of_pool(where) as connection:
+            async with _of_pool(where, again=again) as connection:
                 yield connection
         elif _ENGINE in self._kinds:
             async with _of_engine(where) as connection:
                 yield connection
         elif self._kinds & _LENT:
-            async with self._turn:
-                yield await _of_alchemy(where)
+            async with self._turn, _of_alchemy(where) as connection:
+                yield connection
         else:
             raise ArgumentError(
                 "invalid_connection",
@@ -195,19 +204,24 @@ class Awaited:
         """Take another one."""
         self._connection = awaited(await_only(self.borrowed.exchange()))
 
+    def lost(self) -> None:
+        """Leave it to whoever lent it, when it is given back."""
+
     def pause(self, seconds: float) -> None:
         """Wait, and let others go on."""
         await_only(asyncio.sleep(seconds))
 
 
 @asynccontextmanager
-async def _of_pool(pool: AsyncConnectionPool[Any]) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+async def _of_pool(
+    pool: AsyncConnectionPool[Any], *, again: bool
+) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     if pool.closed:
         raise closed("pool")
     try:
         connection: psycopg.AsyncConnection[Any] = await pool.getconn()
     except psycopg.OperationalError as error:
-        raise no_connection(error) from error
+        raise await asyncio.to_thread(refusal_of_pool, pool, error, again=again) from error
     before = connection.autocommit
     try:
         if not before:
@@ -223,17 +237,13 @@ async def _of_pool(pool: AsyncConnectionPool[Any]) -> AsyncIterator[psycopg.Asyn
 
 @asynccontextmanager
 async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    from sqlalchemy.exc import OperationalError
-
     check_driver(engine.sync_engine)
     lent = engine.connect()
     raw = None
     try:
-        try:
+        with refusals_of_engine():
             await lent.start()
             await lent.execution_options(isolation_level="AUTOCOMMIT")
-        except OperationalError as error:
-            raise no_connection(error.orig or error) from error
         raw = await _raw(lent)
         yield raw
     finally:
@@ -243,14 +253,26 @@ async def _of_engine(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnecti
             await lent.close()
 
 
-async def _of_alchemy(where: Any) -> psycopg.AsyncConnection[Any]:
+@asynccontextmanager
+async def _of_alchemy(where: Any) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
     is_session = hasattr(where, "get_bind")
+    if not is_session and where.sync_connection is None:
+        raise ArgumentError(
+            "invalid_connection",
+            "the AsyncConnection is not connected yet; await it: "
+            "connect_async(await engine.connect())",
+        )
     check_driver(where)
     with refusals_of_alchemy():
         lent: AsyncConnection = await where.connection() if is_session else where
         if not lent.in_transaction():
             await lent.exec_driver_sql("SELECT 1")
-        return await _raw(lent)
+        raw = await _raw(lent)
+    try:
+        yield raw
+    finally:
+        if raw.closed and not lent.closed:
+            await lent.invalidate()
 
 
 async def _raw(lent: AsyncConnection) -> psycopg.AsyncConnection[Any]:

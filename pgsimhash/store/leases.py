@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.connection import no_connection, open_deployed
-from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+from pgsimhash.connection import open_deployed
+from pgsimhash.errors import ArgumentError
+from pgsimhash.store.refusals import (
+    closed,
+    refusal_of_pool,
+    refusals_of_alchemy,
+    refusals_of_engine,
+    wrong_driver,
+)
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -50,6 +55,9 @@ class Lease(Protocol):
     def reopen(self) -> None:
         """Get another connection in place of one that was lost, where there is a way."""
 
+    def lost(self) -> None:
+        """Let the lender know that the connection was lost."""
+
     def pause(self, seconds: float) -> None:
         """Wait."""
 
@@ -61,6 +69,9 @@ class _Waiting:
 
     def reopen(self) -> None:
         """Leave it at the one that was lost."""
+
+    def lost(self) -> None:
+        """Leave it to the lender to find out."""
 
     def pause(self, seconds: float) -> None:
         """Wait."""
@@ -118,13 +129,13 @@ class _FromPool(_Waiting):
         self._taken = False
         self._connection = self._take()
 
-    def _take(self) -> psycopg.Connection[Any]:
+    def _take(self, *, again: bool = False) -> psycopg.Connection[Any]:
         if self._pool.closed:
             raise closed("pool")
         try:
             connection: psycopg.Connection[Any] = self._pool.getconn()
         except psycopg.OperationalError as error:
-            raise no_connection(error) from error
+            raise refusal_of_pool(self._pool, error, again=again) from error
         self._taken = True
         self._autocommit = connection.autocommit
         connection.set_autocommit(True)
@@ -151,7 +162,7 @@ class _FromPool(_Waiting):
             self._give_back()
             # The others may have been lost with it.
             self._pool.check()
-            self._connection = self._take()
+            self._connection = self._take(again=True)
 
     def close(self) -> None:
         self._closed = True
@@ -169,12 +180,8 @@ class _FromEngine(_Waiting):
         self._connection = self._take()
 
     def _take(self) -> sqlalchemy.Connection:
-        from sqlalchemy import exc
-
-        try:
+        with refusals_of_engine():
             return self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        except exc.OperationalError as error:
-            raise no_connection(error.orig or error) from error
 
     def connection(self) -> psycopg.Connection[Any]:
         if self._connection.closed:
@@ -218,6 +225,7 @@ class _OfAlchemy(_Waiting):
         self, lender: sqlalchemy.Connection | orm.Session | orm.scoped_session[Any]
     ) -> None:
         self._lender = lender
+        self._lent: sqlalchemy.Connection
 
     def connection(self) -> psycopg.Connection[Any]:
         from sqlalchemy import Connection
@@ -228,7 +236,13 @@ class _OfAlchemy(_Waiting):
             if not lent.in_transaction():
                 # Begun behind its back, a transaction would not end with its commit().
                 lent.exec_driver_sql("SELECT 1")
+            self._lent = lent
             return _driver_connection(lent)
+
+    def lost(self) -> None:
+        # Else the caller's own rollback() would be sent to nobody, and be an error.
+        if not self._lent.closed:
+            self._lent.invalidate()
 
     def close(self) -> None:
         """Leave it open."""
@@ -319,35 +333,12 @@ def _over_alchemy(lender: Any) -> Lease:
 
 
 def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
-    found = connection.connection.driver_connection
+    lent = connection.connection
+    # One that was detached from its pool has only this.
+    found = lent.driver_connection or lent.dbapi_connection
     if not isinstance(found, psycopg.Connection):
         raise wrong_driver(type(found).__module__)
     return found
-
-
-@contextmanager
-def refusals_of_alchemy() -> Iterator[None]:
-    """Turn what SQLAlchemy says of a connection or session of the caller's into our errors.
-
-    Raises:
-        StoreError: it is closed, or in a transaction that failed.
-        NoServerError: the connection was lost.
-    """
-    from sqlalchemy import exc
-
-    try:
-        yield
-    except exc.ResourceClosedError:
-        raise closed("connection") from None
-    except exc.PendingRollbackError as error:
-        raise StoreError(
-            "failed_transaction",
-            "the session is in a transaction that failed; end it first: session.rollback()",
-        ) from error
-    except exc.OperationalError as error:
-        raise NoServerError(
-            "connection_lost", f"the connection to the database was lost: {error.orig}"
-        ) from error
 
 
 def idle_of(engine: Any) -> int:
@@ -370,17 +361,3 @@ def answers(connection: psycopg.Connection[Any]) -> bool:
     except psycopg.OperationalError:
         return not connection.closed
     return True
-
-
-def wrong_driver(name: str) -> StoreError:
-    """Return the error of who stands on a driver of another name."""
-    return StoreError(
-        "wrong_driver",
-        f"the store speaks to PostgreSQL by psycopg 3, and this engine by {name}; make it with "
-        "create_engine('postgresql+psycopg://...')",
-    )
-
-
-def closed(what: str) -> StoreError:
-    """Return the error of who gives something that is closed."""
-    return StoreError("closed", f"the {what} is closed; give one that is open")

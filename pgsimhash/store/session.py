@@ -13,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
-from pgsimhash.errors import ArgumentError, CollectionError, PgsimhashError
+from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, PgsimhashError
 from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.statements import query
@@ -170,13 +170,17 @@ class Session:
             StoreError: it is another thread's or process's turn.
         """
         connection = self.connection
-        with self._turns.reading(), translated_errors(connection):
-            idle = connection.info.transaction_status == TransactionStatus.IDLE
-            if idle and connection.autocommit:
-                yield connection
-            else:
-                with self._block(connection):
+        try:
+            with self._turns.reading(), translated_errors(connection):
+                idle = connection.info.transaction_status == TransactionStatus.IDLE
+                if idle and connection.autocommit:
                     yield connection
+                else:
+                    with self._block(connection):
+                        yield connection
+        except NoServerError:
+            self._lease.lost()
+            raise
 
     @contextmanager
     def bounded(self) -> Iterator[psycopg.Connection[Any]]:
@@ -209,8 +213,12 @@ class Session:
     @contextmanager
     def _begun(self) -> Iterator[psycopg.Connection[Any]]:
         connection = self.connection
-        with self._turns.writing(), translated_errors(connection), self._block(connection):
-            yield connection
+        try:
+            with self._turns.writing(), translated_errors(connection), self._block(connection):
+                yield connection
+        except NoServerError:
+            self._lease.lost()
+            raise
 
     @contextmanager
     def reading(
@@ -267,8 +275,10 @@ class Session:
     @contextmanager
     def _block(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
         status = connection.info.transaction_status
-        if status == TransactionStatus.IDLE and not connection.autocommit:
-            # Begin what only the caller may commit: the block below is then a savepoint.
+        begins = status == TransactionStatus.IDLE and not connection.autocommit
+        if begins or status == TransactionStatus.INERROR:
+            # Begin what only the caller may commit: the block below is then a savepoint. In one
+            # that failed be told here: psycopg complains of savepoints that it did not make.
             connection.execute("SELECT 1")
         with connection.transaction():
             yield

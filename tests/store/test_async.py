@@ -414,6 +414,34 @@ def test_errors_are_the_same(dsn: str) -> None:
     run(over_dsn(dsn, use))
 
 
+def test_a_pool_whose_connections_are_all_in_use(
+    dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said at once, and not tried again for a minute."""
+
+    async def use() -> None:
+        engine = create_async_engine(
+            "postgresql+psycopg://",
+            async_creator=lambda: psycopg.AsyncConnection.connect(dsn),
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=0.1,
+        )
+        async with AsyncConnectionPool(
+            dsn, min_size=1, max_size=1, timeout=0.1, open=False
+        ) as pool:
+            for where, taken in ((pool, pool.connection), (engine, engine.connect)):
+                store = await connect_async(where)
+                async with taken():
+                    with pytest.raises(StoreError, check=because("pool_exhausted")):
+                        await store.find(0)
+                assert await store.find(0) == []
+        await engine.dispose()
+
+    run(use())
+    assert [one for one in caplog.messages if "again" in one] == []
+
+
 def test_a_server_that_is_not_there() -> None:
     async def use() -> None:
         gone = engine_over("postgresql://127.0.0.1:1/none")
@@ -444,6 +472,33 @@ def test_what_cannot_be_used_is_refused(
 
 
 class TestWhatFailed:
+    def test_a_connection_that_was_not_awaited(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            with pytest.raises(ArgumentError, match=r"await engine\.connect\(\)"):
+                await connect_async(engine.connect())
+            await engine.dispose()
+
+        run(use())
+
+    def test_who_lost_the_connection_of_a_session_rolls_back_and_goes_on(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                await store.add(A, 0)
+                end_others(dsn)
+                with pytest.raises(NoServerError, check=because("connection_lost")):
+                    await store.add(B, FAR)
+                await session.rollback()
+                await store.add(B, FAR)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [B]
+
     def test_a_session_whose_transaction_failed(self, dsn: str) -> None:
         async def use() -> None:
             engine = engine_over(dsn)
@@ -499,8 +554,8 @@ class TestWhatFailed:
                 told.append(error.reason)
 
         told: list[str] = []
-        # What is around it finds the loss as well.
-        with suppress(psycopg.OperationalError, sqlalchemy.exc.OperationalError):
+        # What is around it finds the loss as well; SQLAlchemy was told, and wants a rollback.
+        with suppress(psycopg.OperationalError, sqlalchemy.exc.PendingRollbackError):
             run(way(dsn, use))
         assert told == ["connection_lost"]
 

@@ -13,13 +13,14 @@ import sqlalchemy
 from psycopg_pool import ConnectionPool
 from sqlalchemy import orm
 from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 
 import pgsimhash
 from pgsimhash import ArgumentError, CollectionError, NoServerError, StoreError, connect
 from pgsimhash.migrate import engine_for
 from tests.refusals import because
 from tests.store.content import content
+from tests.store.test_retries import end_others
 
 A, B = "https://a.example/", "https://b.example/"
 FAR = 2**63
@@ -240,6 +241,103 @@ class TestSession:
         assert len(urls(dsn)) == 6
 
 
+class TestWhatSqlalchemySays:
+    """Its refusals are errors of ours, and it hears of a loss."""
+
+    def test_a_pool_whose_connections_are_all_in_use(self, dsn: str) -> None:
+        engine = sqlalchemy.create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: psycopg.connect(dsn),
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=0.1,
+        )
+        with engine.connect():
+            for where in (engine, orm.Session(engine)):
+                with pytest.raises(StoreError, match="in use", check=because("pool_exhausted")):
+                    connect(where)
+        connect(engine).close()
+        engine.dispose()
+
+    def test_a_connection_that_was_detached_from_its_pool(
+        self, dsn: str, engine: sqlalchemy.Engine
+    ) -> None:
+        with engine.connect() as connection:
+            store = connect(connection)
+            connection.commit()
+            connection.detach()
+            store.add(A, 0)
+            connection.commit()
+        assert urls(dsn) == [A]
+
+    def test_a_block_whose_transaction_ended(self, engine: sqlalchemy.Engine) -> None:
+        with engine.connect() as connection:
+            store = connect(connection)
+            connection.commit()
+            with connection.begin() as begun:
+                begun.rollback()
+                with pytest.raises(StoreError, check=because("no_transaction")):
+                    store.find(0)
+            assert store.find(0) == []
+
+    def test_a_hook_after_the_commit(self, engine: sqlalchemy.Engine) -> None:
+        with orm.Session(engine) as session:
+            store = connect(session)
+
+            @sqlalchemy.event.listens_for(session, "after_commit")
+            def ask(_: orm.Session) -> None:
+                with pytest.raises(StoreError, match="hook", check=because("no_transaction")):
+                    store.find(0)
+
+            session.commit()
+
+    def test_a_session_that_is_closed_for_good(self, engine: sqlalchemy.Engine) -> None:
+        session = orm.Session(engine, close_resets_only=False)
+        store = connect(session)
+        session.close()
+        with pytest.raises(StoreError, match="session is closed", check=because("closed")):
+            store.find(0)
+
+    def test_the_only_connection_of_an_engine_amid_a_transaction(self, url: sqlalchemy.URL) -> None:
+        engine = sqlalchemy.create_engine(url, poolclass=StaticPool)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            with pytest.raises(StoreError, check=because("needs_autocommit")):
+                connect(engine)
+        engine.dispose()
+
+    @pytest.mark.parametrize("kind", [sqlalchemy.Engine.connect, orm.Session])
+    def test_who_lost_the_connection_rolls_back_and_goes_on(
+        self, dsn: str, engine: sqlalchemy.Engine, kind: Callable[[Any], Any]
+    ) -> None:
+        with kind(engine) as lender:
+            store = connect(lender)
+            lender.commit()
+            store.add(A, 0)
+            end_others(dsn)
+            with pytest.raises(NoServerError, check=because("connection_lost")):
+                store.add(B, FAR)
+            with pytest.raises(StoreError, check=because("failed_transaction")):
+                store.find(0)
+            lender.rollback()
+            store.add(B, FAR)
+            lender.commit()
+        assert urls(dsn) == [B]
+
+
+def test_nothing_is_printed_about_a_transaction_that_failed(
+    connection: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = connect(connection)
+    connection.commit()
+    with suppress(psycopg.Error):
+        connection.execute("SELECT nothing")
+    for use in (lambda: store.find(0), lambda: store.add(A, 0)):
+        with pytest.raises(StoreError, check=because("failed_transaction")):
+            use()
+    assert caplog.messages == []
+
+
 class TestPool:
     def test_a_connection_is_the_stores_until_it_is_closed(self, dsn: str) -> None:
         with ConnectionPool(dsn, min_size=1, max_size=1, open=True) as pool:
@@ -252,6 +350,26 @@ class TestPool:
             with pool.connection(timeout=5) as connection:
                 assert not connection.autocommit
         with pytest.raises(StoreError, match="pool is closed", check=because("closed")):
+            connect(pool)
+
+    def test_one_whose_connections_are_all_in_use_is_not_taken_for_a_server_that_is_gone(
+        self, dsn: str
+    ) -> None:
+        with ConnectionPool(dsn, min_size=1, max_size=1, timeout=0.1, open=True) as pool:
+            pool.wait()
+            with (
+                pool.connection(),
+                pytest.raises(StoreError, match="in use", check=because("pool_exhausted")),
+            ):
+                connect(pool)
+            connect(pool).close()
+
+    def test_one_that_cannot_connect_says_why(self) -> None:
+        gone = "postgresql://127.0.0.1:1/none"
+        with (
+            ConnectionPool(gone, min_size=1, timeout=0.1, open=True) as pool,
+            pytest.raises(NoServerError, match="refused", check=because("no_server")),
+        ):
             connect(pool)
 
 
