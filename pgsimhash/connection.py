@@ -332,6 +332,12 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
             "or say connect(prepare=False); a connection of your own takes prepare_threshold=None",
         ) from error
+    except psycopg.NotSupportedError as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; if the connection is in a pipeline() "
+            "block, leave that first",
+        ) from error
     except psycopg.errors.InvalidTransactionState as error:
         raise StoreError("wrong_isolation", server_words(error)) from error
     except psycopg.errors.ReadOnlySqlTransaction as error:

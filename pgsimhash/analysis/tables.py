@@ -112,9 +112,10 @@ def _save(
             _execute(connection, "keep_table", name, columns)
             _columns(connection, name, table)
             count = fill(_FILLED)
-            _execute(connection, "replace_rows", name, columns)
+            for step in ("hold_rows", "clear_rows", "replace_rows", "drop_filled"):
+                _execute(connection, step, name, columns)
             return count
-        connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*_FILLED)))
+        _execute(connection, "drop_filled", name, ())
     _create(connection, statement, name, table)
     return fill(name)
 

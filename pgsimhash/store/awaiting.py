@@ -12,6 +12,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 import psycopg
+from psycopg.pq import Format
+from psycopg.rows import tuple_row
 from sqlalchemy.util import await_only
 
 _T = TypeVar("_T")
@@ -76,11 +78,14 @@ class _Connection:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
-    def cursor(self, *arguments: Any, **options: Any) -> _Cursor:
-        return _Cursor(self._connection.cursor(*arguments, **options))
+    def cursor(self, *, row_factory: Any = tuple_row, binary: bool = False) -> _Cursor:
+        # Whatever cursors the connection makes, for it may be the caller's.
+        made = psycopg.AsyncCursor(self._connection, row_factory=row_factory)
+        made.format = Format.BINARY if binary else Format.TEXT
+        return _Cursor(made)
 
-    def execute(self, *arguments: Any, **options: Any) -> _Cursor:
-        return _Cursor(await_only(self._connection.execute(*arguments, **options)))
+    def execute(self, query: Any, parameters: Any = None) -> _Cursor:
+        return self.cursor().execute(query, parameters)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import tuple_row
+from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import from_bigint
 from pgsimhash.clusters import (
@@ -57,9 +57,11 @@ def clusters(
         roots = cluster_simhashes(simhashes, pairs, linkage, distance)
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
-    connection.execute(query("cluster_table", connection))
     shared = _with_company(simhashes, roots)
-    with connection.cursor() as cursor:
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        if cursor.execute(query("cluster_table_left", connection)).fetchone():
+            cursor.execute(query("drop_cluster_table", connection))
+        cursor.execute(query("cluster_table", connection))
         copy_binary(
             cursor,
             ("pg_temp", "pgsimhash_clusters"),

@@ -11,6 +11,7 @@ from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import open_deployed
 from pgsimhash.errors import ArgumentError
+from pgsimhash.store.plain import plain
 from pgsimhash.store.refusals import (
     closed,
     refusal_of_pool,
@@ -83,7 +84,7 @@ class Held(_Waiting):
 
     def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
         self.owned = owned
-        self._connection = connection
+        self._connection = plain(connection)
 
     def connection(self) -> psycopg.Connection[Any]:
         """Return it."""
@@ -155,7 +156,7 @@ class _FromPool(_Waiting):
         if self._closed:
             # It is someone else's by now.
             raise closed("store")
-        return self._connection
+        return plain(self._connection)
 
     def reopen(self) -> None:
         if not self._closed:
@@ -338,7 +339,7 @@ def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[
     found = lent.driver_connection or lent.dbapi_connection
     if not isinstance(found, psycopg.Connection):
         raise wrong_driver(type(found).__module__)
-    return found
+    return plain(found)
 
 
 def idle_of(engine: Any) -> int:

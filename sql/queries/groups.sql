@@ -1,7 +1,11 @@
--- cluster_table --
+-- cluster_table_left --
 -- A caller's transaction may ask more than once.
-DROP TABLE IF EXISTS pg_temp.pgsimhash_clusters;
+SELECT pg_catalog.to_regclass('pg_temp.pgsimhash_clusters') IS NOT NULL
 
+-- drop_cluster_table --
+DROP TABLE pg_temp.pgsimhash_clusters
+
+-- cluster_table --
 CREATE TABLE pg_temp.pgsimhash_clusters (simhash bigint, cluster bigint) ON COMMIT DROP
 
 -- clusters --
@@ -103,12 +107,15 @@ WHERE c.oid = pg_catalog.to_regclass(%(table)s::text)::pg_catalog.oid
 -- So that its columns stay as they are; who reads it need not wait.
 LOCK TABLE {table} IN ACCESS SHARE MODE
 
--- replace_rows --
+-- hold_rows --
 -- In this order readers see the old rows until the commit, and no other replaces them meanwhile.
-LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE
 
-DELETE FROM {table};
+-- clear_rows --
+DELETE FROM {table}
 
-INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled};
+-- replace_rows --
+INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled}
 
+-- drop_filled --
 DROP TABLE {filled}

@@ -12,6 +12,7 @@ import numpy as np
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.rows import namedtuple_row, scalar_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
@@ -42,7 +43,7 @@ from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_loading import indexes
 from tests.store.test_retries import behind_proxy, end_others
-from tests.store.test_store import ARTICLE, page, paragraph
+from tests.store.test_store import ARTICLE, page, paragraph, said
 from tests.test_workers import HANGING, article, readers
 
 A, B = "https://a.example/", "https://b.example/"
@@ -572,6 +573,28 @@ class TestWhatFailed:
 
         run(over_dsn(dsn, use))
         assert urls(dsn) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"row_factory": scalar_row},
+        {"row_factory": namedtuple_row},
+        {"cursor_factory": psycopg.AsyncClientCursor},
+        {"prepare_threshold": 0},
+    ],
+    ids=said,
+)
+def test_what_a_connection_makes_of_rows_and_statements_does_not_matter(
+    dsn: str, settings: dict[str, Any]
+) -> None:
+    async def use() -> list[object]:
+        async with await psycopg.AsyncConnection.connect(dsn, **settings) as connection:
+            return await everything(await connect_async(connection))
+
+    made = run(use())
+    with connect(dsn, collection="other") as other:
+        assert made[:-1] == the_same(other)[:-1]
 
 
 def test_what_people_have_beside_that(dsn: str) -> None:

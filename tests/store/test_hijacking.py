@@ -326,6 +326,8 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
         for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
             fill(store)
             look_up(store)
+            with connection.transaction():
+                assert [list(lent.clusters(8)) for _ in range(2)]
             connection.execute("DROP TABLE saved_pairs, saved_clusters")
             change(store)
             move(store, layout, connection)

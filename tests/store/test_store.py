@@ -5,20 +5,36 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, namedtuple_row, scalar_row
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, hamming_distance
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, StoreError
 from tests.refusals import because
 
 FAR = 2**64 - 1
+
+SETTINGS: list[dict[str, Any]] = [
+    {"row_factory": dict_row},
+    {"row_factory": namedtuple_row},
+    {"row_factory": scalar_row},
+    {"cursor_factory": psycopg.ClientCursor},
+    {"cursor_factory": psycopg.RawCursor},
+    {"prepare_threshold": 0},
+]
+"""What people say of their connections' cursors."""
+
+
+def said(settings: dict[str, Any]) -> str:
+    """Settings as the name of a test."""
+    return ",".join(f"{key}={getattr(value, '__name__', value)}" for key, value in settings.items())
 
 
 def page(*paragraphs: str) -> str:
@@ -422,15 +438,38 @@ class TestTheCallersOwnConnection:
                 store.add("https://a.example/2", -1)
             assert len(store.find(1)) == 1
 
-    def test_its_row_factory_does_not_matter(self, dsn: str) -> None:
-        with psycopg.connect(dsn, row_factory=dict_row) as connection:
+    @pytest.mark.parametrize("settings", SETTINGS, ids=said)
+    def test_what_it_makes_of_rows_and_statements_does_not_matter(
+        self, dsn: str, settings: dict[str, Any]
+    ) -> None:
+        told: list[str | None] = []
+        with psycopg.connect(dsn, **settings) as connection:
+            connection.add_notice_handler(lambda notice: told.append(notice.message_primary))
             store = connect(connection)
             store.add("https://a.example/1", 1)
             assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
+            assert connect(connection).add("https://a.example/3", 1).verdict == "identical"
             assert len(store.find(1)) == 1
+            assert store.find_many(np.array([1], np.uint64)).distances.tolist() == [0]
             assert store.get("https://a.example/2") is not None
+            for _ in range(7):
+                assert len(list(store.clusters())) == 1
+            for _ in range(2):
+                assert analysis.save_clusters(store, "groups", replace=True) == 1
+            assert store.add_simhashes(np.array([5], np.uint64)) == 1
             assert store.delete("https://a.example/1").versions == 1
             assert len(store.status()) == 1
+        assert told == []
+
+    def test_amid_a_pipeline_what_copies_says_so(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            store = connect(connection)
+            store.add("https://a.example/1", 1)
+            with (
+                pytest.raises(StoreError, match="leave that first", check=because("gave_up")),
+                connection.pipeline(),
+            ):
+                list(store.clusters())
 
     def test_the_store_does_not_close_it(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
