@@ -105,6 +105,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "contrary_mark": "other marks say the contrary",
         "no_prefixes": "a column has no prefix columns beside it that a lookup could go by",
         "no_order": "simhashes are compared by size, and have none",
+        "invalid_column": "a column's name is too long for those of its prefix columns",
         "mixin_order": "the declarative base stands before the mixin",
         "read_only_class": "a row of ours was to be written by the ORM",
     }

@@ -38,6 +38,7 @@ from sqlalchemy.orm import (
 )
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
 from pgsimhash.bits import check_distance
 from pgsimhash.errors import ArgumentError
@@ -87,7 +88,8 @@ def simhash_columns(
         nullable: whether rows may be without a simhash.
 
     Raises:
-        ArgumentError: no layout has the name, or it would take too many columns.
+        ArgumentError: no layout has the name, or it would take too many columns; or the name is too
+            long for those of the prefixes.
     """
     permutations = get_layout(layout).permutations
     return [
@@ -102,20 +104,35 @@ def simhash_columns(
 
 
 def _filled(name: str, permutation: Permutation) -> Computed:
-    quoted = postgresql.dialect().identifier_preparer.quote(name)  # type: ignore[no-untyped-call]
+    prefix = prefix_name(name, permutation)
+    if len(prefix.encode()) > _LONGEST:
+        raise ArgumentError(
+            "invalid_column",
+            f"the column {prefix} would have a name of more than {_LONGEST} bytes, which "
+            f"PostgreSQL cuts off; give {name} a shorter one",
+        )
+    # One whose driver takes other marks than percent signs for values does not double those.
+    dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+    # Nor is a colon the mark of a value.
+    quoted = dialect.identifier_preparer.quote(name).replace(":", "\\:")
     return Computed(prefix_sql(permutation, quoted), persisted=True)
+
+
+_LONGEST: Final = 63
 
 
 class SimhashMixin:
     """Gives an ORM class a simhash that is searched, with its prefix columns and indexes.
 
     The class gets an attribute ``simhash`` in the layout ``__simhash_layout__``, unless it has one
-    itself, or says None there. Every other column whose type is a ``SIMHASH`` with a layout is
-    searched as well. The prefix columns are deferred: the server fills them, and no object loads
+    itself, or says None there. One of its own without a type, as of ``mapped_column(comment=...)``,
+    gets the type. Every other column whose type is a ``SIMHASH`` with a layout is searched as
+    well. The prefix columns are deferred: the server fills them, and no object loads
     them. The mixin stands before the declarative base: ``class Article(SimhashMixin, Base)``.
 
     Raises:
-        ArgumentError: a layout has not the name that is given, or the mixin stands behind the base.
+        ArgumentError: a layout has not the name that is given, the mixin stands behind the base, or
+            a column's name is too long for those of its prefixes.
     """
 
     __simhash_layout__: ClassVar[str | None] = DEFAULT_LAYOUT.name
@@ -133,8 +150,8 @@ class SimhashMixin:
         has_table = hasattr(cls, "registry") or hasattr(cls, "__tablename__")
         if has_table and not vars(cls).get("__abstract__"):
             layout = cls.__simhash_layout__
-            if layout is not None and not hasattr(cls, "simhash"):
-                cls.simhash = mapped_column(SIMHASH(layout))
+            if layout is not None:
+                _give_simhash(cls, layout)
             _add_prefixes(cls)
         super().__init_subclass__(**options)
 
@@ -142,12 +159,21 @@ class SimhashMixin:
 _LAST: Final = 1_000_000
 
 
+def _give_simhash(cls: type[SimhashMixin], layout: str) -> None:
+    present = getattr(cls, "simhash", None)
+    if present is None:
+        cls.simhash = mapped_column(SIMHASH(layout))
+    elif isinstance(present, MappedColumn) and isinstance(present.column.type, NullType):
+        # SQLAlchemy would take int for an INTEGER.
+        present.column.type = SIMHASH(layout)
+
+
 def _add_prefixes(cls: type) -> None:
     found = {
-        key: value.column
+        key: value.column if isinstance(value, MappedColumn) else value
         for base in reversed(cls.__mro__)
         for key, value in list(vars(base).items())
-        if isinstance(value, MappedColumn)
+        if isinstance(value, MappedColumn | Column)
     }
     for key, simhash in found.items():
         if not isinstance(simhash.type, SIMHASH) or simhash.type.layout is None:
@@ -169,7 +195,8 @@ def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
     # Once, for copies of the table copy its indexes too.
     @event.listens_for(prefix, "after_parent_attach", once=True)
     def attached(prefix: Column[Any], table: Table) -> None:
-        if alone:
+        # With index=True the column has made its own.
+        if alone and not table.c[name].index:
             Index(None, table.c[name])
         Index(None, prefix, table.c[name])
 

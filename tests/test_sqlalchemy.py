@@ -268,6 +268,25 @@ def test_a_layout_that_is_none_is_refused(layout: str, reason: str) -> None:
         type("Wrong", (SimhashMixin, other), body)
 
 
+@pytest.mark.parametrize("name", ["s%h", "100%% \\:y", "a :b", 'q"x', "x" * 54])
+def test_a_column_of_any_name(name: str, engine: sa.Engine) -> None:
+    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns(name))
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"id": 1, name: 2**63 ^ 5}, {"id": 2, name: 12345}])
+        asked = sa.select(table.c.id).where(table.c[name].within(2**63 ^ 4, 3))
+        assert connection.scalars(asked).all() == [1]
+
+
+def test_a_name_that_leaves_no_room_for_those_of_the_prefixes_is_refused() -> None:
+    base = orm.registry().generate_base()
+    body = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+        simhash_columns("x" * 55)
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+        type("Wrong", (SimhashMixin, base), {**body, "simhash": mapped_column("ö" * 30)})
+
+
 # -- Statements -----------------------------------------------------------------------------------
 
 
@@ -495,6 +514,48 @@ def test_mixins_abstract_classes_and_inheritance() -> None:
     assert "title_hash_prefix_2" in str(
         sa.select(Child.id).where(Child.title_hash.within(1, 3)).compile(dialect=postgresql())
     )
+
+
+def test_a_column_of_the_class_s_own_without_a_type_gets_that_of_the_layout() -> None:
+    class Root(orm.DeclarativeBase):
+        pass
+
+    def written(name: str, column: Any, kind: Any = Mapped[int | None]) -> sa.Table:
+        body = {"__tablename__": name, "__annotations__": {"simhash": kind}, "simhash": column}
+        key = {"id": sa.Column(sa.Integer, primary_key=True)}
+        made: Any = type(name, (SimhashMixin, Root), {**body, **key})
+        table: sa.Table = made.__table__
+        return table
+
+    told = written("told", mapped_column(comment="of the text"))
+    assert told.c.simhash.comment == "of the text"
+    called = written("called", mapped_column("body"))
+    assert "body_prefix_3" in called.c
+    sure = written("sure", mapped_column(nullable=False), Mapped[int])
+    assert not sure.c.simhash.nullable
+    core = written("core", sa.Column(SIMHASH("22+21+21")))
+    for table in (told, called, sure, core):
+        assert len(indexes(table)) == 4
+        (simhash,) = (each for each in table.c if isinstance(each.type, SIMHASH))
+        simhash.within(1, 3)
+    other = written("other", mapped_column(SIMHASH("16+16+16+16"), index=True))
+    assert sorted(str(index.name) for index in other.indexes) == [
+        "ix_other_simhash",
+        *(f"ix_other_simhash_prefix_{number}" for number in (1, 2, 3, 4)),
+    ]
+
+
+def test_a_dataclass_takes_a_simhash_that_it_names() -> None:
+    class Root(orm.MappedAsDataclass, orm.DeclarativeBase):
+        pass
+
+    class Note(SimhashMixin, Root):
+        __tablename__ = "notes"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        simhash: Mapped[int | None] = mapped_column(default=None)
+
+    assert Note(id=1, simhash=7).simhash == 7
+    assert isinstance(Note.__table__.c.simhash.type, SIMHASH)
 
 
 def test_a_decorated_class_and_a_base_with_the_mixin() -> None:

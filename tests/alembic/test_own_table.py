@@ -127,6 +127,22 @@ def test_autogenerate_writes_importable_revisions_for_the_mixin(project: Project
     assert "op.create_table('stories'" in text
 
 
+def test_a_column_whose_name_has_a_percent_sign(project: Project) -> None:
+    models = project.folder / "models.py"
+    column = '    hash: Mapped[int | None] = mapped_column("s%h", SIMHASH("32+32"))\n'
+    imported = WITH_MIXIN.replace("import SimhashMixin", "import SIMHASH, SimhashMixin")
+    models.write_text(models.read_text() + imported + "    __simhash_layout__ = None\n" + column)
+    add = 'op.add_simhash("articles", "s%h", layout="32+32", concurrently={})'
+    own_revision(project, add.format(False))
+    project.alembic("upgrade", "head")
+    project.alembic("check")
+    made = project.rows(INDEXES)
+    project.revision("0003", add.format(True), below="0002")
+    project.alembic("upgrade", "head")
+    assert project.rows(INDEXES) == made
+    assert columns(project)[2:] == ["s%h", "s%h_prefix_1", "s%h_prefix_2"]
+
+
 def test_a_project_with_a_renderer_of_its_own_keeps_it(project: Project) -> None:
     models = project.folder / "models.py"
     project.alembic("upgrade", "0001")
