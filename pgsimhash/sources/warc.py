@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from email.message import Message
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +39,8 @@ _MAX_TYPE: Final = 1000
 _MAX_BROKEN: Final = 1000
 """After so many places without a record, one after the other, the rest is not read."""
 
+_YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
+_DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
 _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
@@ -125,10 +128,7 @@ class _Record:
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
         body = decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
-        fetched_at = None
-        # A page without a date is still a page.
-        with suppress(ValueError):
-            fetched_at = parse_time(self._header("WARC-Date"))
+        fetched_at = _date(self._header("WARC-Date"))
         return SourcePage(url, body, content_type.get_content_charset(), fetched_at)
 
     def _read(self, size: int) -> bytes:
@@ -223,6 +223,19 @@ def _split_http(head: bytes) -> tuple[Any, bytes]:
     except EOFError:
         return None, b""
     return http, lines.read()
+
+
+def _date(text: str) -> datetime | None:
+    """Return the first moment that a date means; a page without one is still a page."""
+    if not text:
+        return None
+    try:
+        if _YEAR_OR_MONTH.fullmatch(text):
+            return parse_time(f"{text}-01-01"[:10])
+        # The timestamp of CDX files, which some programs write here too.
+        return parse_time(f"{text[:8]}T{text[8:]}" if _DIGITS.fullmatch(text) else text)
+    except ValueError:
+        raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is no time") from None
 
 
 def _content_type(value: str) -> Message:

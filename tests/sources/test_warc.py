@@ -112,7 +112,30 @@ def test_other_records_are_passed_over(path: Path, other: dict[str, Any]) -> Non
 
 
 def test_a_page_without_a_date_is_a_page(path: Path) -> None:
-    assert one(path, record(warc={"WARC-Date": "yesterday"})).fetched_at is None
+    assert one(path, record(warc={"WARC-Date": ""})).fetched_at is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first_moment"),
+    [
+        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("2026-02", datetime(2026, 2, 1, tzinfo=UTC)),
+        ("2026-02-03", datetime(2026, 2, 3, tzinfo=UTC)),
+        ("2026-02-03T04:05Z", datetime(2026, 2, 3, 4, 5, tzinfo=UTC)),
+        ("2026-02-03T04:05:06.123456789Z", datetime(2026, 2, 3, 4, 5, 6, 123456, UTC)),
+        ("20260203040506", datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)),
+    ],
+)
+def test_a_date_may_say_less_than_a_second(path: Path, text: str, first_moment: datetime) -> None:
+    assert one(path, record(warc={"WARC-Date": text})).fetched_at == first_moment
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13", "20261301000000", "202602"])
+def test_a_date_that_cannot_be_read_is_a_failure(path: Path, text: str) -> None:
+    (item,) = read(path, record(warc={"WARC-Date": text}))
+    assert item == PageFailure(
+        "https://example.com/", "unreadable", f"its WARC-Date {text!r} is no time"
+    )
 
 
 def test_urls_as_some_crawlers_write_them(path: Path) -> None:
