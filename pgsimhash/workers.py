@@ -16,7 +16,7 @@ from pgsimhash.octets import MAX_BYTES
 from pgsimhash.processes import Deadlines, EndedError, Worker, has_limits
 from pgsimhash.records import PageFailure, PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, fingerprint, get_scheme
-from pgsimhash.sources import SourcePage
+from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.urls import URL_BYTES_MAX
 
 _Page = SourcePage | PageFailure | PageRecord
@@ -36,7 +36,7 @@ class Work(NamedTuple):
 
 
 class _Message(NamedTuple):
-    """Pages that went to a process together, of about so many bytes, and what it makes of them."""
+    """Pages that went to a process together, their bytes, and what it makes of them."""
 
     pages: list[_Page]
     size: int
@@ -48,12 +48,10 @@ PAGE_SECONDS: Final = 30.0
 
 _TITLE_MAX = 1000
 
-_MESSAGE_PAGES = 4
-_MESSAGE_SIZE = 512 * 1024
+_MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """What goes to a process at once: passing it on takes as long for one page as for some of them."""
 
-_AHEAD_PAGES = 8
-_AHEAD_SIZE = 4 * 1024 * 1024
+_AHEAD_PAGES, _AHEAD_SIZE = 8, 4 * 1024 * 1024
 """What is read ahead for each process: what keeps it busy while a batch is being stored."""
 
 
@@ -126,9 +124,9 @@ def extract_many(
 ) -> Iterator[PageRecord | PageFailure]:
     """Fingerprint pages with ``jobs`` processes and yield the records in the pages' order.
 
-    For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded
-    when the next page comes. A page that kills its process (a crash in a parser) becomes a failure
-    with the reason ``crashed``, one that takes too long with ``too_slow``; the others go on.
+    For each process some 8 pages are read ahead, or 4 MB of them, and what is done is yielded when
+    the next page, or a pause, comes. A page that kills its process becomes a failure, ``crashed``,
+    and so does one that takes too long, ``too_slow``; the others go on.
 
     Args:
         pages: what is a record or a failure already comes back as it is.
@@ -162,6 +160,10 @@ def _extract_in_processes(
 ) -> Iterator[_Made]:
     with closing(_Processes(jobs, work, page_seconds)) as processes:
         for page in pages:
+            if page is PAUSE:
+                processes.send()
+                yield from (*processes.done(), page)
+                continue
             processes.add(page)
             yield from processes.done()
         processes.send()

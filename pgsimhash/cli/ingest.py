@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Unpack
 
 import click
@@ -15,6 +17,7 @@ from pgsimhash.cli.options import (
     dsn_option,
     parquet_option,
     scheme_option,
+    stdin_bytes,
 )
 from pgsimhash.cli.printing import people
 from pgsimhash.cli.summary import print_verdicts
@@ -27,7 +30,7 @@ from pgsimhash.cli.work import (
 )
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES
-from pgsimhash.sources import count_pages, read_pages
+from pgsimhash.sources import PageFailure, SourcePage, count_pages, read_pages, with_pauses
 from pgsimhash.store import connect
 
 _WHAT_MAX = 200
@@ -92,7 +95,7 @@ def ingest(
     # One with a typing error in its name would be created; the default one cannot be.
     create = create or collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
-        pages = read_pages(paths, stdin=sys.stdin.buffer, max_bytes=max_bytes)
+        pages = _read(paths, max_bytes)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(
             pages,
@@ -105,3 +108,14 @@ def ingest(
         with verdicts_too(parquet, verdicts) as told:
             code = print_verdicts(with_progress(told, total, console, "ingest"), console, summary)
     context.exit(code)
+
+
+def _read(paths: tuple[str, ...], max_bytes: int) -> Iterator[SourcePage | PageFailure]:
+    if "-" not in paths:
+        return read_pages(paths, max_bytes=max_bytes)
+    stdin = stdin_bytes()
+    # A file of its own: a process that ends while a thread waits for sys.stdin is aborted.
+    with suppress(OSError):
+        stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
+    # Who writes there may wait for verdicts before going on.
+    return with_pauses(read_pages(paths, stdin=stdin, max_bytes=max_bytes))

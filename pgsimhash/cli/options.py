@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
@@ -153,11 +153,25 @@ def check_paths(paths: Iterable[str]) -> None:
     """Check that what a command is to read is there, before it does anything.
 
     Raises:
-        click.UsageError: a file or folder is missing.
+        click.UsageError: a file or folder is missing, or stdin is.
     """
     for path in paths:
-        if path != "-" and not os.path.lexists(path):
+        if path == "-":
+            stdin_bytes()
+        elif not os.path.lexists(path):
             raise click.UsageError(f"there is no file or folder {path}; check the path")
+
+
+def stdin_bytes() -> BinaryIO:
+    """Return stdin.
+
+    Raises:
+        click.UsageError: it is closed.
+    """
+    # So it is in a process that was started without one.
+    if sys.stdin is None:
+        raise click.UsageError("- reads stdin, which is closed; give it a file or a pipe")
+    return sys.stdin.buffer
 
 
 def read_file(name: str) -> bytes:
@@ -167,7 +181,7 @@ def read_file(name: str) -> bytes:
         PageError: the file cannot be read.
     """
     if name == "-":
-        return sys.stdin.buffer.read()
+        return stdin_bytes().read()
     try:
         return Path(name).read_bytes()
     except OSError as error:

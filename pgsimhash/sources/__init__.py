@@ -14,9 +14,10 @@ from pgsimhash.records import PageFailure
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
 from pgsimhash.sources.page import SourcePage, failure, shown
+from pgsimhash.sources.pauses import PAUSE, with_pauses
 from pgsimhash.sources.streams import Stream
 
-__all__ = ["PageFailure", "SourcePage", "count_pages", "read_pages"]
+__all__ = ["PAUSE", "PageFailure", "SourcePage", "count_pages", "read_pages", "with_pauses"]
 
 _STDIN: Final = "-"
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")

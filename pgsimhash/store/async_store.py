@@ -30,6 +30,7 @@ from pgsimhash.records import (
     Verdict,
 )
 from pgsimhash.schemes import Scheme, get_scheme
+from pgsimhash.sources import PAUSE
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SECONDS,
@@ -361,8 +362,9 @@ async def _next_batch(items: AsyncIterator[Item], size: int) -> list[Item]:
     batch: list[Item] = []
     started = time.monotonic()
     async for item in items:
-        batch.append(item)
-        if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
+        if item is not PAUSE:
+            batch.append(item)
+        if len(batch) >= size or (batch and time.monotonic() - started >= BATCH_SECONDS):
             break
     return batch
 

@@ -12,7 +12,7 @@ from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.matching import MatchSettings
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageFailure, PageRecord, Verdict
-from pgsimhash.sources import SourcePage
+from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.store.verdicts import Decision
 from pgsimhash.times import check_time
 from pgsimhash.urls import check_url, normalized_url
@@ -62,14 +62,15 @@ def as_record(page: tuple[str, int]) -> Item:
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
     """Return the next items in order, none at the end.
 
-    A batch is full at ``size`` items, or when its first item has waited for two seconds and the
-    next one comes.
+    A batch is full at ``size`` items, or when two seconds have passed and the next one, or a pause
+    in place of it, comes.
     """
     batch: list[Item] = []
     started = time.monotonic()
     for item in items:
-        batch.append(item)
-        if len(batch) >= size or time.monotonic() - started >= BATCH_SECONDS:
+        if item is not PAUSE:
+            batch.append(item)
+        if len(batch) >= size or (batch and time.monotonic() - started >= BATCH_SECONDS):
             break
     return batch
 

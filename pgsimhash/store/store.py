@@ -398,7 +398,8 @@ class Store:
         whenever that is; with ``batch_size`` the transaction may end between two batches only.
 
         Args:
-            pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields.
+            pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields. Where
+                none comes for long, ``pgsimhash.sources.PAUSE`` has what came decided meanwhile.
             jobs: in how many processes to fingerprint; with more than one, the calling script
                 needs the usual ``if __name__ == "__main__":`` guard.
             max_bytes: a larger page is a failure.

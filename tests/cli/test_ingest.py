@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from pgsimhash.parquet import read_verdicts
 from tests.cli.harness import COMMAND, Run, on_a_terminal, without_ids
@@ -266,6 +268,42 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     verdicts = [json.loads(line) for line in again.stdout.splitlines()]
     assert len(verdicts) == 300
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
+
+
+@pytest.mark.parametrize("options", [[], ["--jobs", "1"], ["--jobs", "2"], ["--page-seconds", "9"]])
+def test_who_writes_a_page_and_waits_hears_its_verdict(
+    folder: Path, dsn: str, options: list[str]
+) -> None:
+    html = (folder / "wells.html").read_text()
+    with subprocess.Popen(
+        [*COMMAND, "ingest", "-", "--dsn", dsn, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        # Else a verdict that never comes would hold up the tests.
+        watch = threading.Timer(60, process.kill)
+        watch.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number, verdict in enumerate(["new", "identical"]):
+            page = json.dumps({"url": f"https://a.example/{number}", "html": html}).encode()
+            # The next line is on its way, as from programs that write blocks.
+            process.stdin.write(page + b'\n{"url":')
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["verdict"] == verdict
+            with psycopg.connect(dsn) as connection:
+                count = connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone()
+            assert count == (number + 1,)
+            process.stdin.write(b'"https://b.example/", "html": ""}\n')
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["verdict"] == "too_short"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate()
+        watch.cancel()
+    assert process.returncode == 130
+    assert b"What was printed is stored" in stderr
+    assert len(stderr.splitlines()) == 1
 
 
 def test_what_is_not_there_creates_nothing(run: Run, folder: Path) -> None:

@@ -34,7 +34,9 @@ from pgsimhash import (
     connect,
     connect_async,
 )
+from pgsimhash.records import PageFailure
 from pgsimhash.schemes import registry
+from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.store import loading
 from pgsimhash.store.async_store import AsyncStore
@@ -648,6 +650,24 @@ def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(dsn: str) -
         assert readers() == before
 
     run(use())
+
+
+def test_a_pause_has_the_pages_before_it_decided(dsn: str) -> None:
+    told: list[str] = []
+
+    async def source() -> AsyncIterator[SourcePage | PageFailure]:
+        yield SourcePage(A, article(1))
+        while not told:
+            await asyncio.sleep(0.1)
+            yield PAUSE
+
+    async def use() -> None:
+        async with await connect_async(dsn) as store:
+            async for verdict in store.ingest_many(source()):
+                told.append(verdict.verdict)
+
+    run(use())
+    assert told == ["new"]
 
 
 @pytest.mark.usefixtures("hanging")
