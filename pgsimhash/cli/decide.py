@@ -7,7 +7,13 @@ from typing import Unpack
 import click
 
 from pgsimhash.cli.matching import match_options
-from pgsimhash.cli.options import collection_option, dsn_option, file_url, read_file
+from pgsimhash.cli.options import (
+    check_files,
+    collection_option,
+    dsn_option,
+    file_url,
+    read_file,
+)
 from pgsimhash.cli.printing import print_json
 from pgsimhash.matching import MatchOptions
 from pgsimhash.store import connect
@@ -36,6 +42,7 @@ def decide(
     where = url or file_url(file)
     if where is None:
         raise click.UsageError("a page from stdin needs --url")
+    check_files([file])
     html = read_file(file)
     with connect(dsn, collection=collection, create=False) as store:
         verdict = store.decide(where, html, **options)

@@ -21,6 +21,7 @@ from pgsimhash.bits import (
 )
 from pgsimhash.cli.options import (
     as_simhash,
+    check_files,
     collection_option,
     distance_option,
     dsn_option,
@@ -166,6 +167,7 @@ def fingerprint(
 
     A file that has none is reported on stderr, and the exit code is 1.
     """
+    check_files(files)
     failed = False
     for name in files:
         try:

@@ -162,6 +162,18 @@ def check_paths(paths: Iterable[str]) -> None:
             raise click.UsageError(f"there is no file or folder {path}; check the path")
 
 
+def check_files(names: Iterable[str]) -> None:
+    """Do as :func:`check_paths`, for files alone.
+
+    Raises:
+        click.UsageError: one is missing, or is a folder.
+    """
+    for name in names:
+        check_paths([name])
+        if os.path.isdir(name):
+            raise click.UsageError(f"{name} is a folder; give an HTML file")
+
+
 def stdin_bytes() -> BinaryIO:
     """Return stdin.
 

@@ -36,6 +36,15 @@ def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
     assert "needs --url" in refused.stderr
 
 
+def test_a_file_that_is_none_is_a_wrong_argument(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    url = ("--url", "https://a.example/")
+    missing, nested = run("decide", folder / "none.html", *url), run("decide", folder, *url)
+    assert (missing.code, nested.code) == (2, 2)
+    assert "there is no file" in missing.stderr
+    assert "is a folder" in nested.stderr
+
+
 def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
     run("ingest", folder / "wells.html")
     copy = folder / "wells-copy.html"

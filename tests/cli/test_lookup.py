@@ -115,11 +115,18 @@ def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) ->
 
 
 def test_fingerprint_reports_a_bad_file_and_goes_on(run: Run, folder: Path) -> None:
-    done = run("fingerprint", folder / "short.html", folder / "gone.html", folder / "wells.html")
+    done = run("fingerprint", folder / "short.html", folder / "wells.html")
     assert done.code == 1
-    assert [Path(line["file"]).name for line in done.lines] == ["wells.html"]
-    assert "short.html: " in done.stderr
-    assert "gone.html cannot be read: No such file or directory" in done.stderr
+    assert [line["title"] for line in done.lines] == ["Wells"]
+    assert len(done.stderr.splitlines()) == 1
+    assert "short.html" in done.stderr
+
+
+def test_fingerprint_of_what_is_no_file_does_nothing(run: Run, folder: Path) -> None:
+    missing = run("fingerprint", folder / "wells.html", folder / "gone.html")
+    assert (missing.code, missing.stdout) == (2, "")
+    assert "gone.html" in missing.stderr
+    assert run("fingerprint", folder).code == 2
 
 
 def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
