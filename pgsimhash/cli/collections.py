@@ -78,7 +78,7 @@ def _confirm(name: str) -> None:
     Raises:
         click.UsageError: there is no terminal, or the answer is no.
     """
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("this deletes pages: say --yes")
     question = f"Delete collection {printable(name)!r} and all in it?"
     if not click.confirm(question, err=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pgsimhash.analysis.labelled_pages import Named, find_pages
 from pgsimhash.analysis.labels import Labels, read_labels
 from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
+from pgsimhash.cli.options import stdin_bytes
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import choose_jobs, with_progress
 from pgsimhash.errors import ArgumentError
@@ -167,5 +167,5 @@ def _rereadable(paths: tuple[str, ...]) -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory(prefix="pgsimhash-") as folder:
         copy = Path(folder, "stdin.jsonl")
         with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            shutil.copyfileobj(stdin_bytes(), file)
         yield [str(copy) if path == "-" else path for path in dict.fromkeys(paths)]

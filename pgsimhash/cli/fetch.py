@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 
 import click
 
 from pgsimhash import analysis
-from pgsimhash.cli.options import collection_option, dsn_option
-from pgsimhash.cli.printing import print_json
+from pgsimhash.cli.options import collection_option, dsn_option, stdin_bytes
+from pgsimhash.cli.printing import print_json, tell
+from pgsimhash.errors import PageError
 from pgsimhash.store import connect
+from pgsimhash.urls import check_url
 
 
 @click.command("should-fetch")
@@ -25,22 +26,37 @@ def should_fetch(
 
     URL - reads URLs from stdin, one on each line. Prints a JSON line for each, in their order, with
     "fetch" and, where the page is known, "recrawl": what `pgsimhash analyse history` says of it.
-    Exits with 1 if none is to be fetched.
+    Exits with 1 if none is to be fetched. What is no URL is reported on stderr, and the exit code is
+    1, too.
     """
-    wanted = 0
+    wanted = failed = 0
+    if "-" in urls:
+        stdin_bytes()
     with connect(dsn, collection=collection, create=False) as store:
-        for url in _lines(urls):
-            advice = analysis.advise_fetch(store, url)
+        for url in _each(urls):
+            try:
+                advice = analysis.advise_fetch(store, check_url(_decoded(url)))
+            except PageError as error:
+                failed += 1
+                tell(str(error))
+                continue
             wanted += advice.fetch
             print_json(advice.as_json())
-    context.exit(0 if wanted else 1)
+    context.exit(0 if wanted and not failed else 1)
 
 
-def _lines(urls: Iterable[str]) -> Iterator[str]:
+def _each(urls: Iterable[str]) -> Iterator[str | bytes]:
     for url in urls:
         if url != "-":
             yield url
             continue
-        for line in sys.stdin:
+        for line in stdin_bytes():
             if line.strip():
                 yield line.strip()
+
+
+def _decoded(url: str | bytes) -> str:
+    try:
+        return url if isinstance(url, str) else url.decode()
+    except UnicodeDecodeError:
+        raise PageError("invalid_url", f"{url!r:.80} is not in UTF-8") from None

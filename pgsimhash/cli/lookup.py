@@ -20,6 +20,7 @@ from pgsimhash.bits import (
     to_bigint,
 )
 from pgsimhash.cli.options import (
+    LinesFile,
     as_simhash,
     check_files,
     collection_option,
@@ -105,7 +106,7 @@ def find(
 
 
 @click.command("find-many")
-@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
+@click.argument("file", type=LinesFile("r", encoding="utf-8", errors="replace"))
 @distance_option("the collection's")
 @collection_option
 @dsn_option

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import IO, Any, BinaryIO, Final, TypeVar
 
 import click
 
@@ -74,6 +74,21 @@ def collection_option(command: Command) -> Command:
         show_default=True,
         help="The set of pages to use.",
     )(command)
+
+
+class LinesFile(click.File):
+    """A file that is read line by line, or stdin."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str] | IO[Any],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> IO[Any]:
+        """Return the file, opened."""
+        if value == "-":
+            stdin_bytes()
+        return super().convert(value, param, ctx)
 
 
 class Distance(click.IntRange):
@@ -170,7 +185,7 @@ def check_files(names: Iterable[str]) -> None:
     """
     for name in names:
         check_paths([name])
-        if os.path.isdir(name):
+        if Path(name).is_dir():
             raise click.UsageError(f"{name} is a folder; give an HTML file")
 
 

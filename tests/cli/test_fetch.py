@@ -18,6 +18,19 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert "recrawl" not in done.lines[1]
 
 
+def test_what_is_no_url_is_reported_and_the_rest_goes_on(run: Run, folder: Path) -> None:
+    run("ingest", folder)
+    done = run("should-fetch", "", "no url", "javascript:x", "https://a.example/")
+    assert [line["url"] for line in done.lines] == ["https://a.example/"]
+    assert done.code == 1
+    assert len(done.stderr.splitlines()) == 3
+    assert "'javascript:x'" in done.stderr
+    lines = b"https://a.example/1\n\xff\n \nhttps://a.example/2\n"
+    done = run("should-fetch", "-", stdin=lines)
+    assert [line["url"][-1] for line in done.lines] == ["1", "2"]
+    assert (done.code, done.stderr) == (1, "b'\\xff' is not in UTF-8\n")
+
+
 def test_it_exits_with_1_if_none_is(run: Run, folder: Path) -> None:
     run("ingest", folder)
     assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.harness import Run
+from tests.cli.harness import COMMAND, Run
 
 NO_TEXT = os.fsdecode(b"\xff")
 """How Python hands over an argument that is not UTF-8."""
+
+
+def without_stdin(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``pgsimhash`` as a job whose stdin is closed."""
+    command = shlex.join([*COMMAND, *arguments])
+    return subprocess.run(
+        ["sh", "-c", f"{command} <&-"], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,6 +53,36 @@ def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
     done = run(*command)
     assert done.code == 2
     assert "give one that is not empty" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ingest -",
+        "decide - --url https://a.example/",
+        "find -",
+        "find-many -",
+        "fingerprint -",
+        "should-fetch -",
+        "analyse compare - 0",
+        "analyse explain - 0",
+        "analyse evaluate -",
+        "collection delete default",
+    ],
+)
+def test_a_closed_stdin_is_one_clear_line(run: Run, command: str) -> None:
+    run("collection", "create", "default")
+    done = without_stdin(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert "stdin" in done.stderr.splitlines()[-1] or "say --yes" in done.stderr
+
+
+@pytest.mark.usefixtures("run")
+def test_a_closed_stdin_is_no_matter_where_nobody_reads_it(folder: Path) -> None:
+    done = without_stdin("ingest", str(folder / "wells.html"))
+    assert done.returncode == 0
+    assert "first_seen" in done.stdout
 
 
 @pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-tokens"])
