@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,7 @@ from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
 from pgsimhash.cli.options import stdin_bytes
 from pgsimhash.cli.printing import people, tell
-from pgsimhash.cli.work import choose_jobs, with_progress
+from pgsimhash.cli.work import NO_PAGE, choose_jobs, tell_left_out, with_progress
 from pgsimhash.errors import ArgumentError
 from pgsimhash.records import PageFailure
 from pgsimhash.schemes import get_scheme
@@ -118,9 +119,11 @@ def sample_pages(
             total = sum(1 for _ in read_pages(files))
         chosen = set(Random(seed).sample(range(total), min(size, total)))  # noqa: S311
         for scheme in schemes:
+            # Each scheme reads them anew, and leaves out the same.
+            left_out = Counter[str]()
             drawn = (
                 (page.url, page)
-                for number, page in enumerate(read_pages(files))
+                for number, page in enumerate(read_pages(files, left_out=left_out))
                 if number in chosen
             )
             seen = _fingerprint(scheme, drawn, len(chosen), jobs)
@@ -133,6 +136,9 @@ def sample_pages(
                 list(found), simhashes, distance, borderline, seed, titles=titles
             )
             samples.append((scheme, near))
+        if not total:
+            tell(NO_PAGE)
+        tell_left_out(left_out)
     return samples, missed
 
 

@@ -26,8 +26,7 @@ def should_fetch(
 
     URL - reads URLs from stdin, one on each line. Prints a JSON line for each, in their order, with
     "fetch" and, where the page is known, "recrawl": what `pgsimhash analyse history` says of it.
-    Exits with 1 if none is to be fetched. What is no URL is reported on stderr, and the exit code is
-    1, too.
+    Exits with 1 if none is to be fetched, and where a URL is none, which is reported on stderr.
     """
     wanted = failed = 0
     if "-" in urls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Unpack
@@ -25,6 +26,7 @@ from pgsimhash.cli.work import (
     choose_jobs,
     jobs_option,
     summary_option,
+    tell_left_out,
     verdicts_too,
     with_progress,
 )
@@ -85,8 +87,8 @@ def ingest(
     """Decide for each page whether it is known, and store it.
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
-    line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line a page.
-    What is committed stays: after Ctrl-C the same command continues, and over pages that are
+    line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line a page; what
+    was taken for none is counted on stderr. What is committed stays: after Ctrl-C the same command continues, and over pages that are
     all known it adds nothing.
     """
     console = people()
@@ -95,7 +97,8 @@ def ingest(
     # One with a typing error in its name would be created; the default one cannot be.
     create = create or collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
-        pages = _read(paths, max_bytes)
+        left_out = Counter[str]()
+        pages = _read(paths, max_bytes, left_out)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
         verdicts = store.ingest_many(
             pages,
@@ -107,15 +110,18 @@ def ingest(
         )
         with verdicts_too(parquet, verdicts) as told:
             code = print_verdicts(with_progress(told, total, console, "ingest"), console, summary)
+    tell_left_out(left_out)
     context.exit(code)
 
 
-def _read(paths: tuple[str, ...], max_bytes: int) -> Iterator[SourcePage | PageFailure]:
+def _read(
+    paths: tuple[str, ...], max_bytes: int, left_out: Counter[str]
+) -> Iterator[SourcePage | PageFailure]:
     if "-" not in paths:
-        return read_pages(paths, max_bytes=max_bytes)
+        return read_pages(paths, max_bytes=max_bytes, left_out=left_out)
     stdin = stdin_bytes()
     # A file of its own: a process that ends while a thread waits for sys.stdin is aborted.
     with suppress(OSError):
         stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     # Who writes there may wait for verdicts before going on.
-    return with_pauses(read_pages(paths, stdin=stdin, max_bytes=max_bytes))
+    return with_pauses(read_pages(paths, stdin=stdin, max_bytes=max_bytes, left_out=left_out))

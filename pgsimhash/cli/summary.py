@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from pgsimhash.cli import INTERRUPTED, drawn
 from pgsimhash.cli.printing import print_json, tell
+from pgsimhash.cli.work import NO_PAGE
 from pgsimhash.records import Verdict, VerdictName
 
 _SHOWN = 20
@@ -111,7 +112,9 @@ def print_verdicts(
     if interrupted:
         tell(stopped)
         return INTERRUPTED
-    return 1 if result.counts["failed"] else 0
+    if not result.counts:
+        tell(NO_PAGE)
+    return 0 if result.counts and not result.counts["failed"] else 1
 
 
 def _common_folder(urls: list[str]) -> str:

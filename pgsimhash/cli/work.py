@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TypeVar
@@ -11,10 +12,13 @@ import click
 
 from pgsimhash.cli import drawn
 from pgsimhash.cli.options import Command
+from pgsimhash.cli.printing import tell
 from pgsimhash.machine import usable_cores
 from pgsimhash.records import Verdict
 
 Item = TypeVar("Item")
+
+NO_PAGE = "No page was found."
 
 _WORTH_PROCESSES = 200
 """Below this many pages starting processes takes longer than they save."""
@@ -49,6 +53,12 @@ def choose_jobs(asked: int | None, pages: int | None) -> int:
     if pages is not None and pages < _WORTH_PROCESSES:
         return 1
     return min(usable_cores(), _JOBS_MAX)
+
+
+def tell_left_out(left_out: Counter[str]) -> None:
+    """Say what :func:`pgsimhash.sources.read_pages` took for no pages, if there was any."""
+    if left_out:
+        tell("Left out: " + ", ".join(f"{kind} ({n:,})" for kind, n in left_out.items()) + ".")
 
 
 @contextmanager

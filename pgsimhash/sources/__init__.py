@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -11,7 +12,7 @@ from typing import BinaryIO, Final
 from pgsimhash.errors import PageError
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.records import PageFailure
-from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, read_html
+from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, is_html_name, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
 from pgsimhash.sources.page import SourcePage, failure, shown
 from pgsimhash.sources.pauses import PAUSE, with_pauses
@@ -25,7 +26,11 @@ _WARC_SUFFIXES: Final = (".warc", ".warc.gz")
 
 
 def read_pages(
-    paths: Iterable[str | Path], *, stdin: BinaryIO | None = None, max_bytes: int = MAX_BYTES
+    paths: Iterable[str | Path],
+    *,
+    stdin: BinaryIO | None = None,
+    max_bytes: int = MAX_BYTES,
+    left_out: Counter[str] | None = None,
 ) -> Iterator[SourcePage | PageFailure]:
     """Yield the pages of ``paths`` in their order, each path as often as it is given.
 
@@ -37,6 +42,8 @@ def read_pages(
         stdin: what ``-`` reads instead of the process's own stdin.
         max_bytes: the largest page, file, line or record; a larger one is a failure and is not
             held in memory.
+        left_out: counts, by kind, the files of folders and the records of archives that are taken
+            for no pages.
 
     Raises:
         TypeError: ``paths`` is one string.
@@ -46,7 +53,7 @@ def read_pages(
         raise TypeError(f"paths is a list of paths: write [{paths!r}]")
     if max_bytes < 1:
         raise ValueError(f"max_bytes is a number of bytes, 1 or more, not {max_bytes}")
-    return _read_all(paths, stdin, max_bytes)
+    return _read_all(paths, stdin, max_bytes, Counter() if left_out is None else left_out)
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:
@@ -56,7 +63,7 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
         if str(path) == _STDIN:
             return None
         if _is_folder(path):
-            total += sum(1 for _ in html_paths(path))
+            total += sum(1 for _ in html_paths(path, Counter()))
         elif path.name.lower().endswith(_JSON_SUFFIXES + _WARC_SUFFIXES) and path.exists():
             return None
         else:
@@ -65,17 +72,17 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
 
 
 def _read_all(
-    paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
+    paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int, left_out: Counter[str]
 ) -> Iterator[SourcePage | PageFailure]:
     for path in map(Path, paths):
         if str(path) == _STDIN:
             stream = Stream(sys.stdin.buffer if stdin is None else stdin)
             yield from read_json_lines(stream, "stdin", max_bytes)
         else:
-            yield from _read(path, max_bytes)
+            yield from _read(path, max_bytes, left_out)
 
 
-def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
+def _read(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[SourcePage | PageFailure]:
     name = path.name.lower()
     try:
         path.stat()
@@ -83,9 +90,9 @@ def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
         yield failure(shown(path), error)
         return
     if _is_folder(path):
-        for found in html_paths(path):
+        for found in html_paths(path, left_out):
             yield found if isinstance(found, PageFailure) else read_html(found, max_bytes)
-    elif name.endswith(HTML_SUFFIXES):
+    elif is_html_name(name):
         yield read_html(path, max_bytes)
     elif name.endswith(_JSON_SUFFIXES):
         yield from read_json_file(path, max_bytes)
@@ -93,7 +100,7 @@ def _read(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
         # warcio is loaded only by those who read archives.
         from pgsimhash.sources.warc import read_warc
 
-        yield from read_warc(path, max_bytes)
+        yield from read_warc(path, max_bytes, left_out)
     else:
         accepted = ", ".join(HTML_SUFFIXES + _JSON_SUFFIXES + _WARC_SUFFIXES)
         detail = f"not a folder, and its name does not end in one of {accepted}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from importlib import import_module
 from typing import Final
@@ -16,6 +17,14 @@ _ENCODINGS_MAX: Final = 4
 """How many times a body may be encoded; servers do it once."""
 
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
+_MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_BEGIN: Final = 1024
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Return whether a body of which nobody says what it is begins as a page does."""
+    begin = body[:_BEGIN].lstrip(_BEFORE_MARKUP)
+    return begin.startswith(b"<") and _MARKUP.search(begin) is not None
 
 
 def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:

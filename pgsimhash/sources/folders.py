@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,14 +15,22 @@ from pgsimhash.octets import too_large
 from pgsimhash.records import PageFailure
 from pgsimhash.sources.page import SourcePage, failure, shown
 
-HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml")
+HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
+
+_HTML_NAME: Final = re.compile(r".*\.(?:html?|xhtml|shtml)(?:[?@].*)?", re.IGNORECASE | re.DOTALL)
+"""wget writes the query behind the name: ``index.html?page=2``, with ``@`` for Windows."""
 
 
-def html_paths(folder: Path) -> Iterator[Path | PageFailure]:
+def is_html_name(name: str) -> bool:
+    """Return whether a file of this name is taken for a page."""
+    return _HTML_NAME.fullmatch(name) is not None
+
+
+def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
     """Yield the HTML files below ``folder`` in the order of their names, hidden ones left out.
 
     Links to folders are followed, and each folder is read once. A folder that cannot be listed
-    is yielded as a failure.
+    is yielded as a failure. ``left_out`` counts what is no page by its name.
     """
     seen: set[tuple[int, int]] = set()
     # Not recursive: a tree may be deeper than Python's stack.
@@ -30,20 +40,23 @@ def html_paths(folder: Path) -> Iterator[Path | PageFailure]:
         if path is None:
             waiting.pop()
             continue
-        if path is not folder and path.name.lower().endswith(HTML_SUFFIXES):
-            yield path
-            continue
+        is_named = is_html_name(path.name)
         try:
             status = path.stat()
-            place = (status.st_dev, status.st_ino)
-            if stat.S_ISDIR(status.st_mode) and place not in seen:
-                seen.add(place)
-                waiting.append(_entries(path))
-        except FileNotFoundError:
-            # A link to nothing, or a file that went meanwhile, and no page by its name.
-            continue
+            if not stat.S_ISDIR(status.st_mode):
+                if is_named:
+                    yield path
+                else:
+                    left_out["files by their names"] += 1
+            elif (status.st_dev, status.st_ino) not in seen:
+                seen.add((status.st_dev, status.st_ino))
+                waiting.append(_entries(path, left_out))
         except OSError as error:
-            yield failure(shown(path), error)
+            if is_named and not path.is_dir():
+                # What reads it says why it cannot be.
+                yield path
+            elif not isinstance(error, FileNotFoundError):
+                yield failure(shown(path), error)
 
 
 def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
@@ -55,9 +68,12 @@ def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
         return failure(url, error)
 
 
-def _entries(folder: Path) -> Iterator[Path]:
+def _entries(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if not entry.name.startswith(".")]
+        found = [entry.name for entry in entries]
+    names = [name for name in found if not name.startswith(".")]
+    if len(names) < len(found):
+        left_out["hidden files and folders"] += len(found) - len(names)
     # So that page.html comes before page-print.html: the first of a group is its original.
     names.sort(key=lambda name: name.partition("."))
     return (folder / name for name in names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -21,7 +22,7 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
 from pgsimhash.records import PageFailure
-from pgsimhash.sources.bodies import decode_body
+from pgsimhash.sources.bodies import decode_body, looks_like_html
 from pgsimhash.sources.page import (
     SourcePage,
     failure,
@@ -34,6 +35,9 @@ from pgsimhash.urls import check_url
 _Item = SourcePage | PageFailure
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+_NO_HTML: Final = "records that are no HTML"
+_NO_PAGES: Final = {"revisit": "revisits", "request": "", "metadata": "", "warcinfo": ""}
+_OK: Final = re.compile(r"2(?!06)\d\d")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_TYPE: Final = 1000
 _MAX_BROKEN: Final = 1000
@@ -50,6 +54,10 @@ class _NoRecordError(Exception):
     def __init__(self, message: str, line: bytes = b"\n") -> None:
         super().__init__(message)
         self.line = line
+
+
+class _NoPageError(Exception):
+    """The record is not taken for a page; the message is a kind that is counted, if it is one."""
 
 
 class _Headers:
@@ -83,6 +91,7 @@ class _Record:
             raise _NoRecordError("its Content-Length is missing or is not a number")
         self._stream = stream
         self._unread = int(length)
+        self._declared = ""
         # Some crawlers write the URL in angle brackets or with spaces.
         url = self._header("WARC-Target-URI").removeprefix("<").removesuffix(">")
         self._url = url.replace(" ", "%20")
@@ -91,35 +100,43 @@ class _Record:
         self._stream.skip(self._unread)
         self._unread = 0
 
-    def item(self, place: str, max_bytes: int) -> _Item | None:
+    def item(self, place: str, max_bytes: int, left_out: Counter[str]) -> _Item | None:
         """Return the record's page, why it cannot be read, or None where it holds no page."""
         try:
             return self._page(max_bytes)
+        except _NoPageError as error:
+            if str(error):
+                left_out[str(error)] += 1
+            return None
         except PageError as error:
+            if not self._declared:
+                left_out[_NO_HTML] += 1
+                return None
             with suppress(PageError):
                 place = check_url(self._url)
             return failure(place, error)
 
-    def _page(self, max_bytes: int) -> SourcePage | None:
+    def _page(self, max_bytes: int) -> SourcePage:
         kind = self._header("WARC-Type").lower()
         transfer = encodings = ""
         head = b""
         if kind == "resource":
-            content_type = _content_type(self._header("Content-Type"))
+            self._declared = self._header("Content-Type")
         elif kind == "response" and self._url.lower().startswith(("http:", "https:")):
             head = self._read(min(self._unread, _MAX_HEADERS))
             http, head = _split_http(head)
-            if http is None or http.get_statuscode() != "200":
-                return None
-            content_type = _content_type(
+            if http is None or not _OK.fullmatch(http.get_statuscode()):
+                raise _NoPageError("responses by their status")
+            self._declared = (
                 http.get_header("Content-Type") or self._header("WARC-Identified-Payload-Type")
-            )
+            ).strip()
             transfer = http.get_header("Transfer-Encoding") or ""
             encodings = http.get_header("Content-Encoding") or ""
         else:
-            return None
-        if content_type.get_content_type() not in _HTML_TYPES:
-            return None
+            raise _NoPageError(_NO_PAGES.get(kind, "records of other kinds"))
+        content_type = _content_type(self._declared)
+        if self._declared and content_type.get_content_type() not in _HTML_TYPES:
+            raise _NoPageError(_NO_HTML)
         url = check_url(self._url)
         if kind == "response" and not head and self._unread:
             raise PageError("unreadable", "its HTTP header does not end")
@@ -128,6 +145,10 @@ class _Record:
         if self._header("WARC-Segment-Number"):
             raise PageError("unreadable", "the record is one segment of several")
         body = decode_body(head + self._read(self._unread), transfer, encodings, max_bytes)
+        if not self._declared:
+            if not looks_like_html(body):
+                raise _NoPageError(_NO_HTML)
+            self._declared = _HTML_TYPES[0]
         fetched_at = _date(self._header("WARC-Date"))
         return SourcePage(url, body, content_type.get_content_charset(), fetched_at)
 
@@ -140,21 +161,25 @@ class _Record:
         return (self._headers.get_header(name) or "").strip()
 
 
-def read_warc(path: Path, max_bytes: int) -> Iterator[_Item]:
+def read_warc(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[_Item]:
     """Yield the pages of an archive, gzip or not.
 
-    These are the responses with status 200 and the resources, where their type is HTML. Bytes
-    between records, and the place where a damaged file ends, are failures of ``path#record``.
+    These are the resources, and the responses with a status of 200 to 299 but 206, which is a part
+    of a page, where their type is HTML, or none is named and they begin as HTML does. ``left_out``
+    counts others, but those about the crawl. Bytes between records, and the place where a damaged
+    file ends, are failures of ``path#record``.
     """
     name = shown(path)
     try:
         with open_stream(path) as stream:
-            yield from _read_records(stream, name, max_bytes)
+            yield from _read_records(stream, name, max_bytes, left_out)
     except OSError as error:
         yield failure(name, error)
 
 
-def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
+def _read_records(
+    stream: Stream, name: str, max_bytes: int, left_out: Counter[str]
+) -> Iterator[_Item]:
     number = 1
     broken = 0
     try:
@@ -165,7 +190,7 @@ def _read_records(stream: Stream, name: str, max_bytes: int) -> Iterator[_Item]:
                 if not _VERSION.match(line):
                     raise _NoRecordError("there is no record here", line)
                 record = _Record(stream, line)
-                item = record.item(place, max_bytes)
+                item = record.item(place, max_bytes, left_out)
                 record.skip()
                 broken = 0
                 if item is None:

@@ -42,6 +42,32 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert len(copy["simhash"]) == 16
 
 
+def test_what_is_left_out_is_one_line_for_people(run: Run, folder: Path, tmp_path: Path) -> None:
+    (folder / "style.css").write_text("p {}")
+    (folder / ".hidden.html").write_text("<p>x")
+    archive = tmp_path / "crawl.warc.gz"
+    archive.write_bytes(record(kind="revisit") + record())
+    done = run("ingest", folder, archive)
+    assert done.code == 0
+    assert len(done.lines) == 5
+    # The archive lies in the folder too.
+    assert done.stderr == (
+        "Left out: hidden files and folders (1), files by their names (2), revisits (1).\n"
+    )
+    sample = run("analyse", "evaluate", "--sample", "9", folder)
+    assert "Left out: hidden files and folders (1), files by their names (2)." in sample.stderr
+
+
+def test_no_page_at_all_is_exit_code_1(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "noext").write_text("<p>x")
+    done = run("ingest", tmp_path)
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr == "No page was found.\nLeft out: files by their names (1).\n"
+    assert run("ingest", "-", stdin="\n").code == 1
+    sample = run("analyse", "evaluate", "--sample", "9", tmp_path)
+    assert (sample.code, sample.stderr) == (1, done.stderr)
+
+
 def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
     wells = max(folder.iterdir(), key=lambda path: path.stat().st_size)
     size = wells.stat().st_size

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,20 @@ def test_a_link_to_nothing_is_a_failure_where_it_names_a_page(folder: Path) -> N
     assert len(items) == 6
 
 
-def test_a_folder_named_like_a_page_is_a_failure(folder: Path) -> None:
-    (folder / "a.html").mkdir()
-    item = list(read_pages([folder]))[1]
-    assert failed(item) == (f"file://{folder}/a.html", "unreadable", "a folder, not a file")
+def test_pages_as_wget_and_servers_name_them(tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    for name in ("index.html?page=2", "index.html@page=2", "b.SHTML", "a.html/index.html"):
+        (tmp_path / name).write_text("<p>x")
+    assert sorted(names(tmp_path)) == [
+        "a.html/index.html", "b.SHTML", "index.html%3Fpage%3D2", "index.html%40page%3D2"
+    ]  # fmt: skip
+    assert len(list(read_pages([tmp_path / "index.html?page=2"]))) == 1
+
+
+def test_what_is_left_out_is_counted(folder: Path) -> None:
+    left_out = Counter[str]()
+    assert len(list(read_pages([folder], left_out=left_out))) == 5
+    assert left_out == {"files by their names": 3, "hidden files and folders": 2}
 
 
 def test_a_folder_given_as_a_path_may_have_any_name(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,12 @@ def test_a_type_only_the_crawler_found_counts(path: Path) -> None:
     [
         {"status": "404 Not Found"},
         {"status": "304 Not Modified"},
+        {"status": "206 Partial Content"},
         {"mime": "image/png"},
-        {"mime": ""},
+        {"mime": "", "body": b"<?xml version='1.0'?><rss><title>t</title></rss>"},
+        {"mime": "", "body": b"body { color: red }"},
+        {"mime": "", "body": b"<html>" + bytes(200_000)},
+        {"mime": "", "body": b"", "http": {"Content-Encoding": "gzip"}},
         {"kind": "resource", "mime": "text/css"},
         {"kind": "metadata", "mime": "text/html"},
         {"kind": "revisit"},
@@ -109,6 +114,42 @@ def test_a_type_only_the_crawler_found_counts(path: Path) -> None:
 def test_other_records_are_passed_over(path: Path, other: dict[str, Any]) -> None:
     (page,) = read(path, record(**other), record(url="https://example.com/page"))
     assert page.url == "https://example.com/page"
+
+
+def test_other_records_are_counted_by_kind(path: Path) -> None:
+    others = [
+        record(status="404 Not Found"),
+        record(status="206 Partial Content"),
+        record(kind="resource", mime="text/css"),
+        record(mime="", body=b"<svg><title>t</title></svg>"),
+        record(kind="revisit"),
+        record(kind="conversion", mime="text/plain"),
+        record(kind="request", mime="application/http"),
+        record(kind="metadata", mime="text/html"),
+        record(kind="warcinfo", url="", mime="application/warc-fields"),
+    ]
+    path.write_bytes(b"".join(others))
+    left_out = Counter[str]()
+    assert list(read_pages([path], left_out=left_out)) == []
+    assert left_out == {
+        "responses by their status": 2,
+        "records that are no HTML": 2,
+        "revisits": 1,
+        "records of other kinds": 1,
+    }
+
+
+def test_what_begins_as_html_is_a_page_where_no_type_is_named(path: Path) -> None:
+    packed = {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
+    assert one(path, record(mime="")).html == HTML
+    assert one(path, record(chunked(gzip.compress(HTML)), mime="", http=packed)).html == HTML
+    (item,) = read(path, record(mime="", warc={"WARC-Date": "yesterday"}))
+    assert failed(item) == ("https://example.com/", "unreadable")
+
+
+@pytest.mark.parametrize("status", ["201 Created", "203 Non-Authoritative Information", "299 x"])
+def test_any_success_is_a_page(path: Path, status: str) -> None:
+    assert one(path, record(status=status)).html == HTML
 
 
 def test_a_page_without_a_date_is_a_page(path: Path) -> None:
