@@ -1,18 +1,19 @@
 """The command line: data as JSON lines on stdout, everything for people on stderr.
 
 Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-or collection; 3 the database or the schema cannot be used as it is; 130 stopped with Ctrl-C.
+or collection; 3 the database or the schema cannot be used as it is; 130 stopped.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["INTERRUPTED", "STOPPED", "main"]
 
 INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C."""
+"""The exit code after Ctrl-C, SIGTERM or SIGHUP."""
 
 STOPPED: Final = "Stopped. What was committed stays; run again to continue."
 
@@ -21,9 +22,25 @@ def main() -> None:
     """Run this process's command."""
     # Nothing is imported out of here, so that Ctrl-C ends in one line from the beginning.
     try:
+        _end_as_by_ctrl_c()
         from pgsimhash.cli.commands import commands
 
         commands(prog_name="pgsimhash")
     except KeyboardInterrupt:
         sys.stderr.write(f"{STOPPED}\n")
         sys.exit(INTERRUPTED)
+
+
+def _end_as_by_ctrl_c() -> None:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, unless the caller has them ignored (nohup)."""
+    numbers = [signal.SIGTERM, signal.SIGHUP] if hasattr(signal, "SIGHUP") else [signal.SIGTERM]
+
+    def stop(*_: Any) -> None:
+        # Another one, as timeout(1) sends to the whole group, must not end what ends properly.
+        for number in numbers:
+            signal.signal(number, lambda *_: None)
+        raise KeyboardInterrupt
+
+    for number in numbers:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, stop)

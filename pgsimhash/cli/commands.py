@@ -257,6 +257,7 @@ def commands() -> None:
     lines, everything else to stderr.
 
     Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-    or collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C.
+    or collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C,
+    SIGTERM or SIGHUP.
     """
     guard_other_output()

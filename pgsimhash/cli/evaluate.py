@@ -117,8 +117,8 @@ def evaluate(
     and read none.
 
     A page with too little text matches nothing; pairs whose page cannot be read are left out.
-    Exits with 1 if a page failed, there was none or no distance is precise enough, with 2 if PAIRS is
-    wrong.
+    Exits with 1 if a page failed, there is none or no distance is precise enough, with 2 if PAIRS
+    is wrong.
     """
     schemes = tuple(dict.fromkeys(schemes))
     if collection is not None and sample is not None and what:

@@ -88,8 +88,8 @@ def ingest(
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
     line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line a page; what
-    was taken for none is counted on stderr. What is committed stays: after Ctrl-C the same command continues, and over pages that are
-    all known it adds nothing.
+    was taken for none is counted on stderr. What is committed stays: after Ctrl-C the same command
+    continues, and over pages that are all known it adds nothing.
     """
     console = people()
     check_paths(paths)

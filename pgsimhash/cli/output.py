@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -28,12 +33,40 @@ def output_option(command: Command) -> Command:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, whatever the locale.
+    """Write a file in UTF-8, whatever the locale; one that is there stays until all is written.
 
     Raises:
         click.FileError: it cannot be written.
     """
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        if not _is_replaceable(path):
+            path.write_bytes(data)
+            return
+        with _beside(path.resolve()) as file:
+            file.write(data)
     except OSError as error:
         raise click.FileError(str(path), error.strerror) from error
+
+
+def _is_replaceable(path: Path) -> bool:
+    # A pipe or a device is written to. What is there is what others have open, as /dev/stdout.
+    if path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
+        return False
+    return os.access(path.resolve().parent, os.W_OK) and (path.is_file() or not path.exists())
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file that takes the place of ``path``, with its mode, when the block is left."""
+    new = path.with_name(f".pgsimhash-{secrets.token_hex(8)}")
+    try:
+        # Not one of tempfile's: this has the mode that any new file has.
+        with new.open("xb") as file:
+            if path.exists():
+                new.chmod(path.stat().st_mode)
+            yield file
+        new.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            new.unlink()

@@ -253,12 +253,16 @@ def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> Non
     assert "4/4" in done.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
-    folder: Path, dsn: str
+    folder: Path, dsn: str, number: signal.Signals
 ) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("these tests were started so that it is ignored")
+    file = folder / "verdicts.parquet"
     html = (folder / "wells.html").read_text()
     process = subprocess.Popen(
-        [*COMMAND, "ingest", "-", "--dsn", dsn],
+        [*COMMAND, "ingest", "-", "--dsn", dsn, "--parquet", file],
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -275,12 +279,14 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     first = process.stdout.readline()
     assert json.loads(first)["verdict"] == "new"
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     rest, stderr = process.communicate()
     printed = [json.loads(line) for line in (first + rest).splitlines()]
     assert process.returncode == 130
     assert b"run again to continue" in stderr
     assert 0 < len(printed) < 300
+    told = [verdict.as_json() for verdict in read_verdicts(file)]
+    assert told[: len(printed)] == printed
     with psycopg.connect(dsn) as connection:
         stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
     assert {line["url"] for line in printed} <= stored
