@@ -7,6 +7,7 @@ up no other. That is what pools with queues cannot promise.
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import threading
@@ -23,6 +24,9 @@ _Answer = TypeVar("_Answer")
 
 _STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
 """How exact a deadline is: a tenth of it, but no finer or coarser than these, in seconds."""
+
+_NO_MEMORY = 77
+"""What a process exits with that has too little memory for a message."""
 
 
 def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
@@ -43,11 +47,15 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
 
 
 class EndedError(Exception):
-    """The process ended without an answer; ``late`` says that its time was up."""
+    """The process ended without an answer.
 
-    def __init__(self, *, late: bool) -> None:
-        super().__init__("the process was too slow" if late else "the process ended")
-        self.late = late
+    Attributes:
+        reason: ``too_slow``, as its time was up, ``no_memory`` or, if nobody knows, ``crashed``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the process ended: {reason}")
+        self.reason = reason
 
 
 class _Running(NamedTuple):
@@ -95,7 +103,7 @@ class Worker(Generic[_Message, _Answer]):
             answer: _Answer = pipe.recv()
             answered = True
         except (EOFError, OSError):
-            raise EndedError(late=self._is_late) from None
+            raise EndedError("too_slow" if self._is_late else self._why()) from None
         finally:
             self._count_down(math.inf)
             if self._is_late or not answered:
@@ -148,6 +156,14 @@ class Worker(Generic[_Message, _Answer]):
         here.recv()
         return running
 
+    def _why(self) -> str:
+        if self._running is None:
+            return "crashed"
+        # Its end of the pipe is closed, so that it ends.
+        process = self._running.process
+        process.join(_STEP_MAX)
+        return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
+
     def _end(self) -> None:
         with self._lock:
             running, self._running = self._running, None
@@ -189,11 +205,14 @@ def _serve(
 ) -> None:
     # Ctrl-C reaches every process of the terminal; only the parent acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answer = begin(*arguments)
     try:
+        answer = begin(*arguments)
         pipe.send(None)
         while True:
             pipe.send(answer(pipe.recv()))
     except (EOFError, OSError):
         # Who asked is gone.
         return
+    except MemoryError:
+        # Within a message, as a rule, and none can be read or sent after that.
+        os._exit(_NO_MEMORY)

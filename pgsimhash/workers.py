@@ -24,10 +24,7 @@ _Made = PageRecord | PageFailure
 
 
 class Work(NamedTuple):
-    """What pages are fingerprinted by: the scheme, whether with Markdown, and how large at most.
-
-    ``memory`` is how many bytes the process may take for it.
-    """
+    """What pages are fingerprinted by; ``memory`` is how many bytes a process may take for it."""
 
     scheme: Scheme
     markdown: bool
@@ -46,8 +43,13 @@ class _Message(NamedTuple):
 PAGE_SECONDS: Final = 30.0
 """How long another process may take for a page by default: ten times what any page should take."""
 
-_TITLE_MAX = 1000
+_ENDED: Final = {
+    "too_slow": "the page takes more than {:g} s to read (page_seconds)",
+    "no_memory": "the page takes more memory than its process may (page_memory)",
+    "crashed": "the page ended the process reading it",
+}
 
+_TITLE_MAX = 1000
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """What goes to a process at once: passing it on takes as long for one page as for some of them."""
 
@@ -268,17 +270,13 @@ def read_by(
     try:
         return worker.ask(pages, page_seconds)
     except EndedError as error:
-        late = error.late
+        reason = error.reason
     except Exception as error:  # what is no page cannot be sent either
         if len(pages) == 1:
             return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
-        late = False
-    alone = len(pages) == 1
-    if alone and late:
-        what = f"the page takes more than {page_seconds:g} s to read (page_seconds)"
-        return [PageFailure(pages[0].url, "too_slow", what)]
-    if alone and last:
-        return [PageFailure(pages[0].url, "crashed", "the page ended the process reading it")]
+        reason = "crashed"
+    if len(pages) == 1 and (last or reason != "crashed"):
+        return [PageFailure(pages[0].url, reason, _ENDED[reason].format(page_seconds))]
     # One of them ended it, or someone else did: each gets a process of which that is known.
     return [read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
 

@@ -146,6 +146,19 @@ def test_a_page_that_takes_too_much_memory_is_reported_and_the_rest_goes_on() ->
     assert outcome(next(extract_many(pages[4:]))) == "record"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
+def test_a_page_that_a_process_has_no_memory_to_receive_is_reported_so(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    large = article(7) + "<p class=x>x" * 700_000
+    pages = [page(number, large if number == 4 else None) for number in range(8)]
+    made = list(extract_many(pages, 2, page_memory=1_000_000))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert outcome(made[4]) == "no_memory"
+    assert {outcome(item) for item in made} <= {"record", "no_memory"}
+    assert capfd.readouterr().err == ""
+
+
 def readers() -> list[psutil.Process]:
     """The processes that read pages, as children of the one that they are forked from."""
     return [
