@@ -86,6 +86,7 @@ class ArgumentError(PgsimhashError, ValueError):
         "invalid_time": "a time names no zone, is in the future or before 1970",
         "invalid_age": "an age is none, or reaches too far back",
         "invalid_schema": "the tables cannot be in a schema of this name",
+        "unknown_revision": "this package has no revision of this name",
         "invalid_role": "a role cannot have this name",
         "unknown_scheme": "no scheme of this name is registered in this process",
         "scheme_taken": "another recipe has the scheme's name",

@@ -14,6 +14,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from psycopg import conninfo
 from psycopg.rows import scalar_row
@@ -193,10 +194,10 @@ def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> N
         schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have.
+        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
         NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema there, or ``revision``, is not one this package knows; or it, or
-            something in it, belongs to a role that is neither the user, nor granted to the user,
+        SchemaError: the schema there is not one this package knows; or it, or something in it,
+            belongs to a role that is neither the user, nor granted to the user,
             nor a superuser.
         StoreError: the user may not change the schema.
     """
@@ -214,9 +215,9 @@ def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) ->
         schema: as for :func:`upgrade`.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have.
+        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
         NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema there, or ``revision``, is not one this package knows.
+        SchemaError: the schema there is not one this package knows.
         StoreError: the user may not change the schema.
     """
     _run(command.downgrade, dsn, revision, schema)
@@ -255,10 +256,28 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
     config = config_for(configured_schema(schema))
+    _check_revision(config, revision)
     with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
         logger.info("%s to revision %s", step.__name__, revision)
         step(config, revision)
+
+
+def _check_revision(config: Config, revision: str) -> None:
+    """Check that a revision is one of ours, where it is a name, and not relative to another.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    scripts = ScriptDirectory.from_config(config)
+    try:
+        if revision.isalnum():
+            scripts.get_revision(revision)
+    except CommandError as error:
+        known = ", ".join(["base", *(script.revision for script in scripts.walk_revisions())])
+        raise ArgumentError(
+            "unknown_revision", f"pgsimhash has no revision {revision!r}; there are: {known}"
+        ) from error
 
 
 def upgrade_sql(

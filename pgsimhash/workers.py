@@ -43,12 +43,6 @@ class _Message(NamedTuple):
 PAGE_SECONDS: Final = 30.0
 """How long another process may take for a page by default: ten times what any page should take."""
 
-_ENDED: Final = {
-    "too_slow": "the page takes more than {:g} s to read (page_seconds)",
-    "no_memory": "the page takes more memory than its process may (page_memory)",
-    "crashed": "the page ended the process reading it",
-}
-
 _TITLE_MAX = 1000
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """What goes to a process at once: passing it on takes as long for one page as for some of them."""
@@ -179,7 +173,7 @@ class _Processes:
         self._jobs, self._page_seconds = jobs, page_seconds
         self._workers = [new_reader(work) for _ in range(jobs)]
         self._idle = [*self._workers]
-        # A thread waits for each process, and hands it the next pages as soon as it is done.
+        # A thread for each process hands it the next pages as soon as it is done.
         self._threads = ThreadPoolExecutor(jobs, "pages")
         self._deadlines = Deadlines(self._workers, page_seconds)
         self._gathered: list[_Page] = []
@@ -276,14 +270,23 @@ def read_by(
             return [PageFailure(pages[0].url, "unexpected", f"{type(error).__name__}: {error}")]
         reason = "crashed"
     if len(pages) == 1 and (last or reason != "crashed"):
-        return [PageFailure(pages[0].url, reason, _ENDED[reason].format(page_seconds))]
+        return [_ended(pages[0].url, reason, page_seconds)]
     # One of them ended it, or someone else did: each gets a process of which that is known.
     return [read_by(worker, [page], page_seconds, last=True)[0] for page in pages]
 
 
+def _ended(url: str, reason: str, page_seconds: float) -> PageFailure:
+    if reason == "too_slow":
+        what = f"the page takes more than {page_seconds:g} s to read (page_seconds)"
+        return PageFailure(url, "too_slow", what)
+    if reason == "no_memory":
+        return PageFailure(url, "no_memory", "the page takes more than page_memory allows")
+    return PageFailure(url, "crashed", "the page ended the process reading it")
+
+
 def _size(page: _Page) -> int:
     html = page.html if isinstance(page, SourcePage) else ""
-    # Callers give what they like; what is no page becomes a failure where it is read.
+    # What is no page becomes a failure where it is read.
     return len(html) if isinstance(html, bytes | str) else 0
 
 

@@ -90,7 +90,7 @@ class Version:
 
 
 def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
-    """Return all versions of a page in the order in which they came, the oldest first.
+    """Return all versions of a page in the order in which they came, whenever they were fetched.
 
     Each has its distance to the previous and to the first, and what became of the page:
     ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the

@@ -36,6 +36,7 @@ _WRONG_VALUES = frozenset(
         "other_reader",
         "same_url",
         "unknown_linkage",
+        "unknown_revision",
         "unknown_rule",
         "unknown_scope",
     }

@@ -58,9 +58,9 @@ def history(
 ) -> None:
     """Show how a page changed over time: its versions, and when to fetch it again.
 
-    Prints a JSON line for each version, the oldest first, and a last one with "recrawl": the
-    interval that Apache Nutch's AdaptiveFetchSchedule would have come to. Exits with 1 if the
-    page is not known.
+    Prints a JSON line for each version, in the order in which they came, whenever they were
+    fetched, and a last one with "recrawl": the interval that Apache Nutch's AdaptiveFetchSchedule
+    would have come to. Exits with 1 if the page is not known.
 
     same: the content moved by 0 to 3 bits; edited: 4 to 8; rewritten: 9 or more; redesign: by 8 at
     most, in another template. A page that is seen again unchanged adds no version; "seen_at" says

@@ -13,21 +13,21 @@ from pgsimhash.store import connect
 @click.command("set")
 @click.argument("a", metavar="URL")
 @click.argument("b", metavar="URL")
-@click.option("--same", "said", flag_value="same", help="They are the same.")
-@click.option("--different", "said", flag_value="different", help="They are not.")
+@click.option("--same", is_flag=True, help="They are the same.")
+@click.option("--different", is_flag=True, help="They are not.")
 @collection_option
 @dsn_option
-def set_mark(a: str, b: str, said: str | None, collection: str, dsn: str | None) -> None:
+def set_mark(a: str, b: str, same: bool, different: bool, collection: str, dsn: str | None) -> None:
     """Mark two pages as the same, or as different, by their URLs, which are known.
 
     It overrides what their simhashes say, in verdicts and clusters from now on, and holds for
     new versions of the pages.
     """
-    if said is None:
-        raise click.UsageError("say --same or --different")
+    if same == different:
+        raise click.UsageError("say --same or --different, one of them")
     with connect(dsn, collection=collection, create=False) as store:
-        maintenance.mark(store, a, b, same=said == "same")
-    people().print(f"Marked as {said}.")
+        maintenance.mark(store, a, b, same=same)
+    people().print(f"Marked as {'same' if same else 'different'}.")
 
 
 @click.command("remove")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
 import zlib
 from importlib import import_module
 from typing import Final
-
-from warcio.bufferedreaders import ChunkedDataReader
 
 from pgsimhash.errors import PageError
 from pgsimhash.octets import too_large
@@ -19,6 +16,7 @@ _ENCODINGS_MAX: Final = 4
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
 _MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _BEGIN: Final = 1024
+_CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNORECASE)
 
 
 def looks_like_html(body: bytes) -> bool:
@@ -30,15 +28,12 @@ def looks_like_html(body: bytes) -> bool:
 def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:
     """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` named in the HTTP headers.
 
-    warcio's own decoder has no limit and takes damaged data for its end, so that only its
-    reader of chunks is used; a body that is not in chunks after all passes it unchanged.
-
     Raises:
         PageError: the page has more than ``max_bytes`` bytes; or the data is damaged, or its
             encoding is not known.
     """
     if "chunked" in transfer.lower():
-        body = bytes(ChunkedDataReader(io.BytesIO(body)).read())
+        body = _unchunked(body)
     named = encodings.lower().split(",", _ENCODINGS_MAX)
     if len(named) > _ENCODINGS_MAX:
         raise PageError("unreadable", f"it is encoded more than {_ENCODINGS_MAX} times")
@@ -50,6 +45,21 @@ def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> b
             if error.reason != "unreadable" or not body.lstrip(_BEFORE_MARKUP).startswith(b"<"):
                 raise
     return body
+
+
+def _unchunked(body: bytes) -> bytes:
+    """Return what chunks hold; what is not in chunks after all stays, and a trailer goes."""
+    data: list[bytes] = []
+    at = 0
+    while found := _CHUNK.match(body, at):
+        end = found.end() + int(found[1], 16)
+        if end == found.end():
+            return b"".join(data)
+        if body[end : end + 2] not in (b"\r\n", b"\r", b""):
+            break
+        data.append(body[found.end() : end])
+        at = end + 2
+    return b"".join([*data, body[at:]])
 
 
 def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:

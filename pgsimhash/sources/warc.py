@@ -229,7 +229,7 @@ def _next_line(stream: Stream) -> bytes:
 def _next_line_after_block(stream: Stream) -> bytes:
     line = stream.readline(_MAX_HEADERS)
     if line.strip() and not _VERSION.match(line):
-        raise _NoRecordError("the record is longer than its Content-Length", line)
+        raise _NoRecordError("the record does not end where its Content-Length says", line)
     return line if line.strip() else _next_line(stream)
 
 

@@ -66,6 +66,12 @@ def test_migrate_can_go_back(run: Run, dsn: str) -> None:
     assert "run: pgsimhash migrate" in run("status").stderr
 
 
+def test_a_revision_that_is_none_is_a_wrong_option(run: Run) -> None:
+    done = run("migrate", "--downgrade", "9999")
+    assert done.code == 2
+    assert "no revision '9999'; there are: base, 0001" in done.stderr
+
+
 def test_migrate_makes_roles_on_request(run: Run, dsn: str) -> None:
     prefix = f"test_{uuid.uuid4().hex[:12]}"
     made = [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]

@@ -29,3 +29,5 @@ def test_an_unknown_url_and_a_contradiction_name_the_fix(run: Run, folder: Path)
     assert refused.code == 1
     assert "ingest the page first" in refused.stderr
     assert run("mark", "set", a, b).code == 2
+    assert run("mark", "set", a, b, "--same", "--different").code == 2
+    assert run("mark", "list").lines == []

@@ -185,6 +185,9 @@ def test_urls_as_some_crawlers_write_them(path: Path) -> None:
     assert one(path, wrapped).url == "https://example.com/a%20b"
 
 
+CHUNKED = {"Transfer-Encoding": "chunked"}
+
+
 def chunked(body: bytes) -> bytes:
     parts = [body[at : at + 100] for at in range(0, len(body), 100)]
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""])
@@ -221,6 +224,22 @@ def test_content_encodings_are_undone(
 
 def test_a_body_that_is_not_in_chunks_after_all(path: Path) -> None:
     assert one(path, record(http={"Transfer-Encoding": "chunked"})).html == HTML
+
+
+def test_a_trailer_behind_chunks_is_no_part_of_the_page(path: Path) -> None:
+    headers = {"Transfer-Encoding": "chunked", "Trailer": "X-Sum"}
+    body = chunked(HTML)[:-2] + b"X-Sum: 12345\r\n\r\n"
+    assert one(path, record(body, http=headers)).html == HTML
+
+
+def test_chunks_that_end_early_are_what_they_hold(path: Path) -> None:
+    cut = one(path, record(chunked(HTML)[:-50], http=CHUNKED)).html
+    assert isinstance(cut, bytes)
+    assert cut
+    assert HTML.startswith(cut)
+    assert one(path, record(b"5;a=b\r\n<p>ab\r\n0\r\n", http=CHUNKED)).html == b"<p>ab"
+    assert one(path, record(b"5\r\n<p>ab\r\n<p>no chunk", http=CHUNKED)).html == b"<p>ab<p>no chunk"
+    assert one(path, record(b"add\r\n" + HTML * 9, http=CHUNKED)).html == b"add\r\n" + HTML * 9
 
 
 def test_brotli_is_undone_where_it_is_installed(path: Path) -> None:
@@ -359,7 +378,19 @@ def test_a_record_with_a_wrong_length_is_a_failure(path: Path, length: str) -> N
     wrong = record(warc={"Content-Length": length}, zipped=False)
     broken, page = read(path, wrong, record(url="https://example.com/b", zipped=False))
     assert failed(broken) == (f"{path}#1", "unreadable")
+    assert isinstance(broken, PageFailure)
+    assert "Content-Length" in broken.detail
     assert page.url == "https://example.com/b"
+
+
+def test_a_record_that_is_shorter_than_it_says_is_not_called_longer(path: Path) -> None:
+    size = len(record(zipped=False).split(b"\r\n\r\n", 1)[1]) + 20
+    short = record(warc={"Content-Length": str(size)}, zipped=False)
+    after = [record(url=f"https://a.example/{n}", zipped=False) for n in (1, 2)]
+    broken, page = read(path, short, *after)
+    assert isinstance(broken, PageFailure)
+    assert "does not end where its Content-Length says" in broken.detail
+    assert page.url == "https://a.example/2"
 
 
 def test_a_header_without_end_does_not_fill_the_memory(path: Path) -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect
+from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.clusters import ClusterPage
 from pgsimhash.connection import open_connection, translated_errors
 from pgsimhash.copying import copy_binary
@@ -40,6 +40,9 @@ def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: s
     with connect(f"{dsn} options='-c default_transaction_read_only=on'", create=False) as store:
         assert store.find(0) == []
         assert store.decide("https://a.example/", "<p>" + "one two three " * 20).verdict == "new"
+        assert store.should_fetch("https://a.example/")
+        for read in (analysis.page_pairs, maintenance.check, maintenance.runs):
+            assert list(read(store)) == []
         with pytest.raises(pgsimhash.StoreError, match=r"read-only here: .*to the primary server"):
             store.add("https://a.example/", 0)
         with pytest.raises(pgsimhash.StoreError, match="status --brief"):
