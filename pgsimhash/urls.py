@@ -74,7 +74,7 @@ def check_url(url: str) -> str:
         raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
     if _UNSEEN.search(url):
         raise PageError(
-            "invalid_url", f"{shown} holds white space or characters unseen; percent-encode it"
+            "invalid_url", f"{shown} holds white space or invisible characters; percent-encode it"
         )
     if parts.scheme not in _SCHEMES:
         raise PageError("invalid_url", f"{shown} is not an absolute http, https or file URL")
