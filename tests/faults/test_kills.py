@@ -51,6 +51,7 @@ def test_pages_are_written_soon_after_the_server_is_there_again(
     cluster: Cluster, writers: Writers, told: Callable[..., None]
 ) -> None:
     writers.start()
+    writers.wait_for_each()
     writers.wait_until(100)
     cluster.kill()
     cluster.start()

@@ -106,6 +106,16 @@ class Writers:
                 return
             time.sleep(0.005)
 
+    def wait_for_each(self) -> None:
+        """Wait until each of them wrote something: who is not connected yet is refused."""
+        latest = time.monotonic() + PATIENCE
+        while time.monotonic() < latest:
+            hosts = {url.split("/")[2] for url in self.acknowledged()}
+            if len(hosts) == len(self._numbers):
+                return
+            time.sleep(0.005)
+        raise AssertionError("a writer writes nothing")
+
     def wait_for_more(self) -> float:
         """Return how many seconds it took until one more page was acknowledged."""
         started, before = time.monotonic(), len(self.acknowledged())
