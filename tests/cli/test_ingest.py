@@ -302,7 +302,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
     assert {line["url"] for line in verdicts if line["reason"] == "unchanged"} == stored
 
 
-@pytest.mark.parametrize("options", [[], ["--jobs", "1"], ["--jobs", "2"], ["--page-seconds", "9"]])
+@pytest.mark.parametrize("options", [[], ["--jobs", "1"]])
 def test_who_writes_a_page_and_waits_hears_its_verdict(
     folder: Path, dsn: str, options: list[str]
 ) -> None:
