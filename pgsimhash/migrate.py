@@ -155,10 +155,8 @@ def _refusal(error: DBAPIError) -> StoreError:
             "the connection is in a transaction that failed; roll it back before migrating",
         )
     if state == _READ_ONLY:
-        return StoreError(
-            "read_only",
-            f"the database is read-only here: {words}; connect to the primary server",
-        )
+        fix = "connect to the primary server"
+        return StoreError("read_only", f"the database is read-only here: {words}; {fix}")
     if error.connection_invalidated:
         return NoServerError(
             "connection_lost", f"the connection to the database was lost: {str(said).strip()}"

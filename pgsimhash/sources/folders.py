@@ -17,7 +17,9 @@ from pgsimhash.sources.page import SourcePage, failure, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 
-_HTML_NAME: Final = re.compile(r".*\.(?:html?|xhtml|shtml)(?:[?@].*)?", re.IGNORECASE | re.DOTALL)
+_HTML_NAME: Final = re.compile(
+    rf".*(?:{'|'.join(map(re.escape, HTML_SUFFIXES))})(?:[?@].*)?", re.IGNORECASE | re.DOTALL
+)
 """wget writes the query behind the name: ``index.html?page=2``, with ``@`` for Windows."""
 
 
