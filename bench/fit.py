@@ -35,11 +35,13 @@ from scipy.special import bdtr
 
 from pgsimhash import hamming_distance
 from pgsimhash.html import weights
+from pgsimhash.schemes.blocks import OCCURRENCES
 from pgsimhash.sketch import TRUSTED_DISTANCE, verified
 
 if TYPE_CHECKING:
     from bench.fitting import (
         BITS,
+        KINDS,
         NAMES,
         Floats,
         Observed,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 else:  # A script finds its neighbours under their own names.
     from fitting import (
         BITS,
+        KINDS,
         NAMES,
         Floats,
         Observed,
@@ -70,7 +73,7 @@ else:  # A script finds its neighbours under their own names.
     from labelled import SYNTHETIC, LabelledSet, Pair, corpora
     from made_pages import Real, make
 
-FOLDS = 8
+FOLDS = 4
 MANY = 1200
 """A source of more pairs than this is no more than this when folds are filled."""
 HARDLY = 0.3
@@ -80,6 +83,8 @@ coefficients, teach nothing."""
 BY_HAND = {
     "beside_names": -1.5,
     "beside_tags": -2.5,
+    "overlay_names": -3.0,
+    "hidden_names": -3.0,
     "header": -0.5,
     "content_names": 0.5,
     "footer_names": -2.0,
@@ -89,6 +94,9 @@ BY_HAND = {
     "unlinked_around": 1.0,
     "words_near": 1.0,
     "element_words": 2.0,
+    "unit_words": 1.0,
+    "unit_numbers": 1.0,
+    "number_share": 1.0,
     "parent_share": 0.3,
     "lateness": -1.0,
     "before_h1": -1.0,
@@ -104,7 +112,10 @@ BY_HAND = {
     "listing_words": -0.5,
     "listing_lateness": -0.5,
 }
-START = np.array([BY_HAND.get(name, 0.0) for name in NAMES])
+START = np.array(
+    [BY_HAND.get(name, 0.0) for name in NAMES]
+    + [float(np.log(OCCURRENCES[kind])) for kind in KINDS[1:]]
+)
 
 CHOSEN = PolicySettings()
 TRIED = {
@@ -211,7 +222,9 @@ class Fitter:
         self.pages, self.jobs = pages, jobs
         settings = CHOSEN
         whole = Problem(pages, pairs)
-        shipped = np.array([weights.COEFFICIENTS[name] for name in NAMES])
+        shipped = np.concatenate(
+            ([weights.COEFFICIENTS[name] for name in NAMES], START[len(NAMES) :])
+        )
         apart = np.minimum(whole.apart(shipped, settings), whole.apart(START, settings))
         self.pairs = [pair for pair, p in zip(pairs, apart, strict=True) if pair.near or p < HARDLY]
         self.folds = deal(pairs)
@@ -283,6 +296,8 @@ def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
             ("made-index", False),
             ("made-footer", True),
             ("made-footer", False),
+            ("made-data", True),
+            ("made-data", False),
             ("made-edit-light", True),
             ("made-edit-heavy", True),
             ("made-edit", False),
@@ -315,7 +330,7 @@ def second_look(
 
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
 SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
-MADE = ("fit", "index: same", "different", "footer: same", "different", "light", "heavy", "both")
+MADE = ("fit", "index: same", "different", "footer: same", "different", "data: same", "different", "light", "heavy", "both")
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:

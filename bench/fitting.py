@@ -24,11 +24,12 @@ from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64
 from pgsimhash.html.block_features import features
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
+from pgsimhash.html.numbers import VOLATILE
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.tree import sums_of
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
-from pgsimhash.schemes.blocks import BlockWeights, pair_hashes
+from pgsimhash.schemes.blocks import OCCURRENCES, BlockWeights, pair_hashes
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote
 
@@ -42,7 +43,13 @@ Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
 NAMES = tuple(COEFFICIENTS)
+KINDS = tuple(OCCURRENCES)
+COUNT_MAX = 2.5
+"""An occurrence counts at most this many times as much as a word."""
 BITS = 64
+SKETCH_HALF = 0.05
+REACH = 0.2
+"""Different pages of which fewer bits than this share would differ are drawn apart."""
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
@@ -55,6 +62,9 @@ class PolicySettings:
         aims: for each distance, what a copy found is worth and what a false match costs.
         near: what all copies of a kind are worth together, in pairs.
         far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
+        root_far: what all pairs of different pages of a kind that is in ``rooted`` and a source
+            cost together, times the root of their number.
+        reach: what a pair of different pages costs that is drawn apart (see ``REACH``).
         hold: how strongly coefficients are held at where they began.
         turns: of the optimiser.
     """
@@ -67,13 +77,25 @@ class PolicySettings:
             "synthetic": 1200,
             "made-index": 75,
             "made-footer": 10,
+            "made-data": 150,
+            "data-organic": 600,
+            "data-syn-timestamp": 250,
+            "data-syn-cells-10": 150,
         }
     )
     far: Mapping[str, float] = field(
-        default_factory=lambda: {"made-index": 0.1, "made-footer": 0.03, "made-edit": 0}
+        default_factory=lambda: {
+            "made-index": 0.1,
+            "made-footer": 0.03,
+            "made-edit": 0,
+            "made-data": 0.3,
+        }
     )
-    hold: float = 5.0
-    turns: int = 40
+    root_far: float = 3.0
+    reach: float = 3.0
+    off: frozenset[str] = frozenset()
+    hold: float = 1.0
+    turns: int = 60
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,7 @@ class Observed:
         sizes: how many are in each group (shape (g,)).
         at: the groups and blocks of the occurrences (shape (2, o)).
         times: how often a feature of that group stands in that block (shape (o,)).
+        kinds: of these occurrences, as in ``KINDS`` (shape (o,)).
     """
 
     known: Singles
@@ -97,6 +120,7 @@ class Observed:
     sizes: Singles
     at: NDArray[np.int32]
     times: Singles
+    kinds: NDArray[np.int8]
 
 
 def observe(html: bytes) -> Observed | None:
@@ -114,34 +138,38 @@ def observe(html: bytes) -> Observed | None:
     pairs, pair = np.unique((page.words[:-1] * size + page.words[1:])[inside], return_inverse=True)
     first, second = np.divmod(pairs, size)
     hashes = np.concatenate((hashes, pair_hashes(hashes[first], hashes[second])))
+    kinds = np.minimum(page.kinds, VOLATILE)
+    pair_kinds = len(KINDS) // 2 + np.maximum(kinds[1:], kinds[:-1])[inside]
     feature = np.concatenate((page.words, size + pair))
     block = np.concatenate((page.blocks, page.blocks[1:][inside]))
-    occurrences, times = np.unique(feature * blocks + block, return_counts=True)
+    kind = np.concatenate((kinds, pair_kinds))
+    occurrences, times = np.unique(
+        (feature * blocks + block) * len(KINDS) + kind, return_counts=True
+    )
+    occurrences, kind = np.divmod(occurrences, len(KINDS))
     feature, block = np.divmod(occurrences, blocks)
     # A fingerprint of the blocks that a feature stands in tells the groups apart.
     shape = np.zeros(len(hashes), np.uint64)
-    salt = _SALTS[block % len(_SALTS)] + (block // len(_SALTS)).astype(np.uint64)
+    place = block * len(KINDS) + kind
+    salt = _SALTS[place % len(_SALTS)] + (place // len(_SALTS)).astype(np.uint64)
     np.add.at(shape, feature, salt * (times.astype(np.uint64) * GOLDEN_RATIO + np.uint64(1)))
-    # Words of digits alone are in the vocabulary, but nowhere on the page.
-    used = np.flatnonzero(np.bincount(feature, minlength=len(hashes)))
     _, example, group, sizes = np.unique(
-        shape[used], return_index=True, return_inverse=True, return_counts=True
+        shape, return_index=True, return_inverse=True, return_counts=True
     )
     is_example = np.zeros(len(hashes), np.bool_)
-    is_example[used[example]] = True
+    is_example[example] = True
     chosen = is_example[feature]
-    group_of = np.full(len(hashes), -1)
-    group_of[used] = group
     known = features(page)
-    order = np.argsort(hashes[used])
+    order = np.argsort(hashes)
     return Observed(
         np.array([known[name] for name in NAMES], np.float32).T,
         page.counts.astype(np.float32),
-        hashes[used][order],
+        hashes[order],
         group[order].astype(np.int32),
         sizes.astype(np.float32),
-        np.array((group_of[feature[chosen]], block[chosen]), np.int32),
+        np.array((group[feature[chosen]], block[chosen]), np.int32),
         times[chosen].astype(np.float32),
+        kind[chosen].astype(np.int8),
     )
 
 
@@ -166,8 +194,12 @@ class Problem:
         rows = np.concatenate([page.at[0] + groups[at] for at, page in enumerate(own)])
         columns = np.concatenate([page.at[1] + blocks[at] for at, page in enumerate(own)])
         often = np.concatenate([page.times for page in own])
-        self.stands = csr_matrix((often, (rows, columns)), shape=(groups[-1], blocks[-1]))
-        self.stands_in = self.stands.T.tocsr()
+        kinds = np.concatenate([page.kinds for page in own])
+        self.stands = [
+            csr_matrix((often[own_], (rows[own_], columns[own_])), shape=(groups[-1], blocks[-1]))
+            for own_ in (kinds == kind for kind in range(len(KINDS)))
+        ]
+        self.stands_in = [stands.T.tocsr() for stands in self.stands]
         self.first = np.array([number[pair.a] for pair in pairs])
         self.second = np.array([number[pair.b] for pair in pairs])
         self.near = np.array([pair.near for pair in pairs])
@@ -198,6 +230,10 @@ class Problem:
             weight = np.where(self.near, -found, matched) * worth
             cost += float((weight * bdtr(k, BITS, apart)).sum())
             slope -= weight * BITS * comb(BITS - 1, k) * apart**k * (1 - apart) ** (BITS - 1 - k)
+        # Different pages that are hardly apart have no slope otherwise.
+        reach = np.where(self.near, 0.0, settings.reach) * worth
+        cost += float((reach * np.maximum(REACH - apart, 0.0)).sum())
+        slope -= reach * (apart < REACH)
         slope *= -1 / (np.pi * np.sqrt(1 - now.cosine**2))
         # From the cosines to the votes of the groups ...
         a, b = now.norms[self.first], now.norms[self.second]
@@ -209,7 +245,13 @@ class Problem:
         by_norm += np.bincount(self.second, slope * now.cosine / b**2, pages)
         votes -= by_norm[self.page_of_group] * now.votes * self.sizes
         # ... to the weights of the blocks, and through the level of the page to their scores.
-        weights = self.stands_in @ (votes * now.vote_slopes).astype(np.float32)
+        back = (votes * now.vote_slopes).astype(np.float32)
+        by_kind = [stands_in @ back for stands_in in self.stands_in]
+        counts = counts_of(coefficients)
+        weights = np.sum([count * by for count, by in zip(counts, by_kind, strict=True)], 0)
+        by_count = [
+            count * float(by @ now.weights) for count, by in zip(counts, by_kind, strict=True)
+        ]
         scores = weights * now.weights * (1 - now.weights)
         through = np.bincount(self.page_of_block, scores, pages)
         part = (now.ratio / (1 + now.ratio))[self.page_of_block]
@@ -218,10 +260,13 @@ class Problem:
             1 - part
         ) + self.counts * now.levels / lower * (2 * part - 1)
         scores -= through[self.page_of_block] * by_level
-        gradient = (self.known.T @ scores.astype(np.float32)).astype(np.float64)
+        gradient = np.concatenate(
+            ((self.known.T @ scores.astype(np.float32)).astype(np.float64), by_count[1:])
+        )
         moved = coefficients - start
         cost += settings.hold / 2 * float((moved**2).sum())
-        return cost, gradient + settings.hold * moved
+        free = [name not in settings.off for name in (*NAMES, *KINDS[1:])]
+        return cost, (gradient + settings.hold * moved) * free
 
     def fit(self, start: Floats, worth: Floats, settings: PolicySettings) -> Floats:
         """Return the coefficients that cost least, near ``start``."""
@@ -231,13 +276,14 @@ class Problem:
             args=(start, worth, settings),
             jac=True,
             method="L-BFGS-B",
+            bounds=[(None, None)] * len(NAMES) + [(None, np.log(COUNT_MAX))] * (len(KINDS) - 1),
             options={"maxiter": settings.turns, "maxcor": 20, "ftol": 1e-6},
         )
         coefficients: Floats = found.x
         return coefficients
 
     def _forward(self, coefficients: Floats, settings: PolicySettings) -> _Forward:
-        scores = self.known @ coefficients.astype(np.float32)
+        scores = self.known @ coefficients[: len(NAMES)].astype(np.float32)
         levels = np.exp(np.clip(scores, -SCORE_MAX, SCORE_MAX).astype(np.float64))
         pages = int(self.page_of_block[-1]) + 1
         sums = sums_of(self.page_of_block, self.counts * levels, pages)
@@ -245,7 +291,11 @@ class Problem:
         ratio = LEVEL * squares / sums**2
         level = squares / sums / (1 + ratio)
         weights = levels / (levels + level[self.page_of_block])
-        amounts = self.stands @ weights
+        counts = counts_of(coefficients)
+        amounts = np.sum(
+            [count * (stands @ weights) for count, stands in zip(counts, self.stands, strict=True)],
+            0,
+        )
         damped = (1 + amounts) ** -settings.damping
         votes = amounts * damped
         slopes = damped * (1 - settings.damping * amounts / (1 + amounts))
@@ -277,6 +327,12 @@ class _Forward:
     cosine: Floats
 
 
+def counts_of(coefficients: Floats) -> Floats:
+    """Return how much an occurrence of each kind counts; a word counts 1."""
+    counts: Floats = np.exp(np.concatenate(((0.0,), coefficients[len(NAMES) :])))
+    return counts
+
+
 def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
     """Return the groups of two pages that share features, and how many they share."""
     at = np.minimum(np.searchsorted(b.hashes, a.hashes), len(b.hashes) - 1)
@@ -288,17 +344,24 @@ def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
 
 def aim_of(pair: Pair) -> str:
     """Return the kind of a pair as :class:`PolicySettings` names it."""
+    if pair.site:
+        # A set of pages that are no articles, with the sites of each source.
+        kind = pair.kind.partition("-")[0] if pair.kind.startswith("organic") else pair.kind
+        return f"data-{kind}"
     return pair.kind if pair.kind.startswith("made") else pair.kind.partition("-")[0]
 
 
 def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> tuple[int, int]:
     """Return the simhash and the sketch of a page by these coefficients."""
     weights = weights_of(
-        np.clip(page.known @ coefficients, -SCORE_MAX, SCORE_MAX), page.counts.astype(np.float64)
+        np.clip(page.known @ coefficients[: len(NAMES)], -SCORE_MAX, SCORE_MAX),
+        page.counts.astype(np.float64),
     )
-    amounts = np.bincount(page.at[0], page.times * weights[page.at[1]], len(page.sizes))
+    own = page.times * weights[page.at[1]] * counts_of(coefficients)[page.kinds]
+    amounts = np.bincount(page.at[0], own, len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
-    return vote(page.hashes, votes), sketch_hashes(page.hashes, votes)
+    flat = (amounts / (amounts + SKETCH_HALF))[page.groups]
+    return vote(page.hashes, votes), sketch_hashes(page.hashes, flat)
 
 
 def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:
@@ -317,5 +380,10 @@ def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:
         here = near & (aims == kind)
         worth[here] *= total / max(worth[here].sum(), 1e-9)
     for kind in np.unique(aims[~near]):
-        worth[~near & (aims == kind)] = settings.far.get(str(kind), 1.0)
+        here = ~near & (aims == kind)
+        worth[here] = settings.far.get(str(kind), 1.0)
+        if str(kind).startswith("data-"):
+            for source in np.unique(sources[here]):
+                some = here & (sources == source)
+                worth[some] *= settings.root_far * some.sum() ** -0.5
     return worth

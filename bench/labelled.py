@@ -33,6 +33,7 @@ class Pair:
     near: bool
     kind: str
     source: str = ""
+    site: str = ""
 
     @property
     def family(self) -> str:
@@ -105,6 +106,7 @@ def read_set(folder: Path) -> LabelledSet:
                 row["label"] == "near-dup",
                 row["kind"],
                 rows[row["a"]].get("repo", ""),
+                row.get("site", ""),
             )
             for row in csv.DictReader(file)
             if row["label"] in ("near-dup", "distinct")

@@ -3,6 +3,8 @@
 - index: the text of a page gives way to a list of links; two lists in one template differ, the
   same list under another footer or markup does not.
 - footer: two short pages get the same footer, or versions of one page two different ones.
+- data: prose and a table, a list or code in one template. Two with other data differ, the same
+  under another footer, with other names of classes or few tokens changed do not.
 - edit: around and within the text appears what sites put there (menus, notes, comments ...), and
   classes may get new names; the text stays. Two different pages may get the same additions.
 
@@ -27,8 +29,10 @@ from pgsimhash.html.charset import decode
 from pgsimhash.tokens import tokenize
 
 if TYPE_CHECKING:
+    from bench.made_data import KINDS, pair_of
     from bench.made_phrases import PHRASES, SITES, Phrases
 else:  # A script finds its neighbours under their own names.
+    from made_data import KINDS, pair_of
     from made_phrases import PHRASES, SITES, Phrases
 
 FEW = 14
@@ -417,6 +421,38 @@ def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
         yield Made(f"{real.page}-index-{name}", real.source, written(root))
 
 
+def data_pages(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
+    """Three pages of data in the page's template: a, b with other data, c as a with changes."""
+    root = tree(real.html)
+    main = None if root is None else main_element(root, real)
+    if root is None or main is None or prose_around(root, main) > PROSE_AROUND:
+        return
+    rng = random.Random(seed)
+    words = [word for text in pool for word in text.split() if not word.isdecimal()]
+    first, second = pair_of(rng, rng.choice(tuple(KINDS)), words)
+    third = first.changed(rng, words, rng.choice((0.0, 0.0, 0.05)))
+    shared = rng.randrange(1 << 30)
+    with_footer, with_tree = rng.random() < 0.5, rng.random() < 0.3
+    for name, data in (("a", first), ("b", second), ("c", third)):
+        root = tree(real.html)
+        main = None if root is None else main_element(root, real)
+        if root is None or main is None or main.getparent() is None:
+            return
+        body = root.find("body")
+        # a and b share footer and sidebar; c has another footer.
+        maker = Maker(random.Random(shared + (name == "c")), phrases_of(root, real.text), pool)
+        beside = Maker(random.Random(shared), maker.phrases, pool)
+        for child in list(main):
+            main.remove(child)
+        main.text = None
+        insert(main, 0, f"<div>{data.markup()}</div>")
+        if with_tree:
+            before(main, beside.sidebar())
+        if with_footer:
+            insert(body, len(body), maker.footer())
+        yield Made(f"{real.page}-data-{name}", real.source, written(root))
+
+
 def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
     """The page with a footer, and sometimes a notice, that the seed decides."""
     root = tree(real.html)
@@ -445,6 +481,13 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
             made.pages += pages
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-index"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-index"))
+    drawn = random.Random(seed + 1)
+    for real in drawn.sample(reals, min(many, len(reals))):
+        pages = list(data_pages(real, pool, drawn.randrange(1 << 30)))
+        if len(pages) == 3:
+            made.pages += pages
+            made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-data"))
+            made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-data"))
     for real in rng.sample(reals, min(many, len(reals))):
         for heavy in (False, True):
             if page := edited(real, pool, rng.randrange(1 << 30), heavy):

@@ -72,7 +72,7 @@ COMPLEX: Final = 0xFFFFFFFF
 """In the table: what this becomes depends on its neighbours, or is more than one character."""
 
 
-SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0")
+SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0", "\0\0\0\0\0")
 """What :func:`tokenize_signed` keeps; no text of a page has NUL, for libxml2 ends texts at it."""
 
 _SIGNED_ASCII: Final = _ASCII_SPACED | {0: "\0"}

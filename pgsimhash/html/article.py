@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pgsimhash.html.numbers import PASSING
+
 
 class WeightedWords(NamedTuple):
     """The words of a page in order, and how much each of its blocks counts.
@@ -15,6 +17,8 @@ class WeightedWords(NamedTuple):
     Attributes:
         vocabulary: the distinct words.
         words: the index in ``vocabulary`` of each word of the page (shape (n,), dtype int64).
+        kinds: whether it is a word or which kind of number, see :mod:`pgsimhash.html.numbers`
+            (shape (n,), dtype int64).
         blocks: the number of the block it is in, ascending (shape (n,), dtype int64).
         weights: how much each block counts, 0 to 1 (shape (m,), dtype float64).
         shown: whether it is part of the main content that people read (shape (m,), dtype bool).
@@ -22,6 +26,7 @@ class WeightedWords(NamedTuple):
 
     vocabulary: list[str]
     words: NDArray[np.int64]
+    kinds: NDArray[np.int64]
     blocks: NDArray[np.int64]
     weights: NDArray[np.float64]
     shown: NDArray[np.bool_]
@@ -31,10 +36,10 @@ class WeightedWords(NamedTuple):
         """How many words the main content has that people read."""
         return int(np.count_nonzero(self.shown[self.blocks]))
 
-    def shown_words(self) -> list[str]:
-        """Return the words of the main content that people read, in order."""
-        shown = self.words[self.shown[self.blocks]].tolist()
-        return [self.vocabulary[word] for word in shown]
+    def lasting_words(self) -> list[str]:
+        """Return the words and numbers that people read, in order, without the passing ones."""
+        lasting = self.words[self.shown[self.blocks] & (self.kinds != PASSING)].tolist()
+        return [self.vocabulary[word] for word in lasting]
 
 
 class Article:

@@ -44,18 +44,24 @@ def features(page: Page) -> dict[str, Floats]:
     lateness = np.exp((middle - total) / 60.0)
     element_words = np.log(tree.own[owners] / (tree.own[owners] + 15.0))
     signs = _copyrights_near(page, middle)
-    beside, beside_tags, header, content, footer, footer_tag, in_list, alike, small_print = (
-        tree.inherited()[:, owners]
-    )
+    (
+        beside, beside_tags, overlay, hidden, header, content, footer, footer_tag, in_list, alike,
+        small_print,
+    ) = tree.inherited()[:, owners]  # fmt: skip
     # How far the page has no prose outside its frame: 1 for an index, near 0 for an article.
     frame = np.max((beside, beside_tags, footer, footer_tag), 0)
     outside = counts * prose * (1 - frame) * (1 - np.maximum(signs, small_print))
     listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
     before_h1, under_h1, after_headings = tree.headings()
     dominated, depth = tree.dominance()
+    unit, in_table, in_run = tree.units
+    numbers = page.numeric / counts
+    unit_words = np.maximum(np.log(unit / (unit + 15.0) + 1e-9) - element_words, 0.0)
     return {
         "beside_names": beside,
         "beside_tags": beside_tags,
+        "overlay_names": overlay,
+        "hidden_names": hidden,
         "header": header,
         "content_names": content,
         "footer_names": footer,
@@ -67,6 +73,12 @@ def features(page: Page) -> dict[str, Floats]:
         "unlinked_grandparent": unlinked_above,
         "words_near": np.log(1.0 - np.exp((near_linked - 1.1 * near - counts) / 20.0)),
         "element_words": element_words,
+        "unit_words": unit_words,
+        "unit_numbers": unit_words * numbers,
+        "unit_links": (in_table + in_run) * unlinked,
+        "in_table": in_table,
+        "in_run": in_run,
+        "number_share": numbers,
         "parent_share": np.log(words[parent] / total + 0.01),
         "lateness": lateness,
         "before_h1": before_h1,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 
 from pgsimhash.html.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
-from pgsimhash.tokens import SIGNS, tokenize_signed
+from pgsimhash.tokens import SIGNS
 
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
@@ -28,7 +28,7 @@ _EMPTY: Final = words("br img input link meta")
 NAMED_MAX: Final = 50_000
 """Of so many blocks it counts what their attributes say: of the first ones."""
 
-_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS)
+_BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS[:4])
 
 
 class Piece(NamedTuple):
@@ -64,7 +64,7 @@ class Outline:
         owners: for each block, the element whose own text it is.
         text: the texts of all blocks, with the signs of :mod:`pgsimhash.tokens`: each block begins
             with the first, links stand between the second and the third, and the fourth is a
-            copyright sign.
+            copyright sign. The fifth is for :func:`pgsimhash.html.numbers.mark_dates`.
     """
 
     parents: list[int]
@@ -78,10 +78,6 @@ class Outline:
         """Return the text of each block, on one line."""
         plain = self.text.replace(_LINK_BEGIN, "").replace(_LINK_END, "").replace(_SIGN, "\xa9")
         return [" ".join(text.split()) for text in plain.split(_BEGIN)[1:]]
-
-    def tokens(self) -> list[str]:
-        """Return the tokens of all blocks, and the signs among them."""
-        return tokenize_signed(self.text)
 
 
 def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:

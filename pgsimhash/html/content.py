@@ -50,7 +50,9 @@ class Content:
             weights = weights_of(scores, page.counts)
             shown = shown_blocks(page, weights)
             counted = shown & (not is_frame_only(page, scores))
-        self.words = WeightedWords(page.vocabulary, page.words, page.blocks, weights, counted)
+        self.words = WeightedWords(
+            page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
+        )
         self._shown = frozenset(page.places[shown].tolist())
 
     def text(self) -> str:

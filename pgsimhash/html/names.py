@@ -44,6 +44,11 @@ _BESIDE: Final = words(
     # advertisements
     " ad ads advert advertisement advertising sponsored sponsor anzeige werbung adsense"
 )
+_OVERLAY: Final = words(
+    "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
+    " role=alertdialog"
+)
+_HIDDEN_NAMES: Final = words("hidden invisible sr visually tooltip popover hide")
 _FOOTER: Final = words(
     "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
     " impressum trademark trademarks siteinfo license"
@@ -57,19 +62,25 @@ _NAMES_MAX: Final = 500
 _HIDDEN: Final = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
 )
+# React streams content as hidden elements, which its script puts into place.
+_STREAMED: Final = re.compile(r"S:[0-9a-f]+")
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
-SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT = 1, 2, 4, 8
+SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT, SAYS_OVERLAY, SAYS_HIDDEN = (
+    1 << bit for bit in range(6)
+)
+_LISTED: Final = (
+    (SAYS_BESIDE, _BESIDE),
+    (SAYS_FOOTER, _FOOTER),
+    (SAYS_HEADER, _HEADER),
+    (SAYS_CONTENT, _CONTENT),
+    (SAYS_OVERLAY, _OVERLAY),
+    (SAYS_HIDDEN, _HIDDEN_NAMES),
+)
 _SAYINGS: Final = {
-    word: says
-    for says, listed in (
-        (SAYS_BESIDE, _BESIDE),
-        (SAYS_FOOTER, _FOOTER),
-        (SAYS_HEADER, _HEADER),
-        (SAYS_CONTENT, _CONTENT),
-    )
-    for word in listed
+    word: sum(says for says, listed in _LISTED if word in listed)
+    for word in frozenset[str]().union(*(listed for _, listed in _LISTED))
 }
 
 
@@ -92,12 +103,13 @@ def is_hidden(element: HtmlElement) -> bool:
     style = element.get("style")
     if style is not None and _HIDDEN.search(style):
         return True
-    return element.get("hidden") is not None
+    return element.get("hidden") is not None and not _STREAMED.fullmatch(element.get("id") or "")
 
 
 def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
     """Return what an element's attributes say it is, None where they hide it."""
     classes = identity = role = ""
+    hidden = False
     for name, value in attributes:
         if name == "class":
             classes = value
@@ -105,8 +117,12 @@ def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
             identity = value
         elif name == "role":
             role = value
-        elif name == "hidden" or (name == "style" and _HIDDEN.search(value)):
+        elif name == "hidden":
+            hidden = True
+        elif name == "style" and _HIDDEN.search(value):
             return None
+    if hidden and not _STREAMED.fullmatch(identity):
+        return None
     if classes or identity or role:
         return _names(classes[:_NAMES_MAX], identity[:_NAMES_MAX], role[:_NAMES_MAX])
     return UNNAMED

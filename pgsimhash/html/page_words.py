@@ -1,4 +1,4 @@
-"""The words of a page by block, with what is counted of each block on the way."""
+"""The words and numbers of a page by block, with what is counted of each block on the way."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from typing import Final
 
 import numpy as np
 
+from pgsimhash.html.article import WeightedWords
 from pgsimhash.html.blocks import Outline
 from pgsimhash.html.names import words
+from pgsimhash.html.numbers import LISTED, NUMBER, VOLATILE, kinds_of, mark_dates
 from pgsimhash.html.tree import Floats, Integers, Tree, sums_of
-from pgsimhash.tokens import SIGNS
+from pgsimhash.tokens import SIGNS, tokenize_signed
 
 _LEGAL: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
     " privacy powered logo registered rechte vorbehalten droits réservés derechos reservados"
     " diritti riservati защищены"
 )
+
+_LISTED_FROM: Final = 0.4
+"""From this likeness on, a table or list is one of data, and its dates are data too."""
 
 
 @dataclass(frozen=True)
@@ -30,61 +35,95 @@ class Page:
         outline: the elements.
         vocabulary: the distinct words.
         words: the index in ``vocabulary`` of each word of the page (shape (n,)).
+        said_kinds: its kind by the words beside it (shape (n,)); see
+            :mod:`pgsimhash.html.numbers`.
         blocks: the number of its block (shape (n,)).
         places: which of the outline's blocks these are (shape (m,)).
         counts: how many words each has (shape (m,)).
         linked: how many of those in links (shape (m,)).
         copyrights: whether it has a copyright sign, 0 or 1 (shape (m,)).
         legal: how many of its words are of the small print (shape (m,)).
+        numeric: how many of its words are numbers, without volatile ones (shape (m,)).
     """
 
     outline: Outline
     vocabulary: list[str]
     words: Integers
+    said_kinds: Integers
     blocks: Integers
     places: Integers
     counts: Floats
     linked: Floats
     copyrights: Floats
     legal: Floats
+    numeric: Floats
 
     @cached_property
     def tree(self) -> Tree:
         """The elements as arrays."""
         return Tree(self.outline, self.places, self.counts, self.linked, self.copyrights)
 
+    @cached_property
+    def kinds(self) -> Integers:
+        """The kind of each word (shape (n,)): dates in tables and lists are listed ones."""
+        _, in_table, in_run = self.tree.units
+        listed = (np.maximum(in_table, in_run) > _LISTED_FROM)[self.blocks]
+        return np.where(listed & (self.said_kinds == VOLATILE), LISTED, self.said_kinds)
+
 
 def read_words(outline: Outline) -> Page:
-    """Return the words of a page; those of digits alone are left out."""
+    """Return the words of a page, numbers included."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    begin, link, link_end, notice = map(numbers.__getitem__, SIGNS)
-    tokens = outline.tokens()
+    begin, link, link_end, notice, _ = map(numbers.__getitem__, SIGNS)
+    tokens = tokenize_signed(mark_dates(outline.text))
     ids = np.fromiter(map(numbers.__getitem__, tokens), np.int64, len(tokens))
     vocabulary = list(numbers)[len(SIGNS) :]
-    is_word = ~np.fromiter(map(str.isdecimal, numbers), np.bool_, len(numbers))
-    is_word[: len(SIGNS)] = False
     block = np.cumsum(ids == begin) - 1
     in_link = np.cumsum(ids == link) > np.cumsum(ids == link_end)
     blocks = len(outline.owners)
-    said = is_word[ids]
-    own = block[said]
+    is_word = ids >= len(SIGNS)
+    own = block[is_word]
     counts = np.bincount(own, minlength=blocks)
-    linked = sums_of(own, in_link[said], blocks)
+    linked = sums_of(own, in_link[is_word], blocks)
     small = np.zeros(len(numbers), np.bool_)
     small[[numbers[word] for word in _LEGAL if word in numbers]] = True
     legal = np.bincount(block[small[ids]], minlength=blocks).astype(np.float64)
     copyrights = np.zeros(blocks)
     copyrights[block[(ids == notice) | (ids == numbers.get("copyright", notice))]] = 1.0
+    kinds = kinds_of(ids, block, numbers)[is_word]
+    numeric = sums_of(own, kinds == NUMBER, blocks)
     places = np.flatnonzero(counts)
     renumbered = np.cumsum(counts > 0) - 1
     return Page(
         outline,
         vocabulary,
-        ids[said] - len(SIGNS),
+        ids[is_word] - len(SIGNS),
+        kinds,
         renumbered[own],
         places,
         counts[places].astype(np.float64),
         linked[places],
         copyrights[places],
         legal[places],
+        numeric[places],
+    )
+
+
+def words_by_line(text: str) -> WeightedWords:
+    """Return the words of plain text; each line is a block that weighs 1."""
+    signed = f" {SIGNS[0]} " + text.replace("\0", " ").replace("\n", f" {SIGNS[0]} ")
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    begin = [numbers[sign] for sign in SIGNS][0]
+    tokens = tokenize_signed(mark_dates(signed))
+    ids = np.fromiter(map(numbers.__getitem__, tokens), np.int64, len(tokens))
+    lines = np.cumsum(ids == begin) - 1
+    is_word = ids >= len(SIGNS)
+    size = int(lines[-1]) + 1
+    return WeightedWords(
+        list(numbers)[len(SIGNS) :],
+        ids[is_word] - len(SIGNS),
+        kinds_of(ids, lines, numbers)[is_word],
+        lines[is_word],
+        np.ones(size),
+        np.ones(size, np.bool_),
     )

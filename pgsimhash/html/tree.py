@@ -5,8 +5,9 @@ Each question is answered for all elements at once, in arrays.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import repeat
+from collections import defaultdict
+from functools import cached_property
+from itertools import count, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from pgsimhash.html.names import (
     SAYS_CONTENT,
     SAYS_FOOTER,
     SAYS_HEADER,
+    SAYS_HIDDEN,
+    SAYS_OVERLAY,
     words,
 )
 
@@ -31,6 +34,7 @@ Integers = NDArray[np.int64]
 _IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_LIST, _IS_H1, _IS_HEADING, _IS_COMMON = (
     1 << bit for bit in range(8)
 )
+_IS_TABLE, _IS_ROW, _IS_CELL = (1 << bit for bit in range(8, 11))
 _KINDS: Final = (
     (_IS_BESIDE, BESIDE_TAGS),
     (_IS_FOOTER, words("footer")),
@@ -41,6 +45,9 @@ _KINDS: Final = (
     (_IS_HEADING, HEADING_TAGS),
     # Siblings of these tags are alike in any text.
     (_IS_COMMON, words("body h2 h3 p pre td tr")),
+    (_IS_TABLE, words("table")),
+    (_IS_ROW, words("tr")),
+    (_IS_CELL, words("td th")),
 )
 _TAGS: Final = {
     tag: sum(kind for kind, tags in _KINDS if tag in tags)
@@ -82,6 +89,7 @@ class Tree:
         self.words = self._below(self.own)
         self.linked = self.sum(linked)
         self._signs = self.sum(copyrights)
+        self._groups, self._alike = self._like_siblings()
 
     def _below(self, amounts: Floats) -> Floats:
         """Return the sum of ``amounts`` in each element and all below it."""
@@ -101,18 +109,21 @@ class Tree:
         kinds, says = self._kinds, np.array([says for says, _ in self._outline.said_to_be])
         header = np.maximum(named * (says & SAYS_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
         content = (says & SAYS_CONTENT) | (kinds & _IS_CONTENT) > 0
+        over = 1.0 / (1.0 + share * (0.3 / 0.9) ** 4)
         small = (self._signs > 0) / (1.0 + (self.words / 80.0) ** 2)
         small[0] = 0.0
         said = np.array(
             (
                 named * (says & SAYS_BESIDE > 0),
                 tagged * (kinds & _IS_BESIDE > 0),
+                over * (says & SAYS_OVERLAY > 0),
+                over * (says & SAYS_HIDDEN > 0),
                 header,
                 content,
                 named * (says & SAYS_FOOTER > 0),
                 tagged * (kinds & _IS_FOOTER > 0),
                 kinds & _IS_LIST > 0,
-                np.log(self._like_siblings()),
+                np.log(self._alike),
                 small,
             )
         )
@@ -139,15 +150,64 @@ class Tree:
             above = above[above]
         return said
 
-    def _like_siblings(self) -> Integers:
-        """Return how many siblings, itself included, have an element's tag and first name."""
+    def _like_siblings(self) -> tuple[Integers, Integers]:
+        """Return the groups of siblings of one tag and first name, and how many are in each.
+
+        Siblings that are alike in any text are each alone in the second.
+        """
         outline = self._outline
+        numbers: defaultdict[tuple[int, str, str], int] = defaultdict(count().__next__)
         first_names = [first for _, first in outline.said_to_be]
-        looks = list(zip(outline.parents, outline.tags, first_names, strict=True))
-        counts = np.array(list(map(Counter(looks).__getitem__, looks)))
-        alike: Integers = np.where(self._kinds & _IS_COMMON, 1, counts)
+        looks = zip(outline.parents, outline.tags, first_names, strict=True)
+        groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(first_names))
+        alike: Integers = np.where(self._kinds & _IS_COMMON, 1, np.bincount(groups)[groups])
         alike[0] = 1
-        return alike
+        return groups, alike
+
+    @cached_property
+    def units(self) -> tuple[Floats, Floats, Floats]:
+        """How many unlinked words each block's table or list has, and how sure these are.
+
+        A cell of a table of data says little by itself: what counts is what the table holds. The
+        same goes for an item of a list, and for each of a run of siblings that look alike.
+
+        For each block (shape (m,) each): the unlinked words of its table or list, as far as it is
+        one; how far the table around it is one of data, 0 to 1, and how far the elements around it
+        are a list of short items.
+        """
+        kinds, owners, size = self._kinds, self.owners, len(self.parents)
+        mass = np.maximum(self.words - 0.8 * self.linked, 0.0)
+        # Runs of siblings that look alike.
+        groups = self._groups
+        filled = np.bincount(groups, self.words > 0)[groups]
+        is_run = (filled > 2) & (kinds & (_IS_COMMON | _IS_CELL) == 0)
+        each = np.bincount(groups, self.words)[groups] / np.maximum(filled, 1)
+        likeness = np.where(is_run, (1 - 1 / np.maximum(filled, 1)) / (1 + (each / 40) ** 2), 0.0)
+        run = self._innermost(is_run)[owners]
+        in_run, run_mass = likeness[run], np.bincount(groups, mass)[groups][run]
+        in_table, table_mass = np.zeros((2, len(owners)))
+        is_table = kinds & _IS_TABLE > 0
+        if is_table.any():
+            tables = self._innermost(is_table)
+            cells, rows = (
+                np.bincount(tables[kinds & kind > 0], minlength=size)
+                for kind in (_IS_CELL, _IS_ROW)
+            )
+            # A table with tables in it is for the layout.
+            inner = np.bincount(tables[self.parents[is_table]], minlength=size)
+            each = self.words / np.maximum(cells, 1)
+            is_data = is_table & (rows > 1) & (cells > 3)
+            data = is_data * (1 - 1 / np.maximum(rows, 1)) / (1 + (each / 15) ** 2) / (1 + inner)
+            at = tables[owners]
+            # Of a list in a cell and a table in an item, the inner one is meant.
+            in_table = np.where(at > run, data[at], 0.0)
+            in_run = np.where(at > run, 0.0, in_run)
+            table_mass = mass[at]
+        return np.maximum(in_table * table_mass, in_run * run_mass), in_table, in_run
+
+    def _innermost(self, chosen: NDArray[np.bool_]) -> Integers:
+        """Return the innermost chosen element that each element is or stands in, 0 for none."""
+        return self._with_all_around(np.where(chosen, np.arange(len(chosen)), 0))
 
     def dominance(self) -> tuple[Floats, Floats]:
         """Return how much others dominate the elements with text, and how deep these stand.

@@ -21,6 +21,8 @@ COEFFICIENTS: Final = {
     # What the elements around say they are.
     "beside_names": -0.442,
     "beside_tags": -2.901,
+    "overlay_names": -1.0,
+    "hidden_names": -1.0,
     "header": -0.3316,
     "content_names": 0.8411,
     "footer_names": -1.081,
@@ -34,6 +36,12 @@ COEFFICIENTS: Final = {
     # How much text there is.
     "words_near": 0.9139,
     "element_words": 3.523,
+    "unit_words": 0.0,
+    "unit_numbers": 1.9,
+    "unit_links": 0.0,
+    "in_table": 0.0,
+    "in_run": 0.0,
+    "number_share": 3.4,
     "parent_share": 0.2407,
     # Where the block stands.
     "lateness": -1.183,

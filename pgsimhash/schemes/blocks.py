@@ -1,19 +1,33 @@
-"""The features of the default scheme: words and pairs, with the weights of their blocks."""
+"""The features of the default scheme: words, numbers and pairs, by the weights of their blocks."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.tokens import tokenize
+from pgsimhash.html.numbers import VOLATILE
+from pgsimhash.html.page_words import words_by_line
+
+OCCURRENCES: Final = {
+    "word": 1.0,
+    "number": 2.46,
+    "listed": 1.0,
+    "volatile": 0.0869,
+    "pair": 0.1863,
+    "pair_with_number": 1.0,
+    "pair_with_listed": 0.3,
+    "pair_with_volatile": 0.1061,
+}
+"""How much each occurrence of a feature adds, in weights of its block (fitted by bench/fit.py)."""
+
+_SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
+_PAIRS: Final = np.array([*OCCURRENCES.values()][4:])
 
 
 class HashedFeatures(NamedTuple):
@@ -53,10 +67,11 @@ def murmur3_64_of_words(features: Collection[str]) -> Hashes:
 class BlockWeights:
     """Words and pairs of neighbouring words of a block, by the weights of their blocks.
 
-    A feature weighs ``s / (1 + s) ** damping``, where s is the sum of the weights of the blocks
-    it stands in, each as often as it does: a word of the text that stands in the navigation too
-    loses nothing by that, and repeating a word adds less and less. An article without weighted
-    words, such as plain text, is taken line by line, with a weight of 1 for each.
+    A feature weighs ``s / (1 + s) ** damping``, where s is the sum over its occurrences of the
+    weight of the block times what its kind adds (:data:`OCCURRENCES`): a word of the text that
+    stands in the navigation too loses nothing by that, and repeating a word adds less and less. An
+    article without weighted words, such as plain text, is taken line by line, with a weight of 1
+    for each.
 
     Attributes:
         damping: 0 for the sum itself, 1 for at most 1.
@@ -92,16 +107,17 @@ class BlockWeights:
     ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...], NDArray[np.float64]]:
         """Return the words and pairs, by their numbers, and the weights of both."""
         size = len(said.vocabulary)
-        own = said.weights[said.blocks]
-        sums = np.bincount(said.words, own, size)
+        own, kinds = said.weights[said.blocks], np.minimum(said.kinds, VOLATILE)
+        sums = np.bincount(said.words, own * _SINGLES[kinds], size)
         singles = np.flatnonzero(np.bincount(said.words, minlength=size))
         inside = said.blocks[1:] == said.blocks[:-1]
         pairs = (said.words[:-1] * size + said.words[1:])[inside]
+        own = (own[1:] * _PAIRS[np.maximum(kinds[1:], kinds[:-1])])[inside]
         order = np.argsort(pairs, kind="stable")
         pairs = pairs[order]
         starts = np.flatnonzero(np.diff(pairs, prepend=-1))
         sums = np.concatenate(
-            (sums[singles], np.add.reduceat(own[1:][inside][order], starts) if len(starts) else ())
+            (sums[singles], np.add.reduceat(own[order], starts) if len(starts) else ())
         )
         weights = sums * (1.0 + sums) ** -self.damping
         return singles, np.divmod(pairs[starts], max(size, 1)), weights
@@ -109,19 +125,4 @@ class BlockWeights:
 
 def words_of(article: Article) -> WeightedWords:
     """Return the weighted words of an article; its lines weigh 1 where it has none."""
-    if article.words is not None:
-        return article.words
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    words: list[int] = []
-    lengths: list[int] = []
-    for line in article.text.split("\n"):
-        tokens = tokenize(line)
-        words += map(numbers.__getitem__, tokens)
-        lengths.append(len(tokens))
-    return WeightedWords(
-        list(numbers),
-        np.array(words, np.int64),
-        np.repeat(np.arange(len(lengths)), lengths),
-        np.ones(len(lengths)),
-        np.ones(len(lengths), np.bool_),
-    )
+    return words_by_line(article.text) if article.words is None else article.words

@@ -102,7 +102,7 @@ class Scheme:
         self.check_length(length)
         hashes, weights = weigh.hashed(said)
         sketch = sketch_hashes(hashes, weights)
-        digest = _digest(said.shown_words())
+        digest = _digest(said.lasting_words())
         return Vote(vote(hashes, weights), sketch, len(hashes), length, digest)
 
     def simhash(self, text: str) -> int:

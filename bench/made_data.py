@@ -1,0 +1,180 @@
+"""Pages of data: prose that two pages share, and a table, a list or code that they do not share.
+
+Labelled sets have few such pages, and a crawler meets them every day: price lists, results,
+timetables, catalogues, reference pages. All is drawn from a ``random.Random``, so that the same
+pages come out each time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+PROSE_MAX = 400
+DATA_MIN, DATA_MAX = 20, 2000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What data look like, whatever they say.
+
+    Attributes:
+        kind: one of ``KINDS``.
+        columns: of a table; words of an item.
+        cell: words in a cell.
+        header: whether a table has a header row.
+        marked: whether elements have classes.
+        prose_first: whether the prose stands before the data.
+    """
+
+    kind: str
+    columns: int
+    cell: int
+    header: bool
+    marked: bool
+    prose_first: bool
+
+
+@dataclass(frozen=True)
+class Data:
+    """The content of a page: prose, and data as a list of tokens."""
+
+    title: str
+    prose: Sequence[str]
+    tokens: Sequence[str]
+    shape: Shape
+
+    def changed(self, rng: random.Random, words: Sequence[str], share: float) -> Data:
+        """The same with this share of the tokens drawn again."""
+        tokens = list(self.tokens)
+        for at in rng.sample(range(len(tokens)), int(share * len(tokens))):
+            tokens[at] = number(rng) if tokens[at].isdecimal() else rng.choice(words)
+        return replace(self, tokens=tokens)
+
+    def markup(self) -> str:
+        """The content as HTML."""
+        head = f"<h1>{escape(self.title)}</h1>" if self.title else ""
+        prose = "".join(f"<p>{escape(text)}</p>" for text in sentences(self.prose))
+        data = KINDS[self.shape.kind](self.tokens, self.shape)
+        return head + (prose + data if self.shape.prose_first else data + prose)
+
+
+def sentences(words: Sequence[str], size: int = 60) -> list[str]:
+    """Paragraphs of at most so many words."""
+    return [" ".join(words[at : at + size]) + "." for at in range(0, len(words), size)]
+
+
+def number(rng: random.Random) -> str:
+    return str(rng.randrange(10 ** rng.randrange(1, 5)))
+
+
+def cells(tokens: Sequence[str], size: int) -> list[str]:
+    return [escape(" ".join(tokens[at : at + size])) for at in range(0, len(tokens), size)]
+
+
+def table(tokens: Sequence[str], shape: Shape) -> str:
+    texts = cells(tokens, shape.cell)
+    rows = [texts[at : at + shape.columns] for at in range(0, len(texts), shape.columns)]
+    mark = ' class="data"' if shape.marked else ""
+    head = "".join(f"<th>{name}</th>" for name in ("Name", "Value", "Unit", "Note", "From", "To"))
+    return (
+        f"<table{mark}>{f'<tr>{head}</tr>' if shape.header else ''}"
+        + "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
+        + "</table>"
+    )
+
+
+def items(tokens: Sequence[str], shape: Shape) -> str:
+    tag = "ol" if shape.header else "ul"
+    texts = cells(tokens, shape.cell * 2)
+    return f"<{tag}>{''.join(f'<li>{text}</li>' for text in texts)}</{tag}>"
+
+
+def links(tokens: Sequence[str], shape: Shape) -> str:
+    texts = cells(tokens, shape.cell * 2)
+    linked = "".join(f'<li><a href="/{at}">{text}</a></li>' for at, text in enumerate(texts))
+    return f"<ul>{linked}</ul>"
+
+
+def cards(tokens: Sequence[str], shape: Shape) -> str:
+    texts = cells(tokens, shape.cell)
+    mark = ' class="item"' if shape.marked else ""
+    return "".join(
+        f"<div{mark}><h3>{texts[at]}</h3><p>{' '.join(texts[at + 1 : at + 4])}</p></div>"
+        for at in range(0, len(texts), 4)
+    )
+
+
+def terms(tokens: Sequence[str], shape: Shape) -> str:
+    texts = cells(tokens, shape.cell)
+    pairs = zip(texts[::2], [*texts[1::2], ""], strict=False)
+    return f"<dl>{''.join(f'<dt>{term}</dt><dd>{text}</dd>' for term, text in pairs)}</dl>"
+
+
+def code(tokens: Sequence[str], shape: Shape) -> str:
+    lines = [
+        f"{tokens[at]} = {'('.join(tokens[at + 1 : at + 4])})" for at in range(0, len(tokens), 4)
+    ]
+    return f"<pre><code>{escape(chr(10).join(lines))}</code></pre>"
+
+
+def boxes(tokens: Sequence[str], shape: Shape) -> str:
+    """A table of ``div``."""
+    texts = cells(tokens, shape.cell)
+    rows = [texts[at : at + shape.columns] for at in range(0, len(texts), shape.columns)]
+    mark = (' class="row"', ' class="cell"') if shape.marked else ("", "")
+    return "".join(
+        f"<div{mark[0]}>{''.join(f'<div{mark[1]}>{text}</div>' for text in row)}</div>"
+        for row in rows
+    )
+
+
+KINDS: dict[str, Callable[[Sequence[str], Shape], str]] = {
+    "table": table,
+    "numbers": table,
+    "mixed": table,
+    "list": items,
+    "links": links,
+    "cards": cards,
+    "terms": terms,
+    "boxes": boxes,
+    "code": code,
+}
+
+
+def drawn_tokens(rng: random.Random, kind: str, size: int, words: Sequence[str]) -> list[str]:
+    share = {"numbers": 1.0, "mixed": 0.5, "code": 0.15, "terms": 0.3, "boxes": 0.3}.get(kind, 0.05)
+    return [number(rng) if rng.random() < share else rng.choice(words) for _ in range(size)]
+
+
+def size_between(rng: random.Random, low: int, high: int) -> int:
+    """A size of which each doubling is as likely."""
+    return round(low * (high / low) ** rng.random())
+
+
+def pair_of(
+    rng: random.Random, kind: str, words: Sequence[str], prose: int | None = None
+) -> tuple[Data, Data]:
+    """Two pages with the same prose, and data of one shape that share nothing but by chance.
+
+    A third of the words or more are not shared, so that the two are different pages.
+    """
+    if prose is None:
+        prose = rng.choice((0, size_between(rng, 5, PROSE_MAX)))
+    size = size_between(rng, max(DATA_MIN, prose // 2), DATA_MAX)
+    shape = Shape(
+        kind,
+        rng.randrange(2, 7),
+        rng.choice((1, 1, 2, 2, 3, 5)),
+        rng.random() < 0.6,
+        rng.random() < 0.5,
+        rng.random() < 0.8,
+    )
+    shared = [rng.choice(words) for _ in range(prose)]
+    title = " ".join(rng.choice(words) for _ in range(4))
+    first, second = (
+        Data(title, shared, drawn_tokens(rng, kind, size, words), shape) for _ in range(2)
+    )
+    return first, second

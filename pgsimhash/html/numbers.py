@@ -1,0 +1,122 @@
+"""The numbers of a page: which are data, and which change although the page does not.
+
+A number is a run of digits. It is volatile if it is part of a date, a time of day or a counter:
+``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little weight
+in a simhash. Those that count visitors, or stand in a note such as "Updated 12 March", change with
+each visit: the digest of a text leaves them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.html.names import words
+from pgsimhash.html.tree import Integers
+from pgsimhash.tokens import SIGNS
+
+WORD, NUMBER, LISTED, VOLATILE, PASSING = range(5)
+"""The kinds of tokens. Listed ones are parts of dates and times that tables and lists hold, which
+are data. A passing one is volatile, and the digest of the text leaves it out."""
+
+_DATE: Final = SIGNS[4]
+# The digits come first, for re skips to them quickly; the lookbehind then sees them.
+_DATES: Final = re.compile(
+    r"[0-9](?<![0-9][0-9])[0-9]{0,3}"
+    r"(?:(?<![0-9]{3}):[0-9]{2}(?::[0-9]{2})?|([./-])[0-9]{1,2}\1[0-9]{1,4})(?![0-9])"
+)
+_MONTHS: Final = words(
+    "jan january feb february mar march apr april may jun june jul july aug august sep sept"
+    " september oct october nov november dec december januar februar märz mai juni juli oktober"
+    " dezember janvier février mars avril juin juillet août septembre octobre novembre décembre"
+    " enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+    " gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre"
+    " января февраля марта апреля мая июня июля августа сентября октября ноября декабря"
+    " mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday"
+)
+_POSTED: Final = words("posted published copyright")
+_UPDATED: Final = words(
+    "updated modified generated retrieved accessed aktualisiert geändert actualizado modificado"
+    " aggiornato обновлено"
+)
+_HOURS: Final = words("am pm utc gmt est edt pst pdt cet cest uhr")
+_VISITS: Final = words(
+    "views view visits hits visitors online comments comment replies reply likes shares followers"
+    " downloads aufrufe kommentare"
+)
+_COUNTED: Final = words("reads read like share reactions votes vote points readers members users posts")
+_NOTE_WORDS: Final = 12
+"""A block of at most this many words, one of them such as "updated", is a note of a date."""
+
+_BEFORE, _BEHIND, _COUNTER, _PASSING, _AGO, _NOTE, _MONTH = (1 << bit for bit in range(7))
+_LISTED: Final = (
+    (_MONTHS, _BEFORE | _BEHIND | _MONTH),
+    (_POSTED, _BEFORE),
+    (_UPDATED, _BEFORE | _NOTE),
+    (_HOURS, _BEHIND),
+    (_COUNTED, _COUNTER),
+    (_VISITS, _COUNTER | _PASSING),
+    (words("ago"), _AGO),
+    (frozenset((SIGNS[3], _DATE)), _BEFORE),
+)
+_FLAGS: Final = {
+    word: sum(flag for listed, flag in _LISTED if word in listed)
+    for word in frozenset[str]().union(*(listed for listed, _ in _LISTED))
+}
+_YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
+
+
+def mark_dates(text: str) -> str:
+    """Return ``text`` with the fifth sign before each time of day and each date in digits."""
+    return _DATES.sub(rf" {_DATE} \g<0> ", text)
+
+
+def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Integers:
+    """Return the kind of each token of a page (shape (n,)).
+
+    Args:
+        ids: the tokens and the signs among them, by their numbers (shape (n,)).
+        blocks: the block of each, ascending (shape (n,)).
+        numbers: the number of each distinct token.
+    """
+    is_number = np.fromiter(map(str.isdecimal, numbers), np.bool_, len(numbers))[ids]
+    kinds = is_number.astype(np.int64)
+    places = np.flatnonzero(is_number)
+    if not len(places):
+        return kinds
+    flags = np.fromiter(map(_FLAGS.get, numbers, repeat(0)), np.int64, len(numbers))[ids]
+    # A link may begin or end between a number and what it counts.
+    seen = np.flatnonzero((ids >= len(SIGNS)) | (flags > 0))
+    at, flags = blocks[seen], flags[seen]
+    places = np.searchsorted(seen, places)
+    # Runs of numbers of one block.
+    follows = np.zeros(len(places), np.bool_)
+    follows[1:] = (np.diff(places) == 1) & (np.diff(at[places]) == 0)
+    run = np.cumsum(~follows) - 1
+    starts, sizes = places[~follows], np.bincount(run)
+    ends = starts + sizes
+
+    def beside(looked: Integers, mask: int) -> NDArray[np.bool_]:
+        safe = np.clip(looked, 0, len(at) - 1)
+        return (safe == looked) & (at[safe] == at[starts]) & (flags[safe] & mask > 0)
+
+    is_year = np.fromiter(
+        (_YEAR.fullmatch(word) is not None for word in numbers), np.bool_, len(numbers)
+    )
+    years = np.bincount(run, is_year[ids[seen[places]]])
+    ago = beside(ends + 1, _AGO)
+    volatile = beside(starts - 1, _BEFORE) | beside(ends, _BEHIND | _COUNTER) | ago
+    volatile |= (years > 0) & (sizes > 1) & (sizes < 4)
+    passing = beside(ends, _PASSING) | ago
+    kinds[seen[places]] = np.where(passing, PASSING, np.where(volatile, VOLATILE, NUMBER))[run]
+    notes = np.bincount(at[flags & _NOTE > 0], minlength=at[-1] + 1) > 0
+    notes &= np.bincount(at) <= _NOTE_WORDS
+    if notes.any():
+        dated = (kinds[seen] == VOLATILE) | (flags & _MONTH > 0)
+        kinds[seen[dated & notes[at]]] = PASSING
+    return kinds
