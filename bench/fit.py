@@ -35,8 +35,9 @@ from scipy.special import bdtr
 
 from pgsimhash import hamming_distance
 from pgsimhash.html import weights
+from pgsimhash.schemes import blocks
 from pgsimhash.schemes.blocks import OCCURRENCES
-from pgsimhash.sketch import TRUSTED_DISTANCE, verified
+from pgsimhash.sketch import verified
 
 if TYPE_CHECKING:
     from bench.fitting import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         PolicySettings,
         Problem,
         aim_of,
+        counts_of,
         observe,
         vote_by,
         worths,
@@ -65,6 +67,7 @@ else:  # A script finds its neighbours under their own names.
         PolicySettings,
         Problem,
         aim_of,
+        counts_of,
         observe,
         vote_by,
         worths,
@@ -83,8 +86,8 @@ coefficients, teach nothing."""
 BY_HAND = {
     "beside_names": -1.5,
     "beside_tags": -2.5,
-    "overlay_names": -3.0,
-    "hidden_names": -3.0,
+    "overlay_names": -1.0,
+    "hidden_names": -5.0,
     "header": -0.5,
     "content_names": 0.5,
     "footer_names": -2.0,
@@ -306,20 +309,23 @@ def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
     return [name, *(f"{bdtr(8, BITS, some).mean():.3f}" for some in drawn)]
 
 
-def second_look(
+def looked_at(
     simhashes: Mapping[str, int], sketches: Mapping[str, int], pairs: Sequence[Pair]
 ) -> list[list[str]]:
     """Return what matches within 8 and 12 bits, without and with a look at the sketches."""
     near = np.array([pair.near for pair in pairs])
     families = np.array([pair.family for pair in pairs])
     apart = np.array([hamming_distance(simhashes[pair.a], simhashes[pair.b]) for pair in pairs])
-    same = np.array(
-        [verified(TRUSTED_DISTANCE + 1, sketches[pair.a], sketches[pair.b]) for pair in pairs]
+    agree = np.array(
+        [
+            verified(int(bits), sketches[pair.a], sketches[pair.b])
+            for bits, pair in zip(apart, pairs, strict=True)
+        ]
     )
     rows = []
     for k in (8, 12):
-        for name, trusted in (("", True), (", sketches looked at", apart <= TRUSTED_DISTANCE)):
-            found = (apart <= k) & (same | trusted)
+        for name, stands in (("", np.ones(len(pairs), np.bool_)), (", sketches agree", agree)):
+            found = (apart <= k) & stands
             organic = found[families == "organic"].mean()
             edited = found[near & (families != "organic")].mean()
             rows.append(
@@ -328,24 +334,53 @@ def second_look(
     return rows
 
 
+def kinds_table(
+    simhashes: Mapping[str, int], sketches: Mapping[str, int], pairs: Sequence[Pair]
+) -> str:
+    """Return what is found at 3, 5 and 8 bits by kind, and at 8 where the sketches agree."""
+    by_kind: dict[tuple[bool, str], list[tuple[int, bool]]] = {}
+    for pair in pairs:
+        bits = hamming_distance(simhashes[pair.a], simhashes[pair.b])
+        agree = verified(bits, sketches[pair.a], sketches[pair.b])
+        for kind in (pair.kind, "all"):
+            by_kind.setdefault((not pair.near, kind), []).append((bits, agree))
+    rows = []
+    for (different, kind), found in sorted(by_kind.items()):
+        counts = [sum(bits <= k for bits, _ in found) for k in DISTANCES]
+        counts.append(sum(bits <= DISTANCES[-1] and agree for bits, agree in found))
+        rows.append(
+            (
+                "different" if different else "copies",
+                kind,
+                len(found),
+                *(count if different else f"{count / len(found):.3f}" for count in counts),
+            )
+        )
+    return table(("pairs", "kind", "number", *DISTANCES, "sketches agree"), rows)
+
+
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
 SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
 MADE = ("fit", "index: same", "different", "footer: same", "different", "data: same", "different", "light", "heavy", "both")
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
-    """Print the table of coefficients, or put its numbers into the package."""
+    """Print the tables of coefficients and occurrences, or put their numbers into the package."""
     if not write:
         print("\n".join(f'    "{name}": {value:.4g},' for name, value in fitted.items()))
         return
-    module = Path(str(weights.__file__))
-    source = module.read_text(encoding="utf-8")
-    for name, value in fitted.items():
-        source, times = re.subn(
-            rf'^(    "{name}": )-?[\d.]+,$', rf"\g<1>{value:.4g},", source, flags=re.MULTILINE
-        )
-        assert times == 1, f"{module} has {name} {times} times"
-    module.write_text(source, encoding="utf-8")
+    for module, names in ((weights, NAMES), (blocks, KINDS[1:])):
+        path = Path(str(module.__file__))
+        source = path.read_text(encoding="utf-8")
+        for name in names:
+            source, times = re.subn(
+                rf'^(    "{name}": )-?[\d.]+,$',
+                rf"\g<1>{fitted[name]:.4g},",
+                source,
+                flags=re.MULTILINE,
+            )
+            assert times == 1, f"{path} has {name} {times} times"
+        path.write_text(source, encoding="utf-8")
 
 
 def main() -> None:
@@ -392,11 +427,14 @@ def main() -> None:
         own = [pair for pair in own if not pair.kind.startswith("made")]
         judged = {"sources left out": tally(simhashes, own, by_family)}
         print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
-        print("\n" + table(SECOND, second_look(simhashes, sketches, own)))
+        print("\n" + table(SECOND, looked_at(simhashes, sketches, own)))
+        print("\n" + kinds_table(simhashes, sketches, own))
     if options.simhashes:
         options.simhashes.write_text(json.dumps(simhashes))
     coefficients = fit_without(pages, fitter.pairs, CHOSEN)
-    rounded = dict(zip(NAMES, coefficients.tolist(), strict=True))
+    counts = counts_of(coefficients)
+    rounded = dict(zip(NAMES, coefficients[: len(NAMES)].tolist(), strict=True))
+    rounded |= dict(zip(KINDS, counts.tolist(), strict=True))
     print()
     print_coefficients(rounded, options.write)
 

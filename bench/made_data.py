@@ -178,3 +178,37 @@ def pair_of(
         Data(title, shared, drawn_tokens(rng, kind, size, words), shape) for _ in range(2)
     )
     return first, second
+
+
+def invented(rng: random.Random, size: int) -> list[str]:
+    """So many invented words, of two or three syllables."""
+    heads, vowels, tails = "bdfgklmnprstvw", "aeiou", ("", "n", "r", "s", "l", "m")
+    return [
+        "".join(
+            rng.choice(heads) + rng.choice(vowels) + rng.choice(tails)
+            for _ in range(rng.choice((2, 2, 3)))
+        )
+        for _ in range(size)
+    ]
+
+
+def around(content: str, site: int) -> str:
+    """A page of one of three sites around some content."""
+    menu = "".join(f'<li><a href="/{at}">{name}</a></li>' for at, name in enumerate(MENU))
+    if site == 0:
+        return f"<body>{content}</body>"
+    if site == 1:
+        return (
+            f"<body><header><a href='/'>Harbour Gazette</a><nav><ul>{menu}</ul></nav></header>"
+            f"<main>{content}</main><footer><p>© 2026 Harbour Gazette. All rights reserved. {FOOT}"
+            "</p></footer></body>"
+        )
+    return (
+        f'<body><div id="top"><div class="c1"><ul>{menu}</ul></div></div><div id="mid"><div '
+        f'class="c7">{content}</div><div class="c8"><h4>Also</h4><ul>{menu}</ul></div></div>'
+        f'<div id="end"><p>{FOOT}</p></div></body>'
+    )
+
+
+MENU = ("Home", "News", "Weather", "Tides", "Harbour", "Boats for sale", "Events", "About", "Contact")
+FOOT = "Printed on the island since 1874, and read on both sides of the bay every morning."

@@ -14,7 +14,7 @@ from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import find_pairs
 from pgsimhash.records import PageRecord
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme, simhash_texts
-from pgsimhash.sketch import TRUSTED_DISTANCE, verified
+from pgsimhash.sketch import verified
 from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract_many
 
@@ -170,7 +170,7 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
         for row in others:
             if row > later:
                 break
-            if not verify or distance <= TRUSTED_DISTANCE or sketches.agree(distance, later, row):
+            if not verify or sketches.agree(distance, later, row):
                 found = _Original(distance, row)
                 originals[later] = found if best is None else min(best, found)
                 break

@@ -30,12 +30,18 @@ SKETCH_BITS: Final = 128
 SAME_BITS_MAX: Final = 20
 """In how many bits the sketches of copies differ at most: a resemblance of 0.69 or more.
 
-For the words and pairs of words that vote for a simhash, by their weights. In SQL:
-``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
+In SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
 """
 
-TRUSTED_DISTANCE: Final = 5
-"""Matches up to this distance need no second look: different pages are hardly ever as near."""
+CLOSE_DISTANCE: Final = 5
+"""Up to this distance :data:`CLOSE_BITS_MAX` applies: different pages are hardly ever as near."""
+
+CLOSE_BITS_MAX: Final = 28
+"""The same for matches up to :data:`CLOSE_DISTANCE`: a resemblance of 0.56 or more.
+
+Pages that share half of their words resemble each other by a third; their sketches differ in 43
+bits, give or take 5.
+"""
 
 _BIN_BITS: Final = 7
 _LEAST_WEIGHT: Final = 2.0**-40
@@ -114,13 +120,18 @@ def resemblance(a: SupportsIndex, b: SupportsIndex) -> float:
 
 
 def verified(distance: int, a: int | None, b: int | None) -> bool:
-    """Return whether a match at ``distance`` stands when the sketches are looked at as well.
+    """Return whether the sketches of two pages confirm a match at ``distance``.
 
-    Up to :data:`TRUSTED_DISTANCE` it always does, and where a page has no sketch.
+    A page without a sketch confirms every match.
     """
-    if distance <= TRUSTED_DISTANCE or a is None or b is None:
+    if a is None or b is None:
         return True
-    return (a ^ b).bit_count() <= SAME_BITS_MAX
+    return (a ^ b).bit_count() <= bits_max(distance)
+
+
+def bits_max(distance: int) -> int:
+    """Return in how many bits sketches may differ that confirm a match at ``distance``."""
+    return CLOSE_BITS_MAX if distance <= CLOSE_DISTANCE else SAME_BITS_MAX
 
 
 def to_bigints(value: SupportsIndex) -> tuple[int, int]:

@@ -137,15 +137,16 @@ COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
 -- Internal: for the functions above and for the package, and may change with any release.
 
 -- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,
--- and a page without a sketch needs no second look.
+-- and a page without a sketch confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN distance <= 5 OR pgsimhash.sketch_distance(a_high, a_low, b_high, b_low) > 20 IS NOT TRUE;
+    RETURN pgsimhash.sketch_distance(a_high, a_low, b_high, b_low)
+        > CASE WHEN distance <= 5 THEN 28 ELSE 20 END IS NOT TRUE;
 
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
-    'Whether a match stands when the sketches of both pages are looked at as well.';
+    'Whether the sketches of both pages confirm a match at this distance.';
 
 -- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
 -- layouts keep those masks as constants.

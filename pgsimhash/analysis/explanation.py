@@ -13,7 +13,7 @@ from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
 from pgsimhash.bits import BITS, check_distance, format_simhash, hamming_distance
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.sketch import SAME_BITS_MAX, SKETCH_BITS, TRUSTED_DISTANCE, verified
+from pgsimhash.sketch import SKETCH_BITS, bits_max, verified
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 
@@ -196,21 +196,20 @@ def _sentence(bits: int, asked: int, reason: Reason, sketch: int | None, layout:
         return f"{differ}, so they match at distance {bits} and above; asked for is {asked}."
     if reason == "sketches_differ":
         return (
-            f"{differ}, which is within the distance of {asked}. But beyond {TRUSTED_DISTANCE} "
-            f"bits their sketches must agree too, and these differ in {sketch} of {SKETCH_BITS} "
-            f"bits, where copies differ in {SAME_BITS_MAX} at most: no match, unless lookups do "
-            "not verify."
+            f"{differ}, which is within the distance of {asked}. But their sketches must agree "
+            f"too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies as near as this "
+            f"differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
         )
     if bits > largest:
         return (
             f"{differ}, and the distance asked for is {asked}: no match, nor at any that the "
             f"layout {layout.name} answers (0 to {largest})."
         )
-    if sketch is not None and bits > TRUSTED_DISTANCE and sketch > SAME_BITS_MAX:
+    if sketch is not None and sketch > bits_max(bits):
         return (
-            f"{differ}, and the distance asked for is {asked}: no match, nor at a larger one, for "
-            f"their sketches differ in {sketch} of {SKETCH_BITS} bits, where copies differ in "
-            f"{SAME_BITS_MAX} at most."
+            f"{differ}, and the distance asked for is {asked}: no match, nor at a larger one, "
+            f"because their sketches differ in {sketch} of {SKETCH_BITS} bits, where copies differ "
+            f"in {bits_max(bits)} at most."
         )
     return (
         f"{differ}, and the distance asked for is {asked}: no match; at distance {bits} and above "

@@ -48,7 +48,8 @@ _OVERLAY: Final = words(
     "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
     " role=alertdialog"
 )
-_HIDDEN_NAMES: Final = words("hidden invisible sr visually tooltip popover hide")
+# Whole class names; "overflow-hidden" and "hidden md:block" say something else.
+_HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
 _FOOTER: Final = words(
     "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
     " impressum trademark trademarks siteinfo license"
@@ -76,7 +77,6 @@ _LISTED: Final = (
     (SAYS_HEADER, _HEADER),
     (SAYS_CONTENT, _CONTENT),
     (SAYS_OVERLAY, _OVERLAY),
-    (SAYS_HIDDEN, _HIDDEN_NAMES),
 )
 _SAYINGS: Final = {
     word: sum(says for says, listed in _LISTED if word in listed)
@@ -137,4 +137,6 @@ def _names(classes: str, identity: str, role: str) -> Names:
     says = 0
     for word in found:
         says |= _SAYINGS.get(word.lower(), 0)
+    if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
+        says |= SAYS_HIDDEN
     return Names(says, found[0].lower() if found else "")

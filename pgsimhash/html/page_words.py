@@ -111,9 +111,11 @@ def read_words(outline: Outline) -> Page:
 
 def words_by_line(text: str) -> WeightedWords:
     """Return the words of plain text; each line is a block that weighs 1."""
-    signed = f" {SIGNS[0]} " + text.replace("\0", " ").replace("\n", f" {SIGNS[0]} ")
+    begin_sign, _, _, notice, _ = SIGNS
+    text = text.replace("\0", " ").replace("\xa9", f" {notice} ")
+    signed = f" {begin_sign} " + text.replace("\n", f" {begin_sign} ")
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    begin = [numbers[sign] for sign in SIGNS][0]
+    begin, *_ = [numbers[sign] for sign in SIGNS]
     tokens = tokenize_signed(mark_dates(signed))
     ids = np.fromiter(map(numbers.__getitem__, tokens), np.int64, len(tokens))
     lines = np.cumsum(ids == begin) - 1

@@ -26,15 +26,26 @@ OCCURRENCES: Final = {
 }
 """How much each occurrence of a feature adds, in weights of its block (fitted by bench/fit.py)."""
 
+_EVENED: Final = 0.05
+"""A feature with this sum of weights counts half of the most in a sketch."""
+
 _SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
 _PAIRS: Final = np.array([*OCCURRENCES.values()][4:])
 
 
 class HashedFeatures(NamedTuple):
-    """Features by their hashes (shape (n,), dtype uint64) and weights (shape (n,), float64)."""
+    """Features by their hashes and weights.
+
+    Attributes:
+        hashes: shape (n,), dtype uint64.
+        weights: for the vote (shape (n,), dtype float64).
+        evened: for the sketch, nearly the same for all but what hardly counts (shape (n,), dtype
+            float64). So the sketch sees content that the vote gives too little weight.
+    """
 
     hashes: Hashes
     weights: NDArray[np.float64]
+    evened: NDArray[np.float64]
 
 
 def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
@@ -83,7 +94,8 @@ class BlockWeights:
         """Return the features and their weights; ``tokens`` are the article's own."""
         said = words_of(article)
         vocabulary = said.vocabulary
-        singles, pairs, weights = self._weigh(said)
+        singles, pairs, sums = self._weigh(said)
+        weights = self._damped(sums)
         names = [vocabulary[word] for word in singles.tolist()]
         names += [
             f"{vocabulary[first]} {vocabulary[second]}"
@@ -96,16 +108,22 @@ class BlockWeights:
 
         They are what calling this and :func:`murmur3_64_of_words` give, in less time.
         """
-        singles, (first, second), weights = self._weigh(said)
+        singles, (first, second), sums = self._weigh(said)
         hashes = murmur3_64(said.vocabulary)
         return HashedFeatures(
-            np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))), weights
+            np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))),
+            self._damped(sums),
+            sums / (sums + _EVENED),
         )
+
+    def _damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = sums * (1.0 + sums) ** -self.damping
+        return weights
 
     def _weigh(
         self, said: WeightedWords
     ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...], NDArray[np.float64]]:
-        """Return the words and pairs, by their numbers, and the weights of both."""
+        """Return the words and pairs, by their numbers, and the sums of weights of both."""
         size = len(said.vocabulary)
         own, kinds = said.weights[said.blocks], np.minimum(said.kinds, VOLATILE)
         sums = np.bincount(said.words, own * _SINGLES[kinds], size)
@@ -119,8 +137,7 @@ class BlockWeights:
         sums = np.concatenate(
             (sums[singles], np.add.reduceat(own[order], starts) if len(starts) else ())
         )
-        weights = sums * (1.0 + sums) ** -self.damping
-        return singles, np.divmod(pairs[starts], max(size, 1)), weights
+        return singles, np.divmod(pairs[starts], max(size, 1)), sums
 
 
 def words_of(article: Article) -> WeightedWords:

@@ -100,8 +100,8 @@ class Scheme:
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
         length = said.length
         self.check_length(length)
-        hashes, weights = weigh.hashed(said)
-        sketch = sketch_hashes(hashes, weights)
+        hashes, weights, evened = weigh.hashed(said)
+        sketch = sketch_hashes(hashes, evened)
         digest = _digest(said.lasting_words())
         return Vote(vote(hashes, weights), sketch, len(hashes), length, digest)
 

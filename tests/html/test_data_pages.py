@@ -1,0 +1,159 @@
+"""Pages whose content is in tables, lists, numbers and code: other data are another page."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from bench.made_data import KINDS, around, invented, pair_of
+from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
+from pgsimhash.html.numbers import LISTED, NUMBER, PASSING, VOLATILE, WORD
+from pgsimhash.html.page_words import words_by_line
+from pgsimhash.schemes import DEFAULT_SCHEME
+from pgsimhash.sketch import verified
+
+PROSE = (
+    "The harbour office publishes the measurements of the buoy at the mouth of the bay, with the "
+    "forecast for the coming day and the state of the roads, as the wardens on duty report them by "
+    "radio every morning and every evening."
+)
+KEPT = 0.995
+
+
+def matches(a: Fingerprint, b: Fingerprint) -> bool:
+    """Whether a collection with the scheme's own distance takes one for a copy of the other."""
+    bits = hamming_distance(a.simhash, b.simhash)
+    return bits <= DEFAULT_SCHEME.distance and verified(bits, a.sketch, b.sketch)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "links"])
+def test_other_data_are_another_page(kind: str) -> None:
+    rng = random.Random(kind)
+    words = invented(rng, 3000)
+    pairs = 200
+    lost = 0
+    for _ in range(pairs):
+        site = rng.randrange(3)
+        a, b = (around(data.markup(), site) for data in pair_of(rng, kind, words))
+        lost += matches(fingerprint(a, markdown=False), fingerprint(b, markdown=False))
+    assert lost <= round((1 - KEPT) * pairs) + 1
+
+
+def test_tables_of_words_below_shared_prose_are_all_kept(store: Store) -> None:
+    rng = random.Random(7)
+    words = invented(rng, 2000)
+    head = f"<h1>Measurements</h1><p>{PROSE}</p>"
+    for page in range(40):
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{rng.choice(words)} {rng.choice(words)}</td>' for _ in range(3))}"
+            for _ in range(60)
+        )
+        html = f"<body>{head}<table>{rows}</table></body>"
+        url = f"https://example.org/{page}"
+        assert store.should_store(url, html).keep, page
+        store.ingest(url, html)
+
+
+STORM = (
+    "<article><h1>Storm over the bay</h1><p>{} Gusts of {} to {} km/h, waves of {} metres; {} schools "
+    "are closed.</p></article>"
+)
+
+
+def test_the_same_page_with_other_numbers_is_updated(store: Store) -> None:
+    url = "https://example.org/storm"
+    store.ingest(url, STORM.format(PROSE, 40, 60, 2, 4))
+    verdict = store.ingest(url, STORM.format(PROSE, 80, 140, 7, 61))
+    assert (verdict.verdict, verdict.reason, verdict.keep) == ("updated", "changed", True)
+
+
+def test_one_other_number_is_a_small_change(store: Store) -> None:
+    url = "https://example.org/storm"
+    store.ingest(url, STORM.format(f"{PROSE} " * 3, 40, 60, 2, 4))
+    verdict = store.ingest(url, STORM.format(f"{PROSE} " * 3, 40, 60, 2, 61))
+    assert (verdict.verdict, verdict.keep) == ("updated", True)
+    assert verdict.distance is not None
+    assert verdict.distance <= DEFAULT_SCHEME.distance
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("1,204 views", "1,311 views"),
+        ("3 days ago", "4 days ago"),
+        ("Last updated 12 March 2025, 10:15", "Last updated 2 April 2026, 9:40"),
+        ("Page generated 2025-03-12", "Page generated 2026-04-02"),
+    ],
+)
+def test_counters_and_dates_of_the_visit_leave_a_page_unchanged(
+    store: Store, before: str, after: str
+) -> None:
+    html = f"<article><h1>Storm</h1><p>{PROSE}</p><p>{{}}</p><p>{PROSE}</p></article>"
+    digests = {fingerprint(html.format(note)).text_digest for note in (before, after)}
+    assert len(digests) == 1
+
+
+def test_products_that_differ_in_their_numbers_are_apart() -> None:
+    page = "<body><h1>{0}</h1><p>{0} in black, unlocked, with charger and cable. Ships today.</p></body>"
+    a, b = (
+        fingerprint(page.format(name)) for name in ("iPhone 13, 128 GB", "iPhone 16, 512 GB")
+    )
+    assert a.simhash != b.simhash
+    assert a.text_digest != b.text_digest
+    assert not matches(a, b)
+
+
+def test_a_table_of_words_outweighs_the_prose_that_pages_share() -> None:
+    rng = random.Random(3)
+    words = invented(rng, 2000)
+    pages = [
+        f"<p>{PROSE}</p><table>"
+        + "".join(
+            f"<tr><td>{rng.choice(words)}<td>{rng.choice(words)}<td>{rng.choice(words)}"
+            for _ in range(200)
+        )
+        + "</table>"
+        for _ in range(2)
+    ]
+    a, b = map(fingerprint, pages)
+    assert hamming_distance(a.simhash, b.simhash) > 12
+
+
+def test_what_react_streams_is_content() -> None:
+    text = f"<h1>Tides</h1><p>{PROSE}</p>"
+    streamed = fingerprint(f'<body><div hidden id="S:1">{text}</div></body>')
+    assert streamed.simhash == fingerprint(f"<body><div>{text}</div></body>").simhash
+    assert PROSE in streamed.markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("gusts of 140 km", [WORD, WORD, NUMBER, WORD]),
+        ("at 12:30 today", [WORD, VOLATILE, VOLATILE, WORD]),
+        ("on 7/5/2016", [WORD, VOLATILE, VOLATILE, VOLATILE]),
+        ("on 12 March 2020", [WORD, VOLATILE, WORD, VOLATILE]),
+        ("from 1.5 to 3.25", [WORD, NUMBER, NUMBER, WORD, NUMBER, NUMBER]),
+        ("1,204 views", [PASSING, PASSING, WORD]),
+        ("5 minutes ago", [PASSING, WORD, WORD]),
+        ("Updated 12 March 2020", [WORD, PASSING, PASSING, PASSING]),
+        ("© 2026 Ann", [VOLATILE, WORD]),
+        ("in 2016", [WORD, NUMBER]),
+    ],
+)
+def test_numbers_are_data_unless_they_are_dates_or_counters(text: str, kinds: list[int]) -> None:
+    assert words_by_line(text).kinds.tolist() == kinds
+
+
+def test_dates_in_tables_are_data() -> None:
+    rows = "".join(f"<tr><td>{PROSE.split()[at]}<td>1{at % 10}:30<td>20:1{at}" for at in range(10))
+    article = DEFAULT_SCHEME.extract(f"<table>{rows}</table>", None, None)
+    assert article.words is not None
+    numbers = [
+        kind
+        for word, kind in zip(article.words.words, article.words.kinds, strict=True)
+        if re.fullmatch("[0-9]+", article.words.vocabulary[word])
+    ]
+    assert set(numbers) == {LISTED}
