@@ -223,6 +223,43 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     assert not too_much
 
 
+STALLED = {
+    "removed elements, deep": "'<article>' + LONG * 9 + '</p>' + ('<font>' + '<rt>x</rt>' * 8) * 2000",
+    "scripts between words": "'<script></script>abcdefg hijklmn opqrst uvwxyz 01 ' * 199_000",
+    "code below a long class": "f'<div class=\"{\"a \" * M}\">' + f'<pre>{LONG}</pre>' * 20_000",
+    "empty titles, deep": "LONG + '<div>' * 1900 + '<title></title>' * 450_000",
+    "ids without words, deep": "'<div id=a>' * 1900 + '. ' * 4 * M",
+    "code in many lists": "LONG + '<ol start=999999990><li>' * 32 + '<pre>' + 'a\\n' * 4 * M",
+}
+"""Pages that took 10 s and more, the first of them half a minute, and take one."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on a process")
+@pytest.mark.parametrize("page", STALLED.values(), ids=list(STALLED))
+def test_a_page_takes_time_in_proportion_to_its_size(page: str) -> None:
+    code = "\n".join(
+        [
+            "import resource",
+            "from pgsimhash import PageError, fingerprint",
+            f"M, LONG = 1_000_000, '<p>' + {TEXT[:200]!r}",
+            f"page = {page}",
+            "resource.setrlimit(resource.RLIMIT_CPU, (8, 8))",
+            "try:",
+            "    fingerprint(page)",
+            "except PageError as error:",
+            "    assert error.reason == 'too_short'",
+        ]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "9" * 10, "\u0663", "\u00b2", "-3", " "])
+def test_a_list_starts_at_1_where_its_number_is_none(digits: str) -> None:
+    made = fingerprint(f"<p>{TEXT}</p><ol start='{digits}'><li>{TEXT}</li></ol>")
+    assert "\n\n1. The harbour master" in made.markdown
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the memory of a process")
 @pytest.mark.parametrize("megabytes", [10, 30, 50])
 def test_a_page_that_the_memory_does_not_hold_is_a_failure(megabytes: int) -> None:

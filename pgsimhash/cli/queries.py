@@ -29,7 +29,8 @@ def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterato
             continue
         try:
             yield _parse(line)
-        except (ArgumentError, json.JSONDecodeError, RecursionError) as error:
+        # A builtin ValueError for JSON with a number of thousands of digits.
+        except (ArgumentError, ValueError, RecursionError) as error:
             report(f"line {number}: {error}")
 
 

@@ -83,4 +83,9 @@ def _around(elements: list[HtmlElement]) -> HtmlElement:
 
 def _empty_ids(root: HtmlElement) -> list[str]:
     """Return the ids of the elements without text."""
-    return [str(found) for found in root.xpath("//*[@id][not(normalize-space())]/@id")]
+    filled: set[HtmlElement | None] = {None}
+    for element in root.xpath("//*[text()[normalize-space()]]"):
+        while element not in filled:
+            filled.add(element)
+            element = element.getparent()
+    return [element.get("id") for element in root.xpath("//*[@id]") if element not in filled]

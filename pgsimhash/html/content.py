@@ -6,20 +6,16 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 import numpy as np
-from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import WeightedWords
 from pgsimhash.html.blocks import Outline, Piece, outline
 from pgsimhash.html.charset import clean_text
 from pgsimhash.html.links import restore_images
-from pgsimhash.html.markdown import render
+from pgsimhash.html.markdown import LeftOut, render
 from pgsimhash.html.markdown_syntax import escape, escape_start
-from pgsimhash.html.names import NEVER_TEXT, is_hidden
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.weights import is_frame_only, scores_of, shown_blocks, weights_of
-
-_REMOVED: Final = "removed"
 
 MARKED_UP_MAX: Final = 200_000
 """A page of more elements is shown without headings, lists and links."""
@@ -29,7 +25,7 @@ class Content:
     """The blocks of a page with their weights, and what of them people are shown.
 
     Args:
-        body: the tree; asking for Markdown changes it.
+        body: the tree.
         base: what relative URLs are relative to.
         chosen: whether all of it is known to be the content.
 
@@ -78,16 +74,19 @@ def _unmarked(lines: Iterable[str]) -> str:
 def _marked_up(body: HtmlElement, shown: Collection[int], base: str | None) -> str:
     """Return the Markdown of some blocks of a page, with the pictures among them.
 
-    The tree is not what it was afterwards.
-
     Args:
         body: the tree, as :func:`pgsimhash.html.blocks.outline` saw it.
         shown: the numbers of the blocks.
         base: what relative URLs are relative to.
     """
+    restore_images(body)
+    return clean_text(render([body], base, _left_out(body, shown)).markdown)
+
+
+def _left_out(body: HtmlElement, shown: Collection[int]) -> LeftOut:
+    """Return what is around the blocks that are shown: the largest elements without any of them."""
     pieces: list[Piece] = []
     outline(body, pieces)
-    restore_images(body)
     kept = {body}
     for piece in pieces:
         if piece.block in shown:
@@ -95,19 +94,14 @@ def _marked_up(body: HtmlElement, shown: Collection[int], base: str | None) -> s
             while element not in kept:
                 kept.add(element)
                 element = element.getparent()
-    removed: set[HtmlElement] = set()
+    left_out = LeftOut(set(), set(), set())
     for piece in pieces:
-        if piece.block not in shown:
-            element = piece.around()
-            if element in kept:
-                piece.blank()
-                continue
-            # The largest element that holds nothing to show goes, with its pictures.
-            while element not in removed and element.getparent() not in kept:
-                element = element.getparent()
-            removed.add(element)
-    removed.update(element for element in body.iterdescendants() if is_hidden(element))
-    for element in removed:
-        element.tag = _REMOVED
-    etree.strip_elements(body, _REMOVED, *NEVER_TEXT, with_tail=False)
-    return clean_text(render([body], base).markdown)
+        if piece.block in shown:
+            continue
+        element = piece.around()
+        if element in kept:
+            (left_out.tails if piece.is_tail else left_out.texts).add(piece.element)
+        while element not in kept and element not in left_out.elements:
+            left_out.elements.add(element)
+            element = element.getparent()
+    return left_out

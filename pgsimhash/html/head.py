@@ -11,11 +11,12 @@ from pgsimhash.html.charset import clean_text
 from pgsimhash.html.links import absolute
 
 _CANONICAL_MAX: Final = 10
+_TITLES_MAX: Final = 100
 
 
 def page_title(root: HtmlElement) -> str | None:
-    """Return the first title that says anything."""
-    for element in root.iter("title"):
+    """Return the first title that says anything, of the first 100."""
+    for element in islice(root.iter("title"), _TITLES_MAX):
         # An svg has titles too, and those name a drawing.
         if next(element.iterancestors("svg"), None) is None:
             title = " ".join(clean_text("".join(element.itertext())).split())

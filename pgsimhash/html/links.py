@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
@@ -66,8 +67,10 @@ def restore_images(root: HtmlElement) -> None:
     """Give a placeholder ``img`` the source of the one in the ``noscript`` right behind it."""
     for fallback in root.iter("noscript"):
         placeholder = fallback.getprevious()
-        images = list(fallback.iter("img"))
-        if len(images) != 1 or placeholder is None or placeholder.tag != "img":
+        if placeholder is None or placeholder.tag != "img":
+            continue
+        images = list(islice(fallback.iter("img"), 2))
+        if len(images) != 1:
             continue
         source = image_source(images[0])
         if source and image_source(placeholder) is None:

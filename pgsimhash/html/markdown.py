@@ -6,12 +6,14 @@ markup, URLs or images, a line for each block.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from lxml import etree
 from lxml.html import HtmlElement
 
+from pgsimhash.html.blocks import BLOCK
 from pgsimhash.html.links import absolute, image_source
 from pgsimhash.html.markdown_syntax import (
     HEADINGS,
@@ -26,11 +28,48 @@ from pgsimhash.html.markdown_syntax import (
     is_data_table,
     unescape,
 )
+from pgsimhash.html.names import NEVER_TEXT, is_hidden, words
 
 _CONTAINERS_MAX: Final = 32
+_INDENTS_MAX: Final = 20_000_000
+"""How many characters of prefixes the lines in lists and quotes get together."""
+
+_LINES: Final = BLOCK - words("td th")
+"""The tags whose start and end are the borders of lines in ``pre``."""
+
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 URLS_MAX: Final = 50_000
 """How many links and images keep their URLs, the first ones."""
+
+
+class LeftOut(NamedTuple):
+    """What of a tree is not written, beside hidden elements and those that are never text.
+
+    Attributes:
+        elements: elements with all that is in them.
+        texts: elements whose own text is left out, up to their first child.
+        tails: elements whose tail is left out.
+    """
+
+    elements: set[HtmlElement]
+    texts: set[HtmlElement]
+    tails: set[HtmlElement]
+
+
+class _Mark(NamedTuple):
+    """Where emphasis, a link or code begins or ends, amid the text of a block."""
+
+    sign: str
+    is_end: bool
+
+
+class _Inline(NamedTuple):
+    """Where an inline element began: its block, the place in it, and the words before it."""
+
+    block: int
+    place: int
+    said: int
 
 
 class Rendered(NamedTuple):
@@ -40,22 +79,42 @@ class Rendered(NamedTuple):
     plain: str
 
 
-def render(elements: Iterable[HtmlElement], base: str | None) -> Rendered:
+def render(
+    elements: Iterable[HtmlElement], base: str | None, left_out: LeftOut | None = None
+) -> Rendered:
     """Return the Markdown and the plain text of ``elements``, one after the other.
 
-    Links and images become absolute against ``base``. The walk is iterative, and what is nested
-    deeper than 32 lists and quotes is written at that depth, so that output stays linear.
+    One pass over the tree, which stays as it is, reads each text once.
+
+    Args:
+        elements: what is written, with all that is in them.
+        base: what links and images become absolute against.
+        left_out: what is not written. Without it, scripts and hidden elements are written too.
     """
     writer = _Writer(base)
     for element in elements:
         walker = etree.iterwalk(element, events=("start", "end"))
+        skipped = None
         for event, node in walker:
-            if event == "end":
+            if event == "start":
+                if left_out is not None and (
+                    node in left_out.elements or node.tag in NEVER_TEXT or is_hidden(node)
+                ):
+                    skipped = node
+                    walker.skip_subtree()
+                    continue
+                writer.start(node)
+                if node.text and (left_out is None or node not in left_out.texts):
+                    writer.text(node.text)
+                continue
+            if node is skipped:
+                skipped = None
+            else:
                 writer.end(node)
-                if node is not element and node.tail:
-                    writer.text(node.tail)
-            elif not isinstance(node.tag, str) or writer.start(node):
-                walker.skip_subtree()
+            if node is element or (left_out is not None and node in left_out.tails):
+                continue
+            if node.tail:
+                writer.text(node.tail)
         writer.flush()
     return Rendered("\n\n".join(writer.blocks), "".join(writer.plain))
 
@@ -68,29 +127,41 @@ class _Writer:
         self.plain: list[str] = []
         self._base = base
         self._urls = 0
-        self._inline: list[str] = []
-        # Where each open inline element began: its block and the place in that block.
-        self._open: list[tuple[int, int]] = []
+        self._inline: list[str | _Mark] = []
+        self._open: list[_Inline] = []
         self._block = 0
+        # How many parts with words the inline text had so far.
+        self._said = 0
         # The prefix of each open list item or quote: of its first line, and of the others.
         self._first: list[str] = []
         self._rest: list[str] = []
+        self._indents = 0
         self._lists: list[int | None] = []
         self._deeper = 0
         self._heading = 0
+        # What elements around code say about its language.
+        self._languages: dict[HtmlElement, str] = {}
         self._code = 0
+        # The pre that is open, its text so far, and whether the next text begins a line.
+        self._pre: HtmlElement | None = None
+        self._pre_text: list[str] = []
+        self._pre_breaks = False
         self._table: Table | None = None
         self._table_depth = 0
 
-    def start(self, node: HtmlElement) -> bool:
-        """Open ``node``; return whether it is done with, children and all."""
+    def start(self, node: HtmlElement) -> None:
+        """Open ``node``."""
         tag = node.tag
-        if tag in INLINE:
+        if self._pre is not None:
+            self._break_line(tag)
+        elif tag in INLINE:
+            self._open.append(_Inline(self._block, len(self._inline), self._said))
             if tag == "img":
                 self._image(node)
-            elif MARKS.get(tag) == "`":
-                self._code += 1
-            self._open.append((self._block, len(self._inline)))
+            elif tag in MARKS or tag == "a":
+                # The place of its mark, once it is known to have words.
+                self._inline.append("")
+                self._code += MARKS.get(tag) == "`"
         elif tag == "br":
             self._inline.append(" " if self._table or self._heading else "\n")
             self.plain.append("\n")
@@ -98,33 +169,35 @@ class _Writer:
             self._start_in_table(node, self._table)
         else:
             self.flush()
-            if tag == "pre":
-                self._fence(node)
-                return True
-            if tag == "table" and is_data_table(node):
-                self._table = Table()
-            elif tag == "li":
-                self._enter(self._marker(), None)
-            elif tag == "blockquote":
-                self._enter("> ", "> ")
-            elif tag in ("ul", "ol"):
-                start = node.get("start", "1")
-                number = int(start) if start.isascii() and start.isdigit() else 1
-                self._lists.append(number % 10**9 if tag == "ol" else None)
-            elif tag in HEADINGS:
-                self._heading = HEADINGS[tag]
-            elif tag == "hr":
-                self._emit("---")
-        if node.text:
-            self.text(node.text)
-        return False
+            self._start_block(node)
+
+    def _start_block(self, node: HtmlElement) -> None:
+        tag = node.tag
+        if tag == "pre":
+            self._pre = node
+        elif tag == "table" and is_data_table(node):
+            self._table = Table()
+        elif tag == "li":
+            self._enter(self._marker(), None)
+        elif tag == "blockquote":
+            self._enter("> ", "> ")
+        elif tag in ("ul", "ol"):
+            self._lists.append(_first_number(node) if tag == "ol" else None)
+        elif tag in HEADINGS:
+            self._heading = HEADINGS[tag]
+        elif tag == "hr":
+            self._emit("---")
 
     def end(self, node: HtmlElement) -> None:
         """Close ``node``."""
         tag = node.tag
-        if tag in INLINE:
-            self._close_inline(node, *self._open.pop())
-        elif tag == "br" or (tag == "pre" and self._table is None):
+        if node is self._pre:
+            self._fence(node)
+        elif self._pre is not None:
+            self._break_line("" if tag == "br" else tag)
+        elif tag in INLINE:
+            self._close_inline(node, self._open.pop())
+        elif tag == "br":
             return
         elif self._table is not None:
             self._end_in_table(node, self._table)
@@ -140,29 +213,68 @@ class _Writer:
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
         self.plain.append(text)
+        if self._pre is not None:
+            if self._pre_breaks and text[0] != "\n":
+                self._pre_text.append("\n")
+            self._pre_breaks = False
+            self._pre_text.append(text)
+            return
         words = " ".join(text.split())
         before = " " if text[0].isspace() else ""
         after = " " if words and text[-1].isspace() else ""
+        self._said += words != ""
         self._inline.append(f"{before}{escape(words)}{after}")
 
     def flush(self) -> None:
         """End the open block."""
-        self._block += 1
         self.plain.append("\n")
-        if not self._inline:
-            return
-        lines = [" ".join(line.split()) for line in "".join(self._inline).split("\n")]
-        self._inline.clear()
-        text = "  \n".join(line for line in lines if line)
+        text = self._line()
         if text and self._heading:
             self._emit(f"{'#' * self._heading} {text}")
         elif text:
             self._emit(escape_start(text))
 
+    def _line(self) -> str:
+        """End the inline text and return it, with white space outside its marks."""
+        self._block += 1
+        line: list[str] = []
+        # What comes before the next words: white space, and outside it the marks that begin there.
+        space = ""
+        begun: list[str] = []
+        marks = 0
+        code: list[str] | None = None
+        for part in self._inline:
+            text = part
+            if isinstance(text, _Mark):
+                marks += -1 if text.is_end else 1
+                if text.sign != "`":
+                    (line if text.is_end else begun).append(text.sign)
+                    continue
+                if code is None:
+                    code = []
+                    continue
+                text = _code_span("".join(code))
+                code = None
+            if code is not None:
+                code.append(text)
+            elif text == "\n" and not marks:
+                space = "  \n"
+            elif text:
+                if text[0].isspace():
+                    space = space or " "
+                words = text.strip()
+                if words:
+                    line += (space if line else "", *begun, words)
+                    begun.clear()
+                    space = " " if text[-1].isspace() else ""
+        self._inline.clear()
+        return "".join(line)
+
     def _emit(self, text: str) -> None:
         first, rest = "".join(self._first), "".join(self._rest)
         self._first[:] = self._rest
-        if rest:
+        self._indents += len(rest) * (text.count("\n") + 1)
+        if rest and self._indents <= _INDENTS_MAX:
             text = "\n".join(
                 f"{rest if number else first}{line}".rstrip()
                 for number, line in enumerate(text.split("\n"))
@@ -190,46 +302,48 @@ class _Writer:
         self._lists[-1] = number + 1
         return f"{number}. "
 
-    def _close_inline(self, node: HtmlElement, block: int, place: int) -> None:
+    def _close_inline(self, node: HtmlElement, begun: _Inline) -> None:
         tag = node.tag
-        mark = MARKS.get(tag)
-        if mark == "`":
-            self._code -= 1
+        mark = MARKS.get(tag, "")
+        self._code -= mark == "`"
         # Within code, marks and links would be read as they are written.
-        if self._code or block != self._block or not (mark or tag == "a"):
+        if self._code or begun.block != self._block or begun.said == self._said:
             return
-        inner = "".join(self._inline[place:])
-        words = inner.strip()
-        if not words:
+        if not mark and tag != "a":
             return
-        if mark == "`":
-            words = code_span(unescape(words))
-        elif mark:
-            words = words if self._heading and mark == "**" else f"{mark}{words}{mark}"
-        else:
-            href = self._url(node.get("href"))
-            words = f"[{words}]({href})" if href else words
-        before = " " if inner[0].isspace() else ""
-        after = " " if inner[-1].isspace() else ""
-        self._inline[place:] = [before + words.replace("\n", " ") + after]
+        end = mark = "" if self._heading and mark == "**" else mark
+        href = self._url(node.get("href")) if tag == "a" else None
+        if href:
+            mark, end = "[", f"]({href})"
+        self._inline[begun.place] = _Mark(mark, is_end=False)
+        self._inline.append(_Mark(end, is_end=True))
 
     def _image(self, node: HtmlElement) -> None:
         source = self._url(image_source(node))
         if source:
             alt = escape(" ".join((node.get("alt") or "").split()))
             self._inline.append(f"![{alt}]({source})")
+            self._said += 1
 
     def _url(self, reference: str | None) -> str | None:
         self._urls += 1
         return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
+    def _break_line(self, tag: str) -> None:
+        """See to it that what follows in ``pre`` is on a line of its own, if ``tag`` says so."""
+        if tag == "br":
+            self._pre_text.append("\n")
+        elif tag in _LINES and self._pre_text and not self._pre_text[-1].endswith("\n"):
+            self._pre_breaks = True
+
     def _fence(self, node: HtmlElement) -> None:
-        for line_break in node.iter("br"):
-            line_break.text = "\n"
-        code = "".join(node.itertext()).strip("\n").rstrip()
-        self.plain += (code, "\n")
+        code = "".join(self._pre_text).strip("\n").rstrip()
+        self._pre = None
+        self._pre_text.clear()
+        self._pre_breaks = False
+        self.plain.append("\n")
         if code:
-            self._emit(code_block(code, code_language(node)))
+            self._emit(code_block(code, code_language(node, self._languages)))
 
     def _start_in_table(self, node: HtmlElement, table: Table) -> None:
         self.plain.append("\n")
@@ -240,8 +354,7 @@ class _Writer:
         elif node.tag == "tr":
             table.add_row()
         elif node.tag in ("td", "th"):
-            self._block += 1
-            self._inline.clear()
+            self._line()
         else:
             self._inline.append(" ")
 
@@ -253,16 +366,26 @@ class _Writer:
         elif self._table_depth:
             return
         elif node.tag in ("td", "th", "caption"):
-            cell = " ".join("".join(self._inline).split())
-            self._block += 1
-            self._inline.clear()
+            cell = self._line()
             if node.tag != "caption":
                 table.add_cell(cell, node.get("colspan"))
             elif cell:
                 self._emit(cell)
         elif node.tag == "table":
             self._table = None
-            self._inline.clear()
+            self._line()
             text = table.markdown()
             if text:
                 self._emit(text)
+
+
+def _first_number(ordered: HtmlElement) -> int:
+    """Return the number of the first item of an ``ol``; it may be as large as CommonMark takes."""
+    start = ordered.get("start", "1").strip()
+    return int(start) if _NUMBER.fullmatch(start) else 1
+
+
+def _code_span(code: str) -> str:
+    """Return escaped ``code`` between backticks, with white space outside them."""
+    words = code_span(unescape(" ".join(code.split())))
+    return f"{' ' * code[0].isspace()}{words}{' ' * code[-1].isspace()}"

@@ -6,6 +6,7 @@ The walk over a page that uses them is :mod:`pgsimhash.html.markdown`.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -44,9 +45,10 @@ _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:language|lang|hljs|highlight-source)-|brush:\s{0,9})([\w+#.-]{1,30})(?=\s|;|$)"
 )
 _NAME: Final = re.compile(r"[\w+#.-]{1,30}")
+_NAMES_MAX: Final = 500
 _BACKTICKS: Final = re.compile(r"`+")
 _COLUMNS_MAX: Final = 100
-_CELL_BLOCKS: Final = words("table p div ul ol pre h1 h2 h3 article section")
+_CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
 
 
 def escape(text: str) -> str:
@@ -68,29 +70,34 @@ def escape_start(line: str) -> str:
     return line if line[0].isalpha() else _LINE_START.sub(r"\2\\\1\3", line)
 
 
-def code_language(block: HtmlElement) -> str:
+def code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
     """Return the language of a ``pre``, empty if unknown.
 
     Its own attributes say it, or its first child's, its parent's or its grandparent's: classes
     such as ``language-x``, ``lang-x``, ``hljs-x`` and
     ``highlight-source-x``, ``data-lang``, or ``lang`` on
     the ``pre`` itself.
+
+    Args:
+        block: the ``pre``.
+        known: what elements say that were asked before; others are added.
     """
-    places = [block, *block[:1]]
-    parent = block.getparent()
-    if parent is not None:
-        places.append(parent)
-        above = parent.getparent()
-        if above is not None:
-            places.append(above)
-    for place in places:
-        found = _LANGUAGE.search(place.get("class", ""))
-        if found:
-            return found[1]
-        for name in ("data-lang", "data-language"):
-            if _NAME.fullmatch(place.get(name, "")):
-                return str(place.get(name))
+    for place in (block, *block[:1], *islice(block.iterancestors(), 2)):
+        if place not in known:
+            known[place] = _said_language(place)
+        if known[place]:
+            return known[place]
     return str(block.get("lang")) if _NAME.fullmatch(block.get("lang", "")) else ""
+
+
+def _said_language(place: HtmlElement) -> str:
+    found = _LANGUAGE.search(place.get("class", "")[:_NAMES_MAX])
+    if found:
+        return found[1]
+    for name in ("data-lang", "data-language"):
+        if _NAME.fullmatch(place.get(name, "")):
+            return str(place.get(name))
+    return ""
 
 
 def code_block(code: str, language: str) -> str:
@@ -117,8 +124,11 @@ def is_data_table(table: HtmlElement) -> bool:
     """
     if table.get("role") in ("presentation", "none"):
         return False
+    # First, so that of tables within tables only the innermost are looked at whole.
+    if next(table.iterdescendants("table"), None) is not None:
+        return False
     if next(table.iter("th"), None) is not None:
-        return next(table.iterdescendants("table"), None) is None
+        return True
     rows = table.iter("tr")
     next(rows, None)
     return next(rows, None) is not None and next(table.iterdescendants(*_CELL_BLOCKS), None) is None

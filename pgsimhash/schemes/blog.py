@@ -112,8 +112,6 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
     language = page_language(root)
     structure = structure_of(root)
     restore_images(root)
-    # What is in a template is not in the page.
-    etree.strip_elements(root, "template", with_tail=False)
     soup = _soup(root)
     _clean(soup)
     content = _content(soup)
@@ -127,8 +125,14 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
 
     soup = BeautifulSoup("", "html.parser")
     attributes = ATTRIBUTES_MAX
-    for event, node in etree.iterwalk(root, events=("start", "end")):
-        if not isinstance(node.tag, str):
+    walker = etree.iterwalk(root, events=("start", "end"))
+    for event, node in walker:
+        if node.tag == "template":
+            # What is in it is not in the page.
+            if event == "start":
+                walker.skip_subtree()
+            elif node.tail:
+                soup.handle_data(node.tail)
             continue
         if event == "start":
             kept = {

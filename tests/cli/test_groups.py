@@ -148,10 +148,12 @@ def test_find_many_reports_bad_lines_and_goes_on(run: Run, folder: Path) -> None
     run("ingest", folder)
     known = simhash_of(run, folder / "looms.html")
     bad = ["wrong", '{"url": 1}', '{"simhash": 1.5}', '{"simhash": true}', "{", str(2**64)]
+    digits = "9" * 5000  # more than Python reads
+    bad += [digits, f'{{"simhash": {digits}}}', f'{{"simhash": "{known}", "a": {digits}}}']
     done = run("find-many", "-", stdin="\n".join([*bad, known]))
     assert done.code == 1
     assert [line["match"] for line in done.lines] == [known]
-    assert [f"line {n}:" in done.stderr for n in range(1, 8)] == [True] * 6 + [False]
+    assert [f"line {n}:" in done.stderr for n in range(1, 11)] == [True] * 9 + [False]
 
 
 def test_clusters_go_into_a_parquet_file(run: Run, tmp_path: Path) -> None:
