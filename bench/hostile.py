@@ -1,11 +1,15 @@
 """How long hostile pages take to read, and how much memory: the worst of some two hundred kinds.
 
 python bench/hostile.py [--sizes 10] [--times N] [--all-schemes] [--kinds WORD] [--worst N]
+python bench/hostile.py --pairs 100 [--jobs N]
 python bench/hostile.py --run 10000 [--jobs N] [--dsn DSN]
 
 Each page is read by a process of its own, as a worker of `pgsimhash ingest` reads it. Time is that
 of the processor, the least of N times; memory is the most that the process held beyond what it
 held after an ordinary page, the bytes of the page among it. Sizes are in MB.
+
+With --pairs, pages of all pairs of tags, each in a few shapes, are read at 0.2 MB first, which
+takes an hour, and then the slowest of them as the others.
 
 With --run, pages of all kinds in turn, of 1 kB to 1 MB and now and then 10, are ingested in one
 run, and every one is counted: the run fails if one has neither a verdict nor a failure.
@@ -21,7 +25,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,16 +42,18 @@ from pgsimhash.store import connect
 from pgsimhash.workers import extract
 
 if TYPE_CHECKING:
-    from bench.hostile_pages import KINDS, STORY, page
+    from bench.hostile_pages import KINDS, PAIRS, STORY, hostile, page
     from bench.workload import database
 else:  # A script finds its neighbours under their own names.
-    from hostile_pages import KINDS, STORY, page
+    from hostile_pages import KINDS, PAIRS, STORY, hostile, page
     from workload import database
 
 URL = "https://bay.example/ledger"
 GOAL_SECONDS, GOAL_MB = 3.0, 500.0
 SECONDS_MAX = 120
 """A page that takes longer is given up."""
+FIRST_SIZE = 200_000
+"""How many bytes the pages have that are looked at first."""
 
 
 class Result(NamedTuple):
@@ -97,7 +105,7 @@ def measured(kind: str, scheme: str, size: float, times: int) -> Result:
     context.set_forkserver_preload([__name__, "pgsimhash.workers"])
     for _ in range(times):
         here, there = context.Pipe()
-        process = context.Process(target=read, args=(there, scheme, KINDS[kind].charset))
+        process = context.Process(target=read, args=(there, scheme, hostile(kind).charset))
         process.start()
         there.close()
         try:
@@ -111,6 +119,27 @@ def measured(kind: str, scheme: str, size: float, times: int) -> Result:
                 best = Result(kind, scheme, size, seconds, megabytes, end)
         process.join()
     return best
+
+
+def first_seconds(scheme: str, kind: str) -> float:
+    """Return how long a small page of a kind takes."""
+    html = page(kind, FIRST_SIZE)
+    recipe = get_scheme(scheme)
+    started = time.process_time()
+    extract(SourcePage(URL, html, None), recipe)
+    return time.process_time() - started
+
+
+def slowest_pairs(scheme: str, word: str, count: int, jobs: int) -> list[str]:
+    """Return the kinds of pairs with a word in their names whose small pages take longest."""
+    kinds = [kind for kind in PAIRS if word in kind]
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(jobs, context) as pool:
+        seconds = list(pool.map(partial(first_seconds, scheme), kinds, chunksize=50))
+    slowest = sorted(zip(seconds, kinds, strict=True), reverse=True)[:count]
+    mean, most = sum(seconds) / len(seconds), slowest[0][0]
+    print(f"{scheme}: {len(kinds):,} pairs, small: {mean:.3f} s in the mean, {most:.3f} at most")
+    return [kind for _, kind in slowest]
 
 
 def print_worst(results: list[Result], worst: int) -> None:
@@ -172,8 +201,11 @@ def run(count: int, jobs: int, dsn: str | None) -> None:
 @click.option("--all-schemes", is_flag=True, help="Not the default one alone.")
 @click.option("--kinds", default="", help="Only those whose name has this.")
 @click.option("--worst", default=25, show_default=True, help="How many to print; 0 for all.")
+@click.option(
+    "--pairs", type=click.IntRange(1), help="So many of the slowest pairs of tags instead."
+)
 @click.option("--run", "count", type=click.IntRange(1), help="Ingest so many instead.")
-@click.option("--jobs", default=2, show_default=True, help="Of that run.")
+@click.option("--jobs", default=2, show_default=True, help="Of --run and --pairs.")
 @click.option("--dsn")
 def main(
     sizes: str,
@@ -181,6 +213,7 @@ def main(
     all_schemes: bool,
     kinds: str,
     worst: int,
+    pairs: int | None,
     count: int | None,
     jobs: int,
     dsn: str | None,
@@ -193,8 +226,11 @@ def main(
         [
             measured(kind, scheme, float(size), times)
             for scheme in (scheme_names() if all_schemes else [DEFAULT_NAME])
-            for kind in KINDS
-            if kinds in kind
+            for kind in (
+                slowest_pairs(scheme, kinds, pairs, jobs)
+                if pairs
+                else [kind for kind in KINDS if kinds in kind]
+            )
             for size in sizes.split(",")
         ],
         worst,
