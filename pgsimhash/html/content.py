@@ -16,6 +16,7 @@ from pgsimhash.html.markdown import LeftOut, render
 from pgsimhash.html.markdown_syntax import escape, escape_start
 from pgsimhash.html.page_words import read_words
 from pgsimhash.html.weights import is_frame_only, scores_of, shown_blocks, weights_of
+from pgsimhash.html.whole import with_whole_elements
 
 MARKED_UP_MAX: Final = 200_000
 """A page of more elements is shown without headings, lists and links."""
@@ -39,17 +40,17 @@ class Content:
         self.outline: Outline = outline(body)
         page = read_words(self.outline)
         if chosen:
-            weights, shown = np.ones(len(page.counts)), np.ones(len(page.counts), np.bool_)
-            counted = shown
+            weights, shown = np.ones(len(page.counts)), np.ones(len(self.outline.owners), np.bool_)
+            counted = shown[page.places]
         else:
             scores = scores_of(page)
             weights = weights_of(scores, page.counts)
-            shown = shown_blocks(page, weights)
-            counted = shown & (not is_frame_only(page, scores))
+            shown = with_whole_elements(page, shown_blocks(page, weights))
+            counted = shown[page.places] & (not is_frame_only(page, scores))
         self.words = WeightedWords(
             page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
         )
-        self._shown = frozenset(page.places[shown].tolist())
+        self._shown = frozenset(np.flatnonzero(shown).tolist())
 
     def text(self) -> str:
         """Return the text of the blocks that are shown, a line for each."""

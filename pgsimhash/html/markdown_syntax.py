@@ -48,7 +48,8 @@ _NAME: Final = re.compile(r"[\w+#.-]{1,30}")
 _NAMES_MAX: Final = 500
 _BACKTICKS: Final = re.compile(r"`+")
 _COLUMNS_MAX: Final = 100
-_CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
+CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
+"""What cells without headers above hold in the layout of a page, and never in a table of data."""
 
 
 def escape(text: str) -> str:
@@ -131,7 +132,7 @@ def is_data_table(table: HtmlElement) -> bool:
         return True
     rows = table.iter("tr")
     next(rows, None)
-    return next(rows, None) is not None and next(table.iterdescendants(*_CELL_BLOCKS), None) is None
+    return next(rows, None) is not None and next(table.iterdescendants(*CELL_BLOCKS), None) is None
 
 
 class Table:

@@ -1,0 +1,131 @@
+"""Which tables, lists, figures and code are shown whole: what is short weighs little by itself.
+
+A header row, a list of three words or a caption belongs to the text around it. So these elements
+are shown whole or not at all, by what is shown of them and beside them.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.html.markdown_syntax import CELL_BLOCKS
+from pgsimhash.html.names import LIST_TAGS, words
+from pgsimhash.html.page_words import Page
+from pgsimhash.html.tree import Floats, Integers
+
+_IS_TABLE, _IS_LIST, _IS_FIGURE, _IS_CODE, _IS_HEADER, _IS_ROW, _IS_CELL_BLOCK = (
+    1 << bit for bit in range(7)
+)
+_KINDS: Final = (
+    (_IS_TABLE, words("table")),
+    (_IS_LIST, LIST_TAGS),
+    (_IS_FIGURE, words("figure")),
+    (_IS_CODE, words("pre")),
+    (_IS_HEADER, words("th")),
+    (_IS_ROW, words("tr")),
+    (_IS_CELL_BLOCK, CELL_BLOCKS),
+)
+_TAGS: Final = {
+    tag: sum(kind for kind, tags in _KINDS if tag in tags)
+    for tag in frozenset[str]().union(*(tags for _, tags in _KINDS))
+}
+_LINKS: Final = 0.5
+"""A list with more than this of its words in links is one of links."""
+
+
+def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which blocks are shown, those without words among them (shape (blocks,)).
+
+    Tables of data, lists and code are shown whole where some of them is shown, or something beside
+    them. Figures and lists of links are, where they stand between what is shown. What says that it
+    is beside the text, or around it, is not. Beside an element is what else the two elements
+    around it hold.
+
+    Args:
+        page: the words of the page.
+        shown: which of its blocks with words are shown (shape (m,)).
+    """
+    outline = page.outline
+    blocks = len(outline.owners)
+    kept = np.zeros(blocks, np.bool_)
+    kept[page.places[shown]] = True
+    kinds = np.fromiter(map(_TAGS.get, outline.tags, repeat(0)), np.int64, len(outline.tags))
+    whole = kinds & (_IS_TABLE | _IS_LIST | _IS_FIGURE | _IS_CODE) > 0
+    if not kept.any() or not whole.any():
+        return kept
+    parents, ends = page.tree.parents, np.array(outline.ends)
+    starts, stops = _places(np.array(outline.owners), ends)
+    whole &= stops > starts
+    if (kinds & _IS_TABLE).any():
+        whole &= _is_data(kinds, ends) | (kinds & _IS_TABLE == 0)
+    elements = np.flatnonzero(whole)
+    first, last = starts[elements], stops[elements]
+    near = _around(parents, stops - starts)[elements]
+    wide = parents[near]
+    seen = _sums(kept)
+    between = (seen[first] > seen[starts[near]]) & (seen[stops[near]] > seen[last])
+    beside = (seen[first] > seen[starts[wide]]) | (seen[stops[wide]] > seen[last])
+    is_text = _between(page, page.linked, first, last) <= _LINKS * _between(
+        page, page.counts, first, last
+    )
+    is_text &= kinds[elements] & _IS_FIGURE == 0
+    chosen = between | (is_text & (beside | (seen[last] > seen[first])))
+    chosen &= _between(page, page.tree.in_frame(), first, last) == 0
+    changes = np.zeros(blocks + 1, np.int64)
+    np.add.at(changes, first[chosen], 1)
+    np.add.at(changes, last[chosen], -1)
+    return kept | (np.cumsum(changes[:-1]) > 0)
+
+
+def _sums(amounts: NDArray[np.bool_] | Floats | Integers) -> Floats:
+    """Return the sum of what is before each place, and of all (shape (n + 1,))."""
+    return np.concatenate(((0.0,), np.cumsum(amounts)))
+
+
+def _between(
+    page: Page, amounts: NDArray[np.bool_] | Floats, first: Integers, last: Integers
+) -> Floats:
+    """Return the sums of amounts of blocks with words, from each first block up to the last."""
+    sums = _sums(amounts)
+    found: Floats = sums[np.searchsorted(page.places, last)]
+    return found - sums[np.searchsorted(page.places, first)]
+
+
+def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
+    """Return the first block in each element and the one behind its last."""
+    order = np.argsort(owners, kind="stable")
+    lower, upper = np.searchsorted(owners[order], np.array((np.arange(len(ends)), ends)))
+    counts = upper - lower
+    # They follow one another, so that their sum says which is the first.
+    numbers = np.concatenate(((0,), np.cumsum(order)))
+    rest = numbers[upper] - numbers[lower] - counts * (counts - 1) // 2
+    starts = rest // np.maximum(counts, 1)
+    return starts, starts + counts
+
+
+def _around(parents: Integers, counts: Integers) -> Integers:
+    """Return for each element the nearest around it that holds more blocks, or element 0."""
+    above = np.where(counts[parents] == counts, parents, np.arange(len(parents)))
+    # Each turn doubles how far up it looks.
+    while not np.array_equal(further := above[above], above):
+        above = further
+    around: Integers = parents[above]
+    return around
+
+
+def _is_data(kinds: Integers, ends: Integers) -> NDArray[np.bool_]:
+    """Return which elements would be tables of data, as ``is_data_table`` says of tables."""
+    starts = np.arange(len(kinds)) + 1
+
+    def below(kind: int) -> Floats:
+        sums = _sums(kinds & kind > 0)
+        found: Floats = sums[ends] - sums[starts]
+        return found
+
+    has_data = (below(_IS_HEADER) > 0) | ((below(_IS_ROW) > 1) & (below(_IS_CELL_BLOCK) == 0))
+    data: NDArray[np.bool_] = has_data & (below(_IS_TABLE) == 0)
+    return data
