@@ -28,14 +28,11 @@ from pgsimhash.html.markdown_syntax import (
     is_data_table,
     unescape,
 )
-from pgsimhash.html.names import NEVER_TEXT, is_hidden, words
+from pgsimhash.html.names import NEVER_TEXT, is_hidden
 
 _CONTAINERS_MAX: Final = 32
 _INDENTS_MAX: Final = 20_000_000
 """How many characters of prefixes the lines in lists and quotes get together."""
-
-_LINES: Final = BLOCK - words("td th")
-"""The tags whose start and end are the borders of lines in ``pre``."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
@@ -181,6 +178,8 @@ class _Writer:
             self._enter(self._marker(), None)
         elif tag == "blockquote":
             self._enter("> ", "> ")
+        elif tag == "dd":
+            self._start_definition(node)
         elif tag in ("ul", "ol"):
             self._lists.append(_first_number(node) if tag == "ol" else None)
         elif tag in HEADINGS:
@@ -203,7 +202,7 @@ class _Writer:
             self._end_in_table(node, self._table)
         else:
             self.flush()
-            if tag in ("li", "blockquote"):
+            if tag in ("li", "blockquote") or (tag == "dd" and not _goes_on(node)):
                 self._leave()
             elif tag in ("ul", "ol"):
                 self._lists.pop()
@@ -295,6 +294,12 @@ class _Writer:
             self._first.pop()
             self._rest.pop()
 
+    def _start_definition(self, node: HtmlElement) -> None:
+        if not _goes_on(node):
+            self._enter(": ", None)
+        elif not self._deeper:
+            self._first[-1] = ": "
+
     def _marker(self) -> str:
         number = self._lists[-1] if self._lists else None
         if number is None:
@@ -333,7 +338,7 @@ class _Writer:
         """See to it that what follows in ``pre`` is on a line of its own, if ``tag`` says so."""
         if tag == "br":
             self._pre_text.append("\n")
-        elif tag in _LINES and self._pre_text and not self._pre_text[-1].endswith("\n"):
+        elif tag in BLOCK and self._pre_text and not self._pre_text[-1].endswith("\n"):
             self._pre_breaks = True
 
     def _fence(self, node: HtmlElement) -> None:
@@ -368,9 +373,9 @@ class _Writer:
         elif node.tag in ("td", "th", "caption"):
             cell = self._line()
             if node.tag != "caption":
-                table.add_cell(cell, node.get("colspan"))
+                table.add_cell(cell, node.get("colspan"), is_header=_is_header(node))
             elif cell:
-                self._emit(cell)
+                self._emit(escape_start(cell))
         elif node.tag == "table":
             self._table = None
             self._line()
@@ -383,6 +388,21 @@ def _first_number(ordered: HtmlElement) -> int:
     """Return the number of the first item of an ``ol``; it may be as large as CommonMark takes."""
     start = ordered.get("start", "1").strip()
     return int(start) if _NUMBER.fullmatch(start) else 1
+
+
+def _goes_on(definition: HtmlElement) -> bool:
+    """Return whether a ``dd`` is in another, as the parser has it where end tags are left out."""
+    around = definition.getparent()
+    return around is not None and around.tag == "dd"
+
+
+def _is_header(cell: HtmlElement) -> bool:
+    """Return whether a cell of a table heads a column or a row."""
+    if cell.tag == "th":
+        return True
+    row = cell.getparent()
+    rows = None if row is None else row.getparent()
+    return rows is not None and rows.tag == "thead"
 
 
 def _code_span(code: str) -> str:

@@ -140,28 +140,36 @@ class Table:
 
     def __init__(self) -> None:
         self._rows: list[list[str]] = []
+        # The rows that have data, by their numbers.
+        self._data: set[int] = set()
 
     def add_row(self) -> None:
         """Begin the next row."""
         self._rows.append([])
 
-    def add_cell(self, text: str, span: str | None = None) -> None:
+    def add_cell(self, text: str, span: str | None = None, *, is_header: bool = False) -> None:
         """Add a cell of one line to the row, and empty ones for the columns it spans."""
         if not self._rows:
             self.add_row()
         row = self._rows[-1]
+        if text and not is_header:
+            self._data.add(len(self._rows) - 1)
         row.append(text.replace("|", "\\|"))
         if span and span.isascii() and span.isdigit() and 1 < int(span[:4]) <= _COLUMNS_MAX:
             row.extend([""] * (int(span[:4]) - 1))
 
     def markdown(self) -> str:
-        """Return the table as GitHub Flavored Markdown; the first row is the header.
+        """Return the table as GitHub Flavored Markdown, with an empty header if it has none.
 
-        Rows are filled up to at most 100 columns; a longer row keeps its cells.
+        The header is the first row, if it has nothing but header cells. Rows are filled up to at
+        most 100 columns; a longer row keeps its cells.
         """
-        rows = [row for row in self._rows if any(row)]
-        if not rows:
+        numbers = [number for number, row in enumerate(self._rows) if any(row)]
+        if not numbers:
             return ""
+        rows = [self._rows[number] for number in numbers]
+        if numbers[0] in self._data:
+            rows.insert(0, [])
         width = min(max(map(len, rows)), _COLUMNS_MAX)
         lines = [_table_row(row + [""] * (width - len(row))) for row in rows]
         lines.insert(1, _table_row(["---"] * max(width, len(rows[0]))))

@@ -89,6 +89,44 @@ def test_a_table_of_data() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        ("<tr><td>low<td>6:40<tr><td>high<td>1:05", "|  |  |"),
+        ("<tr><th>low<td>6:40<tr><th>high<td>1:05", "|  |  |"),
+        ("<thead><tr><td>Tide<td>Time</thead><tr><td>low<td>6:40", "| Tide | Time |"),
+        ("<tr><td><th>Time<tr><th>low<td>6:40", "|  | Time |"),
+        ("<tr><th><th><tr><th>Tide<th>Time<tr><td>low<td>6:40", "| Tide | Time |"),
+    ],
+)
+def test_only_header_cells_are_the_header_of_a_table(rows: str, header: str) -> None:
+    lines = rendered(f"<table>{rows}</table>").markdown.split("\n")
+    assert lines[:2] == [header, "| --- | --- |"]
+    assert "| low | 6:40 |" in lines[2:]
+
+
+@pytest.mark.parametrize("end", ["</dd>", ""])
+def test_a_list_of_definitions(end: str) -> None:
+    html = f"<dl><dt>ebb<dd><p>goes</p><p>out</p>{end}<dd>or slack{end}<dt>flood<dd>comes{end}</dl>"
+    assert rendered(html).markdown.split("\n\n") == [
+        *("ebb", ": goes", "  out", ": or slack"),
+        *("flood", ": comes"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<pre><div>if low:</div><div>    wait()</div></pre>",
+        "<pre><div>if low:</div>\n<div>    wait()</div>\n</pre>",
+        "<pre><ol><li>if low:<li>    wait()</ol></pre>",
+        "<pre><div>if low:<br></div><span>    wait()</span></pre>",
+    ],
+)
+def test_code_keeps_lines_that_are_elements(html: str) -> None:
+    assert rendered(html).markdown == "```\nif low:\n    wait()\n```"
+
+
+@pytest.mark.parametrize(
     "html",
     [
         "<table><tr><td><p>left</p></td><td><p>right</p></td></tr><tr><td>x</td></tr></table>",
