@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article, WeightedWords
@@ -45,16 +47,19 @@ def read_article(
 
 
 def article_of_tree(
-    root: HtmlElement, url: str | None = None, hints: SiteHints | None = None
+    root: HtmlElement,
+    url: str | None = None,
+    hints: SiteHints | None = None,
+    also: Collection[HtmlElement] = (),
 ) -> Article:
-    """Return the main content of a page that is parsed; asking for its Markdown changes the tree.
+    """Return the main content of a page that is parsed, and all of the elements in ``also``.
 
-    Args and errors are those of :func:`read_article`.
+    The other args and the errors are those of :func:`read_article`.
     """
     base = base_url(root, url)
     title = page_title(root)
     body = root.find("body")
-    content = Content(root if body is None else body, base)
+    content = Content(root if body is None else body, base, also=also)
     structure = structure_simhash(content.outline)
     hinted = hints.select(root, url) if hints is not None else []
     if hinted:

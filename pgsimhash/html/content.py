@@ -29,13 +29,21 @@ class Content:
         body: the tree.
         base: what relative URLs are relative to.
         chosen: whether all of it is known to be the content.
+        also: elements in it that are shown, whatever they weigh.
 
     Attributes:
         outline: the blocks and the elements around them.
         words: the words and weights of the blocks.
     """
 
-    def __init__(self, body: HtmlElement, base: str | None, *, chosen: bool = False) -> None:
+    def __init__(
+        self,
+        body: HtmlElement,
+        base: str | None,
+        *,
+        chosen: bool = False,
+        also: Collection[HtmlElement] = (),
+    ) -> None:
         self._body, self._base = body, base
         self.outline: Outline = outline(body)
         page = read_words(self.outline)
@@ -46,6 +54,8 @@ class Content:
             scores = scores_of(page)
             weights = weights_of(scores, page.counts)
             shown = with_whole_elements(page, shown_blocks(page, weights))
+            if also:
+                shown[_blocks_in(body, also)] = True
             counted = shown[page.places] & (not is_frame_only(page, scores))
         self.words = WeightedWords(
             page.vocabulary, page.words, page.kinds, page.blocks, weights, counted
@@ -81,7 +91,15 @@ def _marked_up(body: HtmlElement, shown: Collection[int], base: str | None) -> s
         base: what relative URLs are relative to.
     """
     restore_images(body)
-    return clean_text(render([body], base, _left_out(body, shown)).markdown)
+    return clean_text(render([body], base, _left_out(body, shown)))
+
+
+def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
+    """Return the numbers of the blocks in some elements of a page."""
+    pieces: list[Piece] = []
+    outline(body, pieces)
+    inside = {node for element in elements for node in element.iter()}
+    return [piece.block for piece in pieces if piece.around() in inside]
 
 
 def _left_out(body: HtmlElement, shown: Collection[int]) -> LeftOut:

@@ -1,7 +1,6 @@
-"""From the main content to Markdown for people and plain text for the simhash, in one walk.
+"""From the main content to Markdown for people, in one walk.
 
-The Markdown is CommonMark with GitHub's tables. The plain text has the same words without
-markup, URLs or images, a line for each block.
+The Markdown is CommonMark with GitHub's tables, and definitions that begin with a colon.
 """
 
 from __future__ import annotations
@@ -69,17 +68,10 @@ class _Inline(NamedTuple):
     said: int
 
 
-class Rendered(NamedTuple):
-    """One text twice: ``markdown`` for people, ``plain`` for the simhash."""
-
-    markdown: str
-    plain: str
-
-
 def render(
     elements: Iterable[HtmlElement], base: str | None, left_out: LeftOut | None = None
-) -> Rendered:
-    """Return the Markdown and the plain text of ``elements``, one after the other.
+) -> str:
+    """Return the Markdown of ``elements``, one after the other.
 
     One pass over the tree, which stays as it is, reads each text once.
 
@@ -113,7 +105,7 @@ def render(
             if node.tail:
                 writer.text(node.tail)
         writer.flush()
-    return Rendered("\n\n".join(writer.blocks), "".join(writer.plain))
+    return "\n\n".join(writer.blocks)
 
 
 class _Writer:
@@ -121,7 +113,6 @@ class _Writer:
 
     def __init__(self, base: str | None) -> None:
         self.blocks: list[str] = []
-        self.plain: list[str] = []
         self._base = base
         self._urls = 0
         self._inline: list[str | _Mark] = []
@@ -161,7 +152,6 @@ class _Writer:
                 self._code += MARKS.get(tag) == "`"
         elif tag == "br":
             self._inline.append(" " if self._table or self._heading else "\n")
-            self.plain.append("\n")
         elif self._table is not None:
             self._start_in_table(node, self._table)
         else:
@@ -211,7 +201,6 @@ class _Writer:
 
     def text(self, text: str) -> None:
         """Add ``text`` to the open block."""
-        self.plain.append(text)
         if self._pre is not None:
             if self._pre_breaks and text[0] != "\n":
                 self._pre_text.append("\n")
@@ -226,7 +215,6 @@ class _Writer:
 
     def flush(self) -> None:
         """End the open block."""
-        self.plain.append("\n")
         text = self._line()
         if text and self._heading:
             self._emit(f"{'#' * self._heading} {text}")
@@ -346,12 +334,10 @@ class _Writer:
         self._pre = None
         self._pre_text.clear()
         self._pre_breaks = False
-        self.plain.append("\n")
         if code:
             self._emit(code_block(code, code_language(node, self._languages)))
 
     def _start_in_table(self, node: HtmlElement, table: Table) -> None:
-        self.plain.append("\n")
         if node.tag == "table":
             self._table_depth += 1
         elif self._table_depth:
@@ -365,7 +351,6 @@ class _Writer:
 
     def _end_in_table(self, node: HtmlElement, table: Table) -> None:
         self._inline.append(" ")
-        self.plain.append("\n")
         if node.tag == "table" and self._table_depth:
             self._table_depth -= 1
         elif self._table_depth:

@@ -1,4 +1,4 @@
-"""Lists of references are kept where a reader of articles takes them for navigation."""
+"""What a reader takes for something beside the text is kept: references and the like."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from pgsimhash import fingerprint
 from pgsimhash.html import read_article
-from pgsimhash.html.parse import parse
-from pgsimhash.schemes import INTEROP_SCHEME, get_scheme, references
-from pgsimhash.schemes.references import ITEMS_MAX, read_with_references
+from pgsimhash.schemes import INTEROP_SCHEME, get_scheme
+from pgsimhash.schemes.references import read_with_references
 
 TEXT = (
     "The tide comes, says Flood, and goes, says Ebb, and between the two it waits for nobody. "
@@ -74,22 +73,40 @@ def test_other_lists_are_what_the_reader_makes_of_them(html: str) -> None:
     assert read_with_references(html) == read_article(html)
 
 
-def test_ten_thousand_references_are_looked_at_up_to_a_limit() -> None:
-    words = [f"word{number}" for number in range(2 * ITEMS_MAX)]
-    items = "".join(f"<li><a href=x>{word} {word}th {word}est</a></li>" for word in words)
+INCLUDED = {
+    "a caption": "<figure><img src=/e.png><figcaption>Ebb in May 1990</figcaption></figure>",
+    "the caption of a table": "<table><caption>Ebb in May 1990</caption><tr><td><p>x</table>",
+    "a table": "<table><tr><th>Boat<th>Built<tr><td>Ebb in May<td>1990</table>",
+    "a quote": "<blockquote><a href=/1>Ebb in May 1990</a></blockquote>",
+}
+
+
+@pytest.mark.parametrize("part", INCLUDED.values(), ids=list(INCLUDED))
+@pytest.mark.parametrize("around", ["{}", "<div class='related sidebar'>{}</div>"])
+def test_captions_tables_and_quotes_are_kept(part: str, around: str) -> None:
+    html = f"<article>{BODY}</article>{around.format(part)}"
+    article = read_with_references(html)
+    assert " ".join(article.text.split()).endswith("Ebb in May 1990")
+    assert "Ebb in May" in article.markdown
+    tokens = INTEROP_SCHEME.tokenize(article.text)
+    assert {"ebb", "may"} <= set(tokens)
+    assert "1990" not in tokens
+
+
+@pytest.mark.parametrize("part", INCLUDED.values(), ids=list(INCLUDED))
+@pytest.mark.parametrize("tag", ["nav", "footer", "aside", "div hidden"])
+def test_what_stands_beside_the_text_has_none(part: str, tag: str) -> None:
+    html = f"<article>{BODY}</article><{tag}>{part}</{tag.split()[0]}>"
+    assert "Ebb in May" not in read_with_references(html).text
+
+
+def test_all_of_ten_thousand_references_are_kept() -> None:
+    items = "".join(
+        f"<li><a href=x>word{number}</a><style>x{{}}</style>" for number in range(10_000)
+    )
     html = f"<article>{BODY}</article><ol class=references>{items}</ol>"
-    text = read_with_references(html).text
-    assert words[ITEMS_MAX - 1] in text
-    assert (words[ITEMS_MAX] in text) == (words[ITEMS_MAX] in read_article(html).text)
-
-
-def test_the_first_million_characters_of_references_count() -> None:
-    long = "The tide was seen by all who wrote of it in their letters. " * 6_000
-    html = f"<p>{TEXT}</p><h2>References</h2><ol>{''.join(f'<li>{n}s {long}</li>' for n in 'abcd')}"
-    root = parse(html)
-    assert root is not None
-    counted = references._first(references._items(root))
-    assert [item.text[0] for item in counted] == ["a", "b"]
+    tokens = INTEROP_SCHEME.tokenize(read_with_references(html).text)
+    assert tokens[-10_000:] == [f"word{number}" for number in range(10_000)]
 
 
 def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
