@@ -84,6 +84,6 @@ def test_it_is_short(warm: Store) -> None:
         warm.ingest("https://a.example/9", PAGE.read_bytes())
     finally:
         sys.setprofile(None)
-    assert len(calls) <= 351
-    assert len(set(calls)) <= 186
-    assert len({module for module, _ in calls}) <= 48
+    assert len(calls) <= 364
+    assert len(set(calls)) <= 193
+    assert len({module for module, _ in calls}) <= 49
