@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from pgsimhash.connection import open_deployed
@@ -72,20 +73,21 @@ class AsyncLender:
 
     async def connect_own(self) -> psycopg.AsyncConnection[Any]:
         """Connect to the DSN, first or anew, and return the connection."""
-        # Deploys the schema of the embedded server, and says what is wrong with a DSN.
-        first = await asyncio.to_thread(
-            open_deployed, self._dsn, self._schema, prepare=self._prepare
-        )
-        dsn, password = first.info.dsn, first.info.password
-        await asyncio.to_thread(first.close)
+        settings = await asyncio.to_thread(self._deployed)
         self._where = self._own = await psycopg.AsyncConnection.connect(
-            dsn,
-            password=password,
-            autocommit=True,
-            client_encoding="UTF8",
-            prepare_threshold=first.prepare_threshold,
+            autocommit=True, client_encoding="UTF8", **settings
         )
         return self._own
+
+    def _deployed(self) -> dict[str, Any]:
+        """Deploy the schema of the embedded server, and return how to connect to the DSN."""
+        # In one step: a cancelled task does not come back to close it.
+        with open_deployed(self._dsn, self._schema, prepare=self._prepare) as first:
+            return {
+                "conninfo": first.info.dsn,
+                "password": first.info.password,
+                "prepare_threshold": first.prepare_threshold,
+            }
 
     async def close(self) -> None:
         """Close the connection that was opened here."""
@@ -100,6 +102,14 @@ class AsyncLender:
         Then there is another connection where one was lost.
         """
         return self._own is not None or bool(self._kinds & {_POOL, _ENGINE})
+
+    def is_unusable(self, connection: psycopg.AsyncConnection[Any]) -> bool:
+        """Return whether the store's own connection was left closed or amid a statement.
+
+        psycopg closes it if a second cancellation interrupts the first.
+        """
+        status = connection.pgconn.transaction_status
+        return connection is self._own and status != TransactionStatus.IDLE
 
     @asynccontextmanager
     async def borrowed(self) -> AsyncIterator[Borrowed]:
@@ -173,7 +183,10 @@ class Borrowed:
 
     async def take(self) -> psycopg.AsyncConnection[Any]:
         """Return a connection; see :meth:`AsyncLender.connection`."""
-        return await self._stack.enter_async_context(self._lender.connection())
+        connection = await self._stack.enter_async_context(self._lender.connection())
+        if self._lender.is_unusable(connection):
+            return await self.exchange()
+        return connection
 
     async def exchange(self) -> psycopg.AsyncConnection[Any]:
         """Return another connection in place of one that was lost."""

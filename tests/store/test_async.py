@@ -41,6 +41,7 @@ from pgsimhash.sqlalchemy import Page
 from pgsimhash.store import loading
 from pgsimhash.store.async_store import AsyncStore
 from tests.alembic.conftest import as_url
+from tests.conftest import wait_for_a_lock
 from tests.refusals import because
 from tests.store.content import content
 from tests.store.test_loading import indexes
@@ -300,6 +301,36 @@ class TestTasks:
 
         for way in (over_dsn, over_pool, over_engine):
             assert [found[0].url for found in run(way(dsn, use))] == [f"{A}{n}" for n in range(50)]
+
+    @pytest.mark.parametrize("retry_seconds", [0, 60])
+    def test_a_call_cancelled_twice_while_it_reopens_leaves_the_store_usable(
+        self, dsn: str, retry_seconds: float
+    ) -> None:
+        async def cancel_twice(store: AsyncStore) -> None:
+            with psycopg.connect(dsn) as other:
+                other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
+                task = asyncio.create_task(store.get(A))
+                await asyncio.to_thread(wait_for_a_lock, dsn)
+                # After the first, psycopg cancels the query and waits for the server's answer.
+                for _ in range(2):
+                    task.cancel()
+                    await asyncio.sleep(0)
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+        async def use() -> None:
+            async with await connect_async(dsn, retry_seconds=retry_seconds) as store:
+                await store.add(A, 0)
+                end_others(dsn)
+                with suppress(NoServerError):
+                    await store.get(A)
+                for _ in range(2):
+                    await cancel_twice(store)
+                    assert await store.get(A) is not None
+                await store.add(B, FAR)
+
+        run(use())
+        assert urls(dsn) == [A, B]
 
     @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
     def test_a_batch_whose_connection_was_lost_is_stored(
