@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,6 +96,52 @@ def test_a_half_written_file_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "work.json").unlink()
     (tmp_path / "simhashes").write_bytes(b"half")
     assert rows(pairs_on_disk(values, tmp_path, 3)) == expected
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:160],
+        lambda data: data[:-8] + bytes([data[-8] ^ 1]) + data[-7:],
+        lambda data: data[:64] + bytes([data[64] ^ 1]) + data[65:],
+        lambda _: b"",
+    ],
+    ids=["truncated", "last bit", "another bit", "empty"],
+)
+def test_damaged_files_are_made_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    values = near_copies(6)
+    expected = rows(pairs_on_disk(values, tmp_path, 3))
+    paths = [path for path in tmp_path.iterdir() if path.name != "work.json"]
+    assert len(paths) > 4
+    for path in paths:
+        intact = path.read_bytes()
+        path.write_bytes(damage(intact))
+        assert rows(pairs_on_disk(values, tmp_path, 3)) == expected
+        assert path.read_bytes() == intact
+
+
+def test_files_of_other_pairs_and_half_a_description_do_not_count(tmp_path: Path) -> None:
+    values = near_copies(6)
+    expected = rows(pairs_on_disk(values, tmp_path / "it", 3))
+    list(pairs_on_disk(near_copies(7), tmp_path / "other", 3))
+    for path in (tmp_path / "other").glob("*-*"):
+        path.replace(tmp_path / "it" / path.name)
+    assert rows(pairs_on_disk(values, tmp_path / "it", 3)) == expected
+    work = tmp_path / "it" / "work.json"
+    work.write_bytes(work.read_bytes()[:40])
+    assert rows(pairs_on_disk(values, tmp_path / "it", 3)) == expected
+
+
+def test_other_simhashes_with_the_same_sum_and_xor_are_refused(tmp_path: Path) -> None:
+    values = near_copies(3)
+    list(pairs_on_disk(values, tmp_path, 3))
+    others = values.copy()
+    # Exchange a bit that only one of two has.
+    others[20:22] ^= np.uint64(int(differing := values[20] ^ values[21]) & -int(differing))
+    assert others.sum() == values.sum()
+    assert np.bitwise_xor.reduce(others) == np.bitwise_xor.reduce(values)
+    with pytest.raises(ArgumentError, check=because("other_work")):
+        pairs_on_disk(others, tmp_path, 3)
 
 
 @pytest.mark.parametrize(
