@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pgsimhash.errors import ArgumentError, MissingPackageError
 
 try:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 except ImportError as error:
     raise MissingPackageError(
@@ -18,6 +19,12 @@ except ImportError as error:
     ) from error
 
 __all__ = ["Wanted", "Write", "batches", "pa", "writing"]
+
+_BATCH_BYTES: Final = 1 << 24
+"""How much text is in memory at a time, about."""
+
+_GROUP_BYTES: Final = 1 << 29
+"""The text of a row group: so much is in memory if all of it is in few rows."""
 
 Write = Callable[[list[pa.Array]], None]
 """Writes columns as a row group."""
@@ -41,7 +48,7 @@ def writing(
         coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
     with _as_ours(path, "written"):
         file = Path(path).open("wb")  # noqa: SIM115
-        writer = pq.ParquetWriter(file, schema, **coding)
+        writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
 
     def write(columns: list[pa.Array]) -> None:
         if len(columns[0]):
@@ -65,36 +72,72 @@ def writing(
 def _as_ours(path: str | Path, what: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = " ".join(str(error).split())
         raise ArgumentError("invalid_file", f"{path} cannot be {what}: {said}") from error
 
 
 def batches(
-    path: str | Path, schema: pa.Schema, rows: int, wanted: Wanted | None = None
+    path: str | Path, schema: pa.Schema, at_once: int, wanted: Wanted | None = None
 ) -> Iterator[list[pa.Array]]:
-    """Yield the columns of a schema, of at most so many rows at a time.
+    """Yield the columns of a schema, of at most so many rows at a time; of long texts fewer.
 
     ``wanted`` leaves out row groups by what is known about their first column.
     """
     with ExitStack() as stack:
         with _as_ours(path, "read as a Parquet file"):
-            file = stack.enter_context(pq.ParquetFile(path))
+            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
             _check_columns(path, file.schema_arrow, schema)
             groups = [
                 group
                 for group in range(file.metadata.num_row_groups)
                 if wanted is None or _is_wanted(file, group, schema.names[0], wanted)
             ]
-            found = file.iter_batches(rows, columns=schema.names, row_groups=groups)
+            missing = sum(file.metadata.row_group(group).num_rows for group in groups)
+            if wanted is None:
+                missing = file.metadata.num_rows
+            at_once = min([at_once, *(_rows_at_once(path, file, one, schema) for one in groups)])
+            found = file.iter_batches(at_once, columns=schema.names, row_groups=groups)
         while True:
             with _as_ours(path, "read as a Parquet file"):
                 batch = next(found, None)
                 if batch is None:
-                    return
+                    break
                 columns = [batch.column(field.name).cast(field.type) for field in schema]
             _check_nulls(path, columns, schema)
+            missing -= len(batch)
             yield columns
+        if missing:
+            # No checksum covers the headers of pages.
+            raise ArgumentError(
+                "invalid_file", f"{path} is damaged: it has not as many rows as its footer says"
+            )
+
+
+def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa.Schema) -> int:
+    """Return how many rows of a row group hold :data:`_BATCH_BYTES` of text.
+
+    Few bytes of a file may be much text: compressed, or one entry of a dictionary in many rows.
+    """
+    texts = [field.name for field in schema if field.type == pa.string()]
+    known = file.metadata.row_group(group)
+    columns = map(known.column, range(known.num_columns))
+    size = sum(one.total_uncompressed_size for one in columns if one.path_in_schema in texts)
+    if size > _GROUP_BYTES:
+        raise ArgumentError(
+            "invalid_file",
+            f"{path} has a row group of {size:,} bytes of text, and at most {_GROUP_BYTES:,} are "
+            "read; write it again with smaller row groups",
+        )
+    row_bytes: int = size // max(1, known.num_rows) + 1
+    if texts:
+        with pq.ParquetFile(path, read_dictionary=texts, metadata=file.metadata) as stored:
+            # The first row brings the whole dictionary of each column.
+            first = next(stored.iter_batches(1, row_groups=[group], columns=texts), None)
+            for column in first.columns if first is not None else []:
+                if isinstance(column, pa.DictionaryArray):
+                    row_bytes += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+    return max(1, _BATCH_BYTES // row_bytes)
 
 
 def _is_wanted(file: pq.ParquetFile, group: int, name: str, wanted: Wanted) -> bool:

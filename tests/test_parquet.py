@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from pgsimhash import ArgumentError, Store, analysis, connect, parquet
+from pgsimhash import ArgumentError, Store, analysis, connect, parquet, parquet_files
 from pgsimhash.block_index import BlockIndex
 from pgsimhash.records import Matches, Verdict
 from pgsimhash.sources import read_pages
@@ -270,6 +270,25 @@ def test_a_damaged_file_is_refused(path: Path) -> None:
         list(parquet.read_simhashes(path))
 
 
+def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
+    values = np.sort(np.random.default_rng(4).integers(0, 2**64, 50, dtype=np.uint64))
+    parquet.write_archive(path, values)
+    data = path.read_bytes()
+    refused = 0
+    for place in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            read = np.concatenate([values[:0], *parquet.read_simhashes(path)])
+        except ArgumentError:
+            refused += 1
+        else:
+            assert np.array_equal(read, values)
+    # Most of the file is simhashes; what does not matter is in headers and in the footer.
+    assert refused > 4 * len(data)
+
+
 @pytest.mark.parametrize(
     ("column", "told"),
     [
@@ -336,3 +355,46 @@ def test_memory_does_not_grow_with_the_rows(path: Path) -> None:
         for count in (70_000, 350_000)
     )
     assert many < few * 1.35
+
+
+READING = """
+import re, sys
+from pathlib import Path
+from pgsimhash import parquet
+def peak():
+    # Unlike ru_maxrss it does not begin with the peak of the process that forked this one.
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+before = peak()
+assert sum(1 for _ in parquet.read_verdicts(sys.argv[1])) == 30_000
+print(peak() - before)
+"""
+
+
+def write_long_urls(path: Path, *, equal: bool) -> None:
+    """Write a small file of 300 MB of URLs."""
+    count = 30_000
+    urls = ["x" * 10_000 + ("" if equal else str(n)) for n in range(count)]
+    values = {"url": urls, "verdict": ["new"] * count, "reason": ["first_seen"] * count}
+    columns = [
+        values.get(field.name, [True if field.name == "keep" else None] * count)
+        for field in parquet.VERDICTS
+    ]
+    table = pa.table(columns, schema=parquet.VERDICTS)
+    pq.write_table(table, path, compression="zstd", use_dictionary=equal)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.parametrize("equal", [True, False])
+def test_a_small_file_of_long_texts_takes_little_memory(path: Path, equal: bool) -> None:
+    write_long_urls(path, equal=equal)
+    assert path.stat().st_size < 200_000
+    assert int(subprocess.check_output([sys.executable, "-c", READING, path])) < 250_000
+
+
+def test_a_row_group_of_very_long_texts_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "_GROUP_BYTES", 10_000)
+    list(parquet.write_verdicts(path, [Verdict("x" * 10_000, "new", "first_seen")]))
+    with pytest.raises(ArgumentError, match="smaller row groups", check=because("invalid_file")):
+        list(parquet.read_verdicts(path))
