@@ -192,7 +192,7 @@ def test_the_commands_that_deploy_the_schema(empty_dsn: str, tmp_path: Path) -> 
     """In a clone, for Alembic's settings are there."""
     alembic, migrate, script = commands("deploy.md")
     assert alembic == "alembic upgrade head"
-    back = "pgsimhash migrate --downgrade base"
+    back = "pgsimhash migrate --downgrade base --yes"
     named = "pgsimhash migrate --schema crawl"
     assert f"`{back}`" in text_of("deploy.md")
     assert f"`{named}`" in text_of("deploy.md")

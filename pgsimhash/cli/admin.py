@@ -10,7 +10,7 @@ import click
 
 from pgsimhash import analysis
 from pgsimhash.cli import database, drawn
-from pgsimhash.cli.options import LayoutName, distance_option, dsn_option
+from pgsimhash.cli.options import LayoutName, confirm, distance_option, dsn_option, yes_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.layout import get_layout
 from pgsimhash.records import CollectionStatus
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     help="With --sql: without BEGIN and COMMIT, to run in a transaction of yours.",
 )
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
+@yes_option
 @click.option(
     "--layout",
     type=LayoutName(),
@@ -47,6 +48,7 @@ def migrate(
     sql: bool,
     no_transaction: bool,
     downgrade: str | None,
+    yes: bool,
     layout: str | None,
     roles: str | None,
 ) -> None:
@@ -55,6 +57,8 @@ def migrate(
     The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
     is the embedded server, and --schema gives the schema another name. With --sql nothing is
     changed: pipe the script to psql.
+
+    --downgrade asks first, or wants --yes where there is no terminal.
     """
     # Alembic takes a while to import, and only this command needs it.
     from pgsimhash import migrate as migrations
@@ -65,6 +69,8 @@ def migrate(
         raise click.UsageError("--no-transaction goes with --sql only")
     if downgrade and (layout or roles is not None):
         raise click.UsageError("--layout and --roles go with an upgrade only")
+    if yes and not downgrade:
+        raise click.UsageError("--yes goes with --downgrade only")
     if sql:
         print_text(migrations.upgrade_sql(transaction=not no_transaction))
         return
@@ -75,6 +81,8 @@ def migrate(
         )
     where = database.resolve_dsn(dsn)
     if downgrade:
+        if not yes:
+            _confirm_downgrade(where, downgrade)
         migrations.downgrade(where, downgrade)
     else:
         migrations.upgrade(where)
@@ -89,6 +97,15 @@ def migrate(
     if roles is not None:
         made = migrations.create_roles(where, roles or None)
         people().print(f"Its roles are {', '.join(made)}.", soft_wrap=True)
+
+
+def _confirm_downgrade(where: str, revision: str) -> None:
+    with database.open_connection(where) as connection, bound_to_schema(connection):
+        schema, name = schema_of(connection), database.describe(connection)
+    confirm(
+        f"Take the schema {schema} in {name} back to revision {printable(revision)}, and delete "
+        "all data in the tables that this drops?"
+    )
 
 
 @click.command()

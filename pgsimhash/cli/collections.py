@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 
 import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli import database
-from pgsimhash.cli.options import distance_option, dsn_option
+from pgsimhash.cli.options import confirm, distance_option, dsn_option, yes_option
 from pgsimhash.cli.printing import print_json, printable
 from pgsimhash.store import connect
 
@@ -56,7 +55,7 @@ def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: st
 
 @click.command("delete")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @dsn_option
 def delete_one(name: str, yes: bool, dsn: str | None) -> None:
     """Delete a collection and all in it: pages, simhashes, policies, marks and runs.
@@ -67,19 +66,6 @@ def delete_one(name: str, yes: bool, dsn: str | None) -> None:
     with database.checked_connection(dsn) as connection:
         if not yes:
             database.open_collection(connection, name, create=False)
-            _confirm(name)
+            confirm(f"Delete collection {printable(name)!r} and all in it?")
         pages = maintenance.delete_collection(connection, name)
     print_json({"collection": name, "pages": pages})
-
-
-def _confirm(name: str) -> None:
-    """Ask whether a collection is to go.
-
-    Raises:
-        click.UsageError: there is no terminal, or the answer is no.
-    """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("this deletes pages: say --yes")
-    question = f"Delete collection {printable(name)!r} and all in it?"
-    if not click.confirm(question, err=True):
-        raise click.UsageError("nothing was deleted")

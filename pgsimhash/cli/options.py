@@ -76,6 +76,23 @@ def collection_option(command: Command) -> Command:
     )(command)
 
 
+def yes_option(command: Command) -> Command:
+    """Add ``--yes``; without it the command asks by :func:`confirm`."""
+    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+
+
+def confirm(question: str) -> None:
+    """Ask whether data is to be deleted.
+
+    Raises:
+        click.UsageError: there is no terminal, or the answer is no.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("this deletes data: say --yes")
+    if not click.confirm(question, err=True):
+        raise click.UsageError("nothing was deleted")
+
+
 class LinesFile(click.File):
     """A file that is read line by line, or stdin."""
 

@@ -60,14 +60,17 @@ def test_the_embedded_server_has_a_name(
 
 
 def test_migrate_can_go_back(run: Run, dsn: str) -> None:
-    done = run("migrate", "--downgrade", "base")
+    refused = run("migrate", "--downgrade", "base")
+    assert (refused.code, "say --yes" in refused.stderr) == (2, True)
+    assert run("status").code == 0
+    done = run("migrate", "--downgrade", "base", "--yes")
     assert done.code == 0
     assert "revision base" in done.stderr
     assert "run: pgsimhash migrate" in run("status").stderr
 
 
 def test_a_revision_that_is_none_is_a_wrong_option(run: Run) -> None:
-    done = run("migrate", "--downgrade", "9999")
+    done = run("migrate", "--downgrade", "9999", "--yes")
     assert done.code == 2
     assert "no revision '9999'; there are: base, 0001" in done.stderr
 
@@ -81,6 +84,7 @@ def test_migrate_makes_roles_on_request(run: Run, dsn: str) -> None:
         assert f"Its roles are {', '.join(made)}." in done.stderr
     assert run("migrate", "--sql", "--roles").code == 2
     assert run("migrate", "--downgrade", "base", "--roles").code == 2
+    assert run("migrate", "--yes").code == 2
 
 
 def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:

@@ -117,7 +117,7 @@ def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
         assert moved["layout"] == name
     assert run("find", folder / "wells.html").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
-    assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base").code == 0
+    assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base", "--yes").code == 0
 
 
 def test_migrate_can_choose_the_layout_of_new_collections(

@@ -68,6 +68,7 @@ def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
         "analyse explain - 0",
         "analyse evaluate -",
         "collection delete default",
+        "migrate --downgrade base",
     ],
 )
 def test_a_closed_stdin_is_one_clear_line(run: Run, command: str) -> None:

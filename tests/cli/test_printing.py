@@ -152,6 +152,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["migrate", "--sql"],
         ["migrate", "--dsn", f"postgresql://{EVIL}"],
         ["migrate", "--downgrade", EVIL],
+        ["migrate", "--downgrade", EVIL, "--yes"],
         ["migrate", "--layout", EVIL],
     ],
     "check": [["check"], ["check", "--repair"], ["check", "--collection", f"{EVIL}2"]],

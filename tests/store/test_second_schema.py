@@ -311,7 +311,7 @@ class TestCommandLine:
         status = self.run(empty_dsn, "status", "--schema", CRAWL)
         assert '"layout": "32+32"' in self.run(empty_dsn, "collection", "list", "--schema", CRAWL)
         assert '"pages": 0' not in status
-        told = self.run(empty_dsn, "migrate", "--downgrade", "base", "--schema", CRAWL)
+        told = self.run(empty_dsn, "migrate", "--downgrade", "base", "--yes", "--schema", CRAWL)
         assert "The schema crawl is at revision base" in told
         assert self.run(dsn, "status") == ""
 
