@@ -104,7 +104,8 @@ def _schema() -> str:
 
 def _run_here(schema: str) -> None:
     try:
-        with refusals_translated(), engine_for(_dsn()).connect() as connection:
+        dsn = _dsn()
+        with refusals_translated(), engine_for(dsn).connect() as connection:
             own = connection.connection.driver_connection
             assert isinstance(own, psycopg.Connection)
             print(f"Migrations of pgsimhash: schema {schema} in {describe(own)}.", file=sys.stderr)

@@ -108,6 +108,19 @@ def test_the_three_routes_give_the_same_dump(
     assert dump(empty_dsn) == by_library
 
 
+def test_alembic_without_a_database_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "upgrade", "head"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "FAILED: no database is named: give -x dsn=" in done.stdout + done.stderr
+    assert "cannot migrate" not in done.stdout + done.stderr
+
+
 def test_downgrade_leaves_an_empty_schema_that_upgrades_again(dsn: str) -> None:
     before = dump(dsn)
     migrate.downgrade(dsn)
