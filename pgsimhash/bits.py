@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, SupportsIndex
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, check_many
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +74,24 @@ def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
             "bigints in an int64 array become simhashes by .view(np.uint64)",
         )
     return values
+
+
+def simhash_arrays(
+    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
+) -> Iterable[NDArray[np.uint64]]:
+    """Return arrays of simhashes, of which one may have been given alone.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    import numpy as np
+
+    if isinstance(simhashes, np.ndarray):
+        return [simhashes]
+    arrays: Iterable[NDArray[np.uint64]] = check_many(
+        "simhashes", simhashes, "a numpy array of shape (n,) and dtype uint64, or several"
+    )
+    return arrays
 
 
 def check_distance(distance: SupportsIndex, largest: int = NEAR_MAX) -> int:

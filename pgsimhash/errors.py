@@ -6,8 +6,10 @@ class lists all its codes in ``reasons``; ``docs/errors.md`` has them in a table
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import AsyncIterable, Iterable, Mapping
+from numbers import Integral, Real
+from reprlib import repr as short_repr
+from typing import Any, ClassVar, Final
 
 _Codes = Mapping[str, str]
 
@@ -71,6 +73,7 @@ class ArgumentError(PgsimhashError, ValueError):
     """An argument, or a file of them, says what it cannot."""
 
     reasons: ClassVar[_Codes] = {
+        "invalid_type": "an argument has a type that it cannot have; the message says what to give",
         "invalid_simhash": "a value is not a 64-bit simhash",
         "invalid_hash": "a feature's ready hash is not one of 64 bits",
         "invalid_sketch": "a value is not a 128-bit sketch",
@@ -203,3 +206,41 @@ class CollectionError(StoreError):
         "no_markdown": "it keeps no Markdown",
         "other_settings": "it has other settings than asked for",
     }
+
+
+_OF_WORDS: Final = {int: Integral, float: Real}
+"""NumPy's numbers are numbers too."""
+
+
+def check_type(name: str, value: object, *types: type | None, wanted: str) -> Any:
+    """Return an argument, if it is of one of these types, of which None is one.
+
+    Args:
+        name: what it is called.
+        value: the argument.
+        types: what it can be; int and float stand for numbers of any library, without bool.
+        wanted: what to give, for people.
+
+    Raises:
+        ArgumentError: it is of another type.
+    """
+    if value is None and None in types:
+        return value
+    kinds = tuple(_OF_WORDS.get(one, one) for one in types if one is not None)
+    if isinstance(value, kinds) and not (isinstance(value, bool) and bool not in types):
+        return value
+    raise ArgumentError(
+        "invalid_type",
+        f"{name} cannot be the {type(value).__name__} {short_repr(value)}; give {wanted}",
+    )
+
+
+def check_many(name: str, values: object, wanted: str) -> Any:
+    """Return what is iterated over, if it is not a text or a mapping, which a slip makes of it.
+
+    Raises:
+        ArgumentError: it is one, or nothing to iterate over.
+    """
+    if isinstance(values, str | bytes | bytearray | memoryview | Mapping):
+        return check_type(name, values, wanted=wanted)
+    return check_type(name, values, Iterable, AsyncIterable, wanted=wanted)

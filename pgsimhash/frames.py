@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
@@ -87,6 +89,8 @@ def mark_duplicates(
         jobs: in how many processes pages are read; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
 
+    Warns if no cell has a simhash, as when all texts are too short.
+
     Raises:
         ArgumentError: ``frame`` is no such frame, or has no such column, or something else in it,
             or has a column of a name that is added; there is no such kind or scheme; ``distance``
@@ -101,8 +105,22 @@ def mark_duplicates(
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     read = read_cells(cells, urls, kind, recipe, jobs)
+    _warn_if_all_failed(column, read, recipe)
     originals = _originals(read, limit, verify=verify)
     return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
+
+
+def _warn_if_all_failed(column: str, read: Read, scheme: Scheme) -> None:
+    reasons = Counter(reason for reason in read.reasons if reason != "null")
+    if reasons and None not in reasons:
+        ((reason, _),) = reasons.most_common(1)
+        warnings.warn(
+            f"no row is marked: none of the {reasons.total():,} cells of column {column!r} has a "
+            f"simhash, mostly because of {reason!r}. If the texts are short, give a scheme for "
+            f"fewer than {scheme.min_tokens} words: scheme=dataclasses.replace("
+            f"pgsimhash.schemes.get_scheme({scheme.name!r}), name='short', min_tokens=1)",
+            stacklevel=3,
+        )
 
 
 def read_cells(

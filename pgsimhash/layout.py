@@ -22,7 +22,7 @@ from math import comb
 from typing import TYPE_CHECKING, Final
 
 from pgsimhash.bits import BITS, check_distance
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, check_type
 from pgsimhash.permutation import Block, Permutation
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ def get_layout(name: str) -> Layout:
         ArgumentError: it is none, would take more than 100 columns or a prefix of more than 40
             bits.
     """
+    check_type("a layout", name, str, wanted="its name, such as layout='32+32'")
     if name in LAYOUTS:
         return LAYOUTS[name]
     found = _CHOICE.fullmatch(name)

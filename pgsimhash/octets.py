@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import PageError, check_type
 
 Octets = bytes | bytearray | memoryview
 """Bytes, whoever keeps them."""
@@ -24,6 +24,7 @@ def checked_size(page: Octets | str, max_bytes: int = MAX_BYTES) -> int:
     Raises:
         PageError: it is larger than ``max_bytes``.
     """
+    check_type("a page", page, str, bytes, bytearray, memoryview, wanted="its HTML, str or bytes")
     size = page.nbytes if isinstance(page, memoryview) else len(page)
     if size <= max_bytes and isinstance(page, str):
         size = len(page.encode("utf-8", "replace"))

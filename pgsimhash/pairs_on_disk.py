@@ -21,7 +21,13 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.bits import NEAR_MAX, check_distance, check_simhashes, hamming_distances
+from pgsimhash.bits import (
+    NEAR_MAX,
+    check_distance,
+    check_simhashes,
+    hamming_distances,
+    simhash_arrays,
+)
 from pgsimhash.block_pairs import layout_for, pairs_by
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashes import murmur3_mix
@@ -68,9 +74,9 @@ def pairs_on_disk(
         OSError: the folder cannot be written.
     """
     limit = check_distance(distance, DISTANCE_MAX)
+    arrays = simhash_arrays(simhashes)
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
-    arrays = [simhashes] if isinstance(simhashes, np.ndarray) else simhashes
     work = _prepared(home, map(check_simhashes, arrays), limit, memory)
     return _pairs(home, work, progress)
 

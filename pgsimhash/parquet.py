@@ -20,6 +20,7 @@ from pgsimhash.bits import (
     check_simhashes,
     hamming_distances,
     range_distances,
+    simhash_arrays,
 )
 from pgsimhash.block_index import BlockIndex
 from pgsimhash.clusters import Cluster
@@ -94,7 +95,7 @@ def write_simhashes(
     Raises:
         ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
     """
-    arrays = [simhashes] if isinstance(simhashes, np.ndarray) else simhashes
+    arrays = simhash_arrays(simhashes)
     written = 0
     with writing(path, SIMHASHES, delta=True) as write:
         for array in arrays:
@@ -123,7 +124,7 @@ def write_archive(
     Raises:
         ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
     """
-    arrays = [simhashes] if isinstance(simhashes, np.ndarray) else simhashes
+    arrays = simhash_arrays(simhashes)
     return write_simhashes(path, ascending(map(check_simhashes, arrays), memory))
 
 

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pgsimhash.errors import ArgumentError
+from pgsimhash.errors import ArgumentError, check_type
 
 _Message = TypeVar("_Message")
 _Answer = TypeVar("_Answer")
@@ -35,6 +35,8 @@ def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
     Raises:
         ArgumentError: one of them is not above 0.
     """
+    check_type("page_seconds", page_seconds, float, None, wanted="seconds, such as 30")
+    check_type("page_memory", page_memory, int, None, wanted="bytes, such as 500_000_000")
     if page_seconds is not None and not page_seconds > 0:
         raise ArgumentError(
             "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from weakref import WeakKeyDictionary
 
-from pgsimhash.errors import ArgumentError, StoreError
+from pgsimhash.errors import ArgumentError, StoreError, check_type
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,6 +42,7 @@ def check_schema_name(name: str) -> str:
     Raises:
         ArgumentError: they cannot.
     """
+    check_type("a schema", name, str, wanted="its name, such as schema='crawl'")
     if not _PLAIN.fullmatch(name) or name.startswith("pg_") or name in _OTHERS:
         raise ArgumentError(
             "invalid_schema",

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import PageError, check_type
 
 URL_BYTES_MAX: Final = 2048
 """The longest URL the store indexes, in bytes of UTF-8."""
@@ -39,7 +39,12 @@ _UNSEEN: Final = re.compile(
 
 
 def lowered(host: str) -> str:
-    """Return a host with the letters A to Z in lower case: of others a server's locale decides."""
+    """Return a host with the letters A to Z in lower case: of others a server's locale decides.
+
+    Raises:
+        ArgumentError: it is not a text.
+    """
+    check_type("a host", host, str, wanted="its name, such as 'example.com'")
     return host.lower() if host.isascii() else re.sub("[A-Z]+", lambda run: run[0].lower(), host)
 
 
@@ -61,6 +66,8 @@ def check_url(url: str) -> str:
     Raises:
         PageError: it is not; the message names what is wrong.
     """
+    if not isinstance(url, str):
+        raise PageError("invalid_url", f"a URL is a str, not {type(url).__name__}")
     if len(url) <= URL_BYTES_MAX and _PLAIN.fullmatch(url):
         return url
     shown = repr(url if len(url) <= 80 else f"{url[:80]}...")

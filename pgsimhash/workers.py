@@ -10,7 +10,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Final, NamedTuple
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import ArgumentError, PageError, check_type
 from pgsimhash.machine import limit_memory
 from pgsimhash.octets import MAX_BYTES
 from pgsimhash.processes import Deadlines, EndedError, Worker, has_limits
@@ -136,12 +136,15 @@ def extract_many(
             first one loads (100 MB); more is a failure with the reason ``no_memory``. On Linux.
 
     Raises:
-        ValueError: ``jobs`` is below 1.
-        ArgumentError: there is no such scheme, or it cannot be pickled and has to be;
+        ArgumentError: there is no such scheme, or it cannot be pickled and has to be; ``jobs``,
             ``page_seconds`` or ``page_memory`` is not above 0.
     """
+    check_type("jobs", jobs, int, wanted="the number of processes, such as jobs=4")
+    check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
     if jobs < 1:
-        raise ValueError(f"jobs is the number of processes, 1 or more, not {jobs}")
+        raise ArgumentError(
+            "invalid_number", f"jobs is the number of processes, 1 or more, not {jobs}"
+        )
     limited = (page_seconds, page_memory) != (None, None) and has_limits(page_seconds, page_memory)
     recipe = get_scheme(scheme)
     if jobs == 1 and not limited:

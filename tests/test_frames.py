@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -100,6 +101,7 @@ def test_a_second_look_at_sketches_matters() -> None:
     assert looked < mark_duplicates(frame, "text", distance=12, verify=False)["is_duplicate"].sum()
 
 
+@pytest.mark.filterwarnings("ignore:no row is marked")
 @pytest.mark.parametrize("make", MAKERS)
 def test_no_row_is_lost(make: Callable[[dict[str, Any]], Any]) -> None:
     text = made_texts(5)[0]
@@ -147,6 +149,7 @@ def test_labels_of_an_index_may_be_equal() -> None:
     assert kept["text"].tolist() == [text, other]
 
 
+@pytest.mark.filterwarnings("ignore:no row is marked")
 def test_another_scheme_decides() -> None:
     scheme = Scheme("words", read_text, ShingleWeights((1,)), min_tokens=1, distance=0)
     frame = pl.DataFrame({"text": ["one two", "two one", "three"]})
@@ -191,3 +194,12 @@ def test_wrong_options_are_refused() -> None:
         mark_duplicates(frame, "text", distance=13)
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):
         mark_duplicates(frame, "text", scheme="mine-1")
+
+
+def test_a_column_of_nothing_but_short_texts_is_warned_about() -> None:
+    titles = pl.DataFrame({"title": ["The same title"] * 1000 + [None]})
+    with pytest.warns(UserWarning, match=r"none of the 1,000 cells of column 'title'.*too_short"):
+        marked = mark_duplicates(titles, "title")
+    assert not marked["is_duplicate"].any()
+    short = replace(TEXT_SCHEME, name="short", min_tokens=1)
+    assert mark_duplicates(titles, "title", scheme=short)["is_duplicate"].sum() == 999

@@ -235,7 +235,7 @@ def test_an_unforeseen_error_is_a_failure_of_the_page() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
     assert made.reason == "unexpected"
-    assert "TypeError" in made.detail
+    assert "ArgumentError: " in made.detail
 
 
 def test_what_a_page_says_of_itself_is_bounded() -> None:

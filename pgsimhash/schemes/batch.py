@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import PageError
+from pgsimhash.errors import PageError, check_many, check_type
 from pgsimhash.features import DAMPINGS, Damping
 from pgsimhash.hashes import murmur3_64
 from pgsimhash.schemes.recipe import Scheme
@@ -37,13 +37,16 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
         scheme: the recipe, or the name of a registered one; its extraction is not used.
 
     Raises:
-        ArgumentError: no scheme is registered under that name.
+        ArgumentError: no scheme is registered under that name; ``texts`` is a text itself, or
+            something in it is none.
     """
+    check_many("texts", texts, "a list of them, such as ['some text']")
     recipe = get_scheme(scheme)
     simhash = compiled_simhash(recipe) or recipe.simhash
 
     def simhashes() -> Iterator[int | None]:
         for text in texts:
+            check_type("a text", text, str, wanted="a str; leave out what is none")
             try:
                 yield simhash(text)
             except PageError:

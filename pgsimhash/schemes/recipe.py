@@ -11,7 +11,7 @@ import mmh3
 import numpy as np
 
 from pgsimhash.bits import NEAR_MAX, check_distance
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, check_type
 from pgsimhash.hashes import HashFunction, murmur3_64
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.layout import DISTANCE_MAX
@@ -111,6 +111,7 @@ class Scheme:
         Raises:
             PageError: it has fewer than ``min_tokens`` tokens, or no feature.
         """
+        check_type("a text", text, str, wanted="a str")
         article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
         return self.vote(article).simhash
 

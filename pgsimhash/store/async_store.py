@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tenacity import AsyncRetrying
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.errors import MissingPackageError, NoServerError
+from pgsimhash.errors import MissingPackageError, NoServerError, check_many
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
@@ -35,6 +35,8 @@ from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SECONDS,
     BATCH_SIMHASHES,
+    PAGES,
+    PAIRS,
     Item,
     Page,
     as_record,
@@ -42,7 +44,7 @@ from pgsimhash.store.batches import (
     with_checked_time,
 )
 from pgsimhash.store.ingest import told
-from pgsimhash.store.reader import find_each
+from pgsimhash.store.reader import check_limit, find_each
 from pgsimhash.store.retries import attempts, checked_retry_seconds, passes, retried
 from pgsimhash.store.store import Store, page_of, worth_keeping
 from pgsimhash.store.together import Together
@@ -178,6 +180,7 @@ class AsyncStore:
     ) -> list[Match]:
         """Do as :meth:`pgsimhash.Store.find`; what several tasks ask at a time goes together."""
         check_simhash(simhash)
+        check_limit(limit)
         plain = (host, since, sketch) == (None, None, None) and (limit is None or limit >= 0)
         if self._together is not None and plain:
             return (await self._together.find(simhash, distance))[:limit]
@@ -265,7 +268,7 @@ class AsyncStore:
         **options: Unpack[MatchOptions],
     ) -> AsyncIterator[Verdict]:
         """Do as :meth:`pgsimhash.Store.ingest_many`; pages may come asynchronously."""
-        items = self._read(pages, max_bytes)
+        items = self._read(check_many("pages", pages, PAGES), max_bytes)
         return self._decided(items, BATCH_PAGES, batch_size, options, remember=True)
 
     async def add(
@@ -287,7 +290,8 @@ class AsyncStore:
         **options: Unpack[MatchOptions],
     ) -> AsyncIterator[Verdict]:
         """Do as :meth:`pgsimhash.Store.add_many`; pairs may come asynchronously."""
-        items = (as_record(page) async for page in _any_kind(pages))
+        pairs = check_many("pages", pages, PAIRS)
+        items = (as_record(page) async for page in _any_kind(pairs))
         return self._decided(items, BATCH_SIMHASHES, batch_size, options, remember=True)
 
     async def add_simhashes(

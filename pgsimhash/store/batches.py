@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, check_type
 from pgsimhash.matching import MatchSettings
 from pgsimhash.octets import Octets, frozen
 from pgsimhash.records import PageFailure, PageRecord, Verdict
@@ -33,13 +33,20 @@ Page = SourcePage | PageFailure | PageRecord | tuple[str, str | Octets]
 
 Item = PageRecord | PageFailure
 
+PAGES: Final = "a list of pairs, such as [('https://example.com/', html)]"
+"""What to give for pages, for people."""
+
+PAIRS: Final = "a list of pairs, such as [('https://example.com/', simhash)]"
+
 
 def as_source(page: Page) -> SourcePage | PageFailure | PageRecord:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
-    if isinstance(page, tuple):
-        url, html = page
+    if isinstance(page, tuple | list):
+        url, html = _pair(page, PAGES)
         page = SourcePage(url, frozen(html))
-    source = page
+    source: SourcePage | PageFailure | PageRecord = check_type(
+        "a page", page, SourcePage, PageFailure, PageRecord, wanted=f"one of {PAGES}"
+    )
     if isinstance(source, SourcePage):
         if not isinstance(source.url, str):
             what = f"a URL is a str, not {type(source.url).__name__}"
@@ -52,11 +59,18 @@ def as_source(page: Page) -> SourcePage | PageFailure | PageRecord:
 
 def as_record(page: tuple[str, int]) -> Item:
     """Return a ``(url, simhash)`` pair as a record, or as the failure it is."""
-    url, simhash = page
+    url, simhash = _pair(page, PAIRS)
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
     except (PageError, ArgumentError) as error:
-        return PageFailure(url, error.reason, str(error))
+        return PageFailure(str(url), error.reason, str(error))
+
+
+def _pair(page: object, wanted: str) -> tuple[Any, Any]:
+    if isinstance(page, tuple | list) and len(page) == 2:
+        return page[0], page[1]
+    check_type("a page", page, wanted=f"one of {wanted}")
+    raise AssertionError  # pragma: no cover - no type was allowed
 
 
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:

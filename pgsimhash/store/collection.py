@@ -11,7 +11,7 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash import schemes
 from pgsimhash.bits import check_distance
-from pgsimhash.errors import ArgumentError, CollectionError, PageError, StoreError
+from pgsimhash.errors import ArgumentError, CollectionError, PageError, StoreError, check_type
 from pgsimhash.layout import get_layout
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
@@ -39,6 +39,7 @@ class Collection:
 
     def page_url(self, url: str) -> str:
         """Return ``url`` as the collection spells it; what is no URL stays as it is."""
+        check_type("a URL", url, str, wanted="a text, such as 'https://example.com/'")
         if not self.normalize_urls:
             return url
         try:
@@ -178,6 +179,7 @@ def find_collection(
     With ``bounds``, see :class:`pgsimhash.store.session.Session`, what the transaction waits from
     now on is bounded.
     """
+    check_type("a collection", name, str, wanted="its name, such as collection='news'")
     wanted = "collection" if bounds is None else "collection_to_write"
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         values = {"name": name, **(bounds or {})}

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError
+from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError, check_type
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions, MatchSettings
 from pgsimhash.policies import Rules
@@ -65,6 +65,7 @@ class Ingest:
         """
         self._session.check()
         rules_of(self._session.collection, options)
+        check_type("batch_size", asked, int, None, wanted="a number, such as batch_size=100")
         if asked is not None and asked < 1:
             raise ArgumentError(
                 "invalid_number", f"batch_size is how many pages to decide together, not {asked}"

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import dict_row, scalar_row, tuple_row
 
 from pgsimhash.bits import check_simhashes, from_bigint, hamming_distances, to_bigint
-from pgsimhash.errors import NotFoundError
+from pgsimhash.errors import NotFoundError, check_type
 from pgsimhash.records import Match, Matches, NearPage, StoredPage
 from pgsimhash.recrawl import Visit
 from pgsimhash.sketch import to_halves
@@ -32,6 +32,15 @@ SLICES: Final = 64
 """In how many statements a collection is read: it bounds what the server sends at a time."""
 
 
+def check_limit(limit: int | None) -> None:
+    """Check the type of a number of matches.
+
+    Raises:
+        ArgumentError: it is no integer.
+    """
+    check_type("limit", limit, int, None, wanted="a number, such as limit=10")
+
+
 def find(
     connection: psycopg.Connection[Any],
     collection: Collection,
@@ -44,6 +53,7 @@ def find(
     sketch: int | None,
 ) -> list[Match]:
     """Return the matches of one simhash, nearest first."""
+    check_limit(limit)
     parameters = {
         **_lookup(collection, distance),
         **_asked(simhash, sketch),

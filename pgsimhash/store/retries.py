@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from psycopg import errors
 
-from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError
+from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError, check_type
 from pgsimhash.log import logger
 from pgsimhash.store.collection import MovedCollectionError
 
@@ -53,6 +53,7 @@ def checked_retry_seconds(seconds: float | None) -> float:
     """
     if seconds is None:
         return RETRY_SECONDS
+    check_type("retry_seconds", seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= 86_400:
         raise ArgumentError(
             "invalid_number",

@@ -13,7 +13,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import check_settings, translated_errors
-from pgsimhash.errors import ArgumentError, CollectionError, NoServerError, PgsimhashError
+from pgsimhash.errors import (
+    ArgumentError,
+    CollectionError,
+    NoServerError,
+    PgsimhashError,
+    check_type,
+)
 from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.statements import query
@@ -67,6 +73,7 @@ class Session:
                 texts would not come back as they are.
         """
         self._lease = lease
+        check_type("lookup_memory", lookup_memory, int, None, wanted="bytes, such as 500_000_000")
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
@@ -287,6 +294,7 @@ class Session:
 def _milliseconds(name: str, seconds: float | None) -> str | None:
     if seconds is None:
         return None
+    check_type(name, seconds, float, wanted="seconds, such as 60")
     if not 0 <= seconds <= _LONGEST:
         raise ArgumentError(
             "invalid_number",

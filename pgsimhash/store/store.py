@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from pgsimhash import schemes
-from pgsimhash.bits import check_simhash
+from pgsimhash.bits import check_simhash, simhash_arrays
 from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
 from pgsimhash.connection import check_schema
-from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.errors import ArgumentError, PageError, check_many
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets, frozen
@@ -34,6 +34,8 @@ from pgsimhash.store import deleting, reader
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
+    PAGES,
+    PAIRS,
     Item,
     Page,
     as_record,
@@ -268,6 +270,7 @@ class Store:
                 answer ``distance``; ``limit`` is below 1.
             StoreError: the database does not answer.
         """
+        reader.check_limit(limit)
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_number", f"limit is a number, 1 or more, not {limit!r}")
         with self.session.looking_up(distance) as (connection, collection):
@@ -541,7 +544,7 @@ class Store:
             StoreError: the database does not answer, and the batches before stay; or the caller's
                 transaction ended within a batch.
         """
-        items = map(as_record, pages)
+        items = map(as_record, check_many("pages", pages, PAIRS))
         return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True, asked=batch_size)
 
     def add_simhashes(self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]) -> int:
@@ -565,13 +568,9 @@ class Store:
                 from another one.
             StoreError: the database does not answer.
         """
-        import numpy as np
-
         from pgsimhash.store.loading import add_simhashes
 
-        if isinstance(simhashes, np.ndarray):
-            simhashes = [simhashes]
-        return add_simhashes(self.session, simhashes)
+        return add_simhashes(self.session, simhash_arrays(simhashes))
 
     def start_run(self, what: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
@@ -702,7 +701,7 @@ class Store:
 
         collection = self.opened
         records = extract_many(
-            map(as_source, pages),
+            map(as_source, check_many("pages", pages, PAGES)),
             scheme=collection.scheme,
             markdown=collection.keep_markdown,
             **limits,
