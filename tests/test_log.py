@@ -16,8 +16,8 @@ def test_who_listens_hears_of_each_batch(store: Store, caplog: pytest.LogCapture
         list(store.add_many([("https://a.example/", 1), ("none", 2)]))
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
     assert [(one.name, one.levelname, one.message) for one in caplog.records] == [
-        ("pgsimhash", "DEBUG", "2 pages stored in 'default'"),
-        ("pgsimhash", "DEBUG", "1 pages compared with 'default'"),
+        ("pgsimhash", "DEBUG", "1 pages stored in 'default', 1 without a simhash"),
+        ("pgsimhash", "DEBUG", "0 pages compared with 'default', 1 without a simhash"),
     ]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from contextlib import suppress
+from importlib import metadata
 
 import psycopg
 
@@ -20,6 +23,27 @@ def shown(part: str) -> list[str]:
 def test_it_is_short() -> None:
     assert len(text_of("README.md").splitlines()) <= 220
     assert len(commands("README.md")) == 8
+
+
+def test_the_licence_section_names_each_dependency_under_the_gpl_or_lgpl() -> None:
+    installed, waiting = set(), {"pgsimhash"}
+    while waiting:
+        name = waiting.pop()
+        installed.add(name)
+        for required in metadata.requires(name) or []:
+            other = re.match(r"[\w.-]+", required)
+            if other and "extra ==" not in required and other[0].lower() not in installed:
+                with suppress(metadata.PackageNotFoundError):
+                    metadata.distribution(other[0])
+                    waiting.add(other[0].lower())
+    assert {"psycopg", "lxml", "alembic"} <= installed
+    _, _, section = text_of("README.md").partition("## Licence")
+    for name in installed:
+        about = metadata.metadata(name)
+        fields = ("License", "License-Expression", "Classifier")
+        said = " ".join(value for field in fields for value in about.get_all(field, []))
+        if re.search(r"\bL?GPL|General Public License", said):
+            assert name in section
 
 
 def test_the_output_of_the_demo(dsn: str) -> None:

@@ -34,6 +34,14 @@ class FeatureList:
     origin: Origin
     bits_off: int | None
 
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """The heaviest features with weights for people; small ones keep two digits."""
+        return [
+            (feature, f"{weight:,.1f}" if weight >= 1 else f"{weight:.2g}")
+            for feature, weight in self.top
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Features:

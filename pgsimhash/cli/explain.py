@@ -130,7 +130,7 @@ def _print_features(console: drawn.Console, name: str, only: FeatureList) -> Non
     if only.origin == "markdown" and only.bits_off != 0:
         far = "too short" if only.bits_off is None else f"{only.bits_off} bits off"
         off = f" (by its Markdown, which is {far})"
-    shown = ", ".join(f"{feature} {weight:.1f}" for feature, weight in only.top)
+    shown = ", ".join(f"{feature} {weight}" for feature, weight in only.shown)
     console.print(f"only in {name}{off}: {only.count:,} features: {shown}")
 
 

@@ -106,8 +106,14 @@ class Ingest:
             except MovedCollectionError as error:
                 logger.info("%s", error)
             else:
-                said = (len(verdicts), "stored in" if remember else "compared with")
-                logger.debug("%d pages %s %r", *said, self._session.collection.name)
+                decided = sum(verdict.simhash is not None for verdict in verdicts)
+                logger.debug(
+                    "%d pages %s %r, %d without a simhash",
+                    decided,
+                    "stored in" if remember else "compared with",
+                    self._session.collection.name,
+                    len(verdicts) - decided,
+                )
                 return verdicts
 
     def _decide_batch(

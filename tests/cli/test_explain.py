@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.harness import Run
+from tests.conftest import ROOT
 
 
 def test_two_files_need_no_database(run: Run, folder: Path) -> None:
@@ -76,6 +77,20 @@ def test_the_summary_shows_bits_features_and_texts(run: Run, folder: Path) -> No
     assert "prefix_3" in shown
     assert "only in B" in shown
     assert "simhash without a page" in run("analyse", "explain", "1", "2", "--summary").stderr
+
+
+def test_small_weights_are_shown(run: Run, tmp_path: Path) -> None:
+    pages = ROOT / "examples" / "pages"
+    sides = [pages / "tide-pools.html", pages / "tide-pools-one-comment.html"]
+    target = tmp_path / "why.html"
+    done = run("analyse", "explain", *sides, "--summary", "-o", target)
+    feature, weight = done.lines[0]["features"]["only_a"]["top"][0]
+    assert 0 < weight < 0.05
+    shown = " ".join(done.stderr.split())
+    assert f"{feature} {weight:.2g}," in shown
+    assert " 0.0," not in shown
+    html = target.read_text()
+    assert f'{feature}</bdi> <span class="quiet">{weight:.2g}</span>' in html
 
 
 def test_nothing_in_a_page_reaches_the_terminal_as_a_command(run: Run, folder: Path) -> None:
