@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from sqlalchemy.util import await_only, greenlet_spawn
+from sqlalchemy.util import greenlet_spawn
 
 from pgsimhash.connection import open_deployed
 from pgsimhash.errors import ArgumentError
-from pgsimhash.store.awaiting import awaited
+from pgsimhash.store.awaiting import await_, awaited
 from pgsimhash.store.leases import (
     answers,
     check_driver,
@@ -215,14 +215,14 @@ class Awaited:
 
     def reopen(self) -> None:
         """Take another one."""
-        self._connection = awaited(await_only(self.borrowed.exchange()))
+        self._connection = awaited(await_(self.borrowed.exchange()))
 
     def lost(self) -> None:
         """Leave it to whoever lent it, when it is given back."""
 
     def pause(self, seconds: float) -> None:
         """Wait, and let others go on."""
-        await_only(asyncio.sleep(seconds))
+        await_(asyncio.sleep(seconds))
 
 
 @asynccontextmanager

@@ -14,7 +14,13 @@ from typing import Any, Self, TypeVar, cast
 import psycopg
 from psycopg.pq import Format
 from psycopg.rows import tuple_row
-from sqlalchemy.util import await_only
+
+try:
+    from sqlalchemy.util import await_
+except ImportError:  # SQLAlchemy 2.0
+    from sqlalchemy.util import await_only as await_
+
+__all__ = ["await_", "awaited"]
 
 _T = TypeVar("_T")
 
@@ -26,7 +32,7 @@ class _Copy:
         self._copy = copy
 
     def write(self, octets: bytes) -> None:
-        await_only(self._copy.write(octets))
+        await_(self._copy.write(octets))
 
 
 class _Cursor:
@@ -39,7 +45,7 @@ class _Cursor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        await_only(self._cursor.close())
+        await_(self._cursor.close())
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.fetchall())
@@ -48,11 +54,11 @@ class _Cursor:
         return getattr(self._cursor, name)
 
     def execute(self, *arguments: Any, **options: Any) -> Self:
-        await_only(self._cursor.execute(*arguments, **options))
+        await_(self._cursor.execute(*arguments, **options))
         return self
 
     def executemany(self, *arguments: Any, **options: Any) -> None:
-        await_only(self._cursor.executemany(*arguments, **options))
+        await_(self._cursor.executemany(*arguments, **options))
 
     @contextmanager
     def copy(self, *arguments: Any, **options: Any) -> Iterator[_Copy]:
@@ -60,13 +66,13 @@ class _Cursor:
             yield _Copy(copy)
 
     def fetchone(self) -> Any:
-        return await_only(self._cursor.fetchone())
+        return await_(self._cursor.fetchone())
 
     def fetchmany(self, size: int = 0) -> list[Any]:
-        return await_only(self._cursor.fetchmany(size))
+        return await_(self._cursor.fetchmany(size))
 
     def fetchall(self) -> list[Any]:
-        return await_only(self._cursor.fetchall())
+        return await_(self._cursor.fetchall())
 
 
 class _Connection:
@@ -95,14 +101,14 @@ class _Connection:
 
 @contextmanager
 def _inside(block: AbstractAsyncContextManager[_T]) -> Iterator[_T]:
-    entered = await_only(block.__aenter__())
+    entered = await_(block.__aenter__())
     try:
         yield entered
     except BaseException as error:
-        if not await_only(block.__aexit__(type(error), error, error.__traceback__)):
+        if not await_(block.__aexit__(type(error), error, error.__traceback__)):
             raise
     else:
-        await_only(block.__aexit__(None, None, None))
+        await_(block.__aexit__(None, None, None))
 
 
 def awaited(connection: psycopg.AsyncConnection[Any]) -> psycopg.Connection[Any]:

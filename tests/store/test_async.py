@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -658,6 +660,23 @@ def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
                 connect(connection)  # type: ignore[arg-type]
 
     run(use())
+
+
+@pytest.mark.parametrize("missing", ["await_only", "await_"])
+def test_either_name_of_what_awaits_in_sqlalchemy_will_do(dsn: str, missing: str) -> None:
+    """2.0 has only the one, 2.2 only the other."""
+    code = f"""
+import asyncio, sys
+from sqlalchemy import util
+vars(util).pop({missing!r}, None)
+import pgsimhash
+async def use():
+    async with await pgsimhash.connect_async(sys.argv[1]) as store:
+        print((await store.add("https://a.example/", 5)).verdict)
+asyncio.run(use())
+"""
+    done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("new\n", "")
 
 
 @pytest.fixture
