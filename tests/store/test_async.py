@@ -665,6 +665,8 @@ def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
 @pytest.mark.parametrize("missing", ["await_only", "await_"])
 def test_either_name_of_what_awaits_in_sqlalchemy_will_do(dsn: str, missing: str) -> None:
     """2.0 has only the one, 2.2 only the other."""
+    if not vars(sqlalchemy.util).keys() - {missing} >= {"await_only", "await_"} - {missing}:
+        pytest.skip("this SQLAlchemy has only that one")
     code = f"""
 import asyncio, sys
 from sqlalchemy import util
