@@ -289,6 +289,12 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
             f"the database gave up: {_first_line(error)}; raise statement_timeout, if it was that, "
             "or take smaller batches; what was committed stays, run again to continue",
         ) from error
+    except psycopg.errors.DeadlockDetected as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; in each transaction ingest first, before "
+            "you write rows of your own; what was committed stays, run again to continue",
+        ) from error
     except psycopg.OperationalError as error:
         told = f"{str(error).strip()}; what was committed stays, run again to continue"
         if connection.closed:

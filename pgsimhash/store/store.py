@@ -398,7 +398,8 @@ class Store:
         is one transaction, of 256 pages or those of two seconds: whoever stops within it has
         stored pages of which he was told nothing. In a transaction of the caller's, a page is
         stored when its verdict is taken, so that rows that the caller adds are committed with it,
-        whenever that is; with ``batch_size`` the transaction may end between two batches only.
+        whenever that is. Ingest first, before other rows: two callers with different orders can
+        deadlock. With ``batch_size`` the transaction may end between two batches only.
 
         Args:
             pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields. Where

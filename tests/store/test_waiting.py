@@ -6,6 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -21,6 +22,8 @@ from pgsimhash import Store, connect, connect_async, maintenance
 from pgsimhash.connection import open_connection
 from pgsimhash.errors import ArgumentError, NoServerError, StoreError
 from pgsimhash.store.collection import lock_collections
+from tests.conftest import ROOT, wait_for_a_lock
+from tests.manual import text_of
 from tests.refusals import because
 from tests.store.test_store import ARTICLE, page
 
@@ -286,3 +289,36 @@ def test_how_long_it_may_be_idle_is_said_for_transactions_of_our_own_alone(dsn: 
             with one.session.transaction() as used:
                 assert used.execute(IDLE).fetchone() == (bound,)
             assert used.execute(IDLE).fetchone() == ("0",)
+
+
+def test_who_wrote_a_row_before_ingesting_and_deadlocks_is_told_to_ingest_first(dsn: str) -> None:
+    with psycopg.connect(dsn) as first, psycopg.connect(dsn) as late:
+        late.execute("CREATE TABLE mine (url text PRIMARY KEY)")
+        connect(late)
+        late.commit()
+        stores = {one: connect(one) for one in (late, first)}
+        late.execute("SET deadlock_timeout = '10ms'")
+        first.execute("SET deadlock_timeout = '60s'")
+        late.commit()
+        first.commit()
+        own = "INSERT INTO mine VALUES ('https://a.example/') ON CONFLICT DO NOTHING"
+        late.execute(own)
+        assert stores[first].add(URL, 5).keep
+        writer = threading.Thread(target=first.execute, args=[own])
+        writer.start()
+        wait_for_a_lock(dsn)
+        with pytest.raises(StoreError, match="ingest first", check=because("gave_up")):
+            stores[late].add(f"{URL}1", 6)
+        late.rollback()
+        writer.join()
+        first.commit()
+        # In this order nobody meets: one waits for the other's end.
+        assert stores[late].add(f"{URL}1", 2**64 - 1).keep
+        late.execute(own)
+
+
+def test_the_manual_says_to_ingest_first_and_names_no_private_function() -> None:
+    for name in ("ingest.md", "reliability.md", "sqlalchemy.md"):
+        assert "ingest first" in text_of(name).lower()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert "_lock_collection" not in path.read_text(encoding="utf-8")
