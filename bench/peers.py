@@ -1,78 +1,130 @@
-"""One peer from PyPI on one task; run by search.py in a process of its own.
+"""One library on one task, with the answers it gives; run by search.py in a process of its own.
 
-python bench/peers.py PEER FILE.npy DISTANCE    prints a JSON object with what was measured
+python bench/peers.py TASK LIBRARY FILE.npz DISTANCE    prints a JSON object with what was measured
 
-simhash-pybind and simhash install the same module, so each peer is installed into a folder of its
-own, which search.py puts on PYTHONPATH.
+The file has ``values``, which are distinct, and ``queries``. simhash-pybind and simhash install the
+same module, so each peer is installed into a folder of its own, which search.py puts on PYTHONPATH.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Simhashes = NDArray[np.uint64]
+Rows = Iterable[tuple[int, int]]
 
 
-def simhash_pybind(values: Simhashes, distance: int) -> dict[str, float]:
+class Clock:
+    """Seconds of the processor, by step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.process_time()
+
+    def done(self, step: str) -> None:
+        now = time.process_time()
+        self.seconds[step], self._last = now - self._last, now
+
+
+Measure = Callable[[Clock, Simhashes, Simhashes, int], Rows]
+"""Returns pairs of near values, or for each query its number and a near value."""
+
+
+def pgsimhash_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
+    """All pairs by ours."""
+    from pgsimhash import find_pairs
+
+    clock.done("conversion")
+    pairs = find_pairs(values, distance)
+    clock.done("search")
+    return zip(pairs.low.tolist(), pairs.high.tolist(), strict=True)
+
+
+def pybind_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
     """All pairs by seomoz's C++ (find_all with one block more than the distance)."""
     from simhash import find_all
 
-    started = time.process_time()
-    pairs = find_all(values.tolist(), distance + 1, distance)
-    return {"all pairs s": time.process_time() - started, "pairs": len(pairs)}
+    numbers = values.tolist()
+    clock.done("conversion")
+    pairs = find_all(numbers, distance + 1, distance)
+    clock.done("search")
+    return ((min(pair), max(pair)) for pair in pairs)
 
 
-def leonsim(values: Simhashes, distance: int) -> dict[str, float]:
-    """Build and ask the index of leonsim's pure Python simhash."""
+def pgsimhash_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
+    """Lookups in memory by ours."""
+    from pgsimhash.block_index import BlockIndex
+
+    clock.done("conversion")
+    index = BlockIndex(values)
+    clock.done("build")
+    near = index.near(queries, distance)
+    clock.done("search")
+    return zip(near.queries.tolist(), near.simhashes.tolist(), strict=True)
+
+
+def leonsim_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
+    """Lookups in the index of leonsim's pure Python simhash."""
     from simhash import Simhash, SimhashIndex
 
-    kept = values[:100_000]
-    started = time.process_time()
-    index = SimhashIndex(
-        [(str(number), Simhash(int(value))) for number, value in enumerate(kept)], k=distance
-    )
-    built = time.process_time() - started
-    queries = [Simhash(int(value)) for value in kept[:1000]]
-    started = time.process_time()
-    for query in queries:
-        index.get_near_dups(query)
-    seconds = time.process_time() - started
-    return {"rows": len(kept), "load s": built, "lookup ms": seconds}
+    known = [(str(value), Simhash(value)) for value in values.tolist()]
+    asked = [Simhash(query) for query in queries.tolist()]
+    clock.done("conversion")
+    index = SimhashIndex(known, k=distance)
+    clock.done("build")
+    found = [index.get_near_dups(query) for query in asked]
+    clock.done("search")
+    return ((number, int(value)) for number, values in enumerate(found) for value in values)
 
 
-def faiss(values: Simhashes, distance: int) -> dict[str, float]:
-    """Range search in a multi-index hash with as many hashes as our columns."""
+def faiss_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
+    """Range search in a multi-index hash of three hashes of 21 bits."""
     import faiss
 
-    codes = values.view(np.uint8).reshape(-1, 8)
+    codes, asked = (array.view(np.uint8).reshape(-1, 8) for array in (values, queries))
+    clock.done("conversion")
     index = faiss.IndexBinaryMultiHash(64, 3, 21)
-    started = time.process_time()
     index.add(codes)
-    built = time.process_time() - started
-    index.nflip = max(0, -(-(distance + 1) // 3) - 1)
-    started = time.process_time()
-    limits, _, _ = index.range_search(codes[:1000], distance + 1)
-    seconds = time.process_time() - started
-    return {"load s": built, "lookup ms": seconds, "matches": int(limits[-1])}
+    clock.done("build")
+    # One of the three hashes has at most a third of the bits that differ.
+    index.nflip = distance // 3
+    limits, _, ids = index.range_search(asked, distance + 1)
+    clock.done("search")
+    numbers = np.repeat(np.arange(len(queries)), np.diff(limits.astype(np.int64)))
+    return zip(numbers.tolist(), values[ids].tolist(), strict=True)
 
 
-PEERS: dict[str, Callable[[Simhashes, int], dict[str, float]]] = {
-    "simhash-pybind": simhash_pybind,
-    "leonsim": leonsim,
-    "faiss": faiss,
+TASKS: dict[str, dict[str, Measure]] = {
+    "all pairs": {"pgsimhash": pgsimhash_pairs, "simhash-pybind": pybind_pairs},
+    "lookups": {
+        "pgsimhash": pgsimhash_lookups,
+        "simhash": leonsim_lookups,
+        "faiss-cpu": faiss_lookups,
+    },
 }
+"""Who does each task, ours first, by the name on PyPI."""
 
 
-def main(peer: str, path: str, distance: str) -> None:
-    measured: dict[str, Any] = dict(PEERS[peer](np.load(path), int(distance)))
-    print(json.dumps(measured))
+def measured(measure: Measure, values: Simhashes, queries: Simhashes, distance: int) -> Any:
+    """Seconds of each step, how many answers there are, and a digest of them."""
+    clock = Clock()
+    rows = sorted(set(measure(clock, values, queries, distance)))
+    digest = hashlib.sha256(np.array(rows, dtype=np.uint64).tobytes()).hexdigest()
+    return {"seconds": clock.seconds, "answers": len(rows), "digest": digest}
+
+
+def main(task: str, library: str, path: str, distance: str) -> None:
+    given = np.load(path)
+    found = measured(TASKS[task][library], given["values"], given["queries"], int(distance))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 python bench/search.py [--rows N]... [--added N] [--copy] [--dsn DSN] [--pages FOLDER] [--peers]
 
 Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
-from PyPI into a temporary folder and runs them as well. Every ratio is taken within the run.
+from PyPI into a temporary folder and runs them as well, at 3 and 8 bits, on the same simhashes
+with the same planted copies; it ends with an error if one gives other answers. Every ratio is taken
+within the run.
 
 What is added is measured for the later half of each writer's pages, when it may hold all known
 simhashes in memory, and beside that from its start, with reading them.
@@ -20,7 +22,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from itertools import count as count_from
-from itertools import islice
+from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +40,10 @@ from pgsimhash.sources import read_pages
 from pgsimhash.workers import extract_many
 
 if TYPE_CHECKING:
+    from bench.peers import TASKS
     from bench.workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
 else:
+    from peers import TASKS
     from workload import Simhashes, database, load, near_copies, percentiles, random_simhashes
 
 COLLECTION = "default"
@@ -47,8 +51,10 @@ BATCH = 1000
 HOT = 100_000
 DISTANCES = (8, 3)
 SEEDS = np.random.default_rng(3)
-PEERS = {"simhash-pybind": "simhash-pybind", "leonsim": "simhash", "faiss": "faiss-cpu"}
-"""What bench/peers.py knows, and what to install for each."""
+OURS = "pgsimhash"
+PLANTED = 1000
+PEER_ROWS = 100_000
+"""So many are enough to compare libraries: one of them is pure Python."""
 
 
 def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]:
@@ -80,20 +86,58 @@ def measure_writers(
     return count / (ends - started), sum(count // writers / 2 / (end - half) for half, end in times)
 
 
-def run_peer(peer: str, folder: Path, values: Path, distance: int) -> dict[str, float]:
-    """Install a peer and run it in a process of its own."""
-    target = folder / peer
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
-    subprocess.run([*pip, PEERS[peer]], check=True, stdout=sys.stderr)
+def peer_input(values: Simhashes, distance: int) -> tuple[Simhashes, Simhashes]:
+    """What every library is given: simhashes with planted near-copies, and others to look up."""
+    known = values[:PEER_ROWS]
+    planted = near_copies(known, PLANTED, distance, SEEDS)
+    return np.unique(np.concatenate([known, planted])), near_copies(known, 1000, distance, SEEDS)
+
+
+def run_library(task: str, library: str, folder: Path, given: Path, distance: int) -> Any:
+    """Run one library in a process of its own; a peer is installed first."""
+    target = folder / library
+    if library != OURS and not target.exists():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
+        subprocess.run([*pip, library], check=True, stdout=sys.stderr)
+    script = str(Path(__file__).with_name("peers.py"))
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("peers.py"), peer, values, str(distance)],
+        [sys.executable, script, task, library, given, str(distance)],
         check=True,
         env={**os.environ, "PYTHONPATH": str(target)},
         capture_output=True,
         text=True,
     )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
+
+
+def measure_peers(values: Simhashes, folder: Path, table: Table) -> None:
+    """All libraries on the same simhashes; they have to give the same answers."""
+    for task, distance in product(TASKS, DISTANCES):
+        known, queries = peer_input(values, distance)
+        given = folder / "given.npz"
+        np.savez(given, values=known, queries=queries)
+        ours: Any = None
+        for library in TASKS[task]:
+            found = run_library(task, library, folder, given, distance)
+            ours = ours or found
+            check_same(task, library, ours, found)
+            seconds = found["seconds"]
+            ratio = seconds["search"] / ours["seconds"]["search"]
+            others = [f"{step} {took:.2f} s" for step, took in seconds.items() if step != "search"]
+            table.add_row(
+                f"{task} among {len(known):,}, distance {distance}: {library}",
+                f"{seconds['search']:.3f} s",
+                f"{ratio:.1f} x ours; {', '.join(others)}; {found['answers']:,} answers, the same",
+            )
+
+
+def check_same(task: str, library: str, ours: Any, theirs: Any) -> None:
+    """Refuse to compare the times of other answers, or of none."""
+    if ours["digest"] != theirs["digest"] or ours["answers"] < PLANTED:
+        raise click.ClickException(
+            f"{task}: {library} gives {theirs['answers']:,} answers, and ours are "
+            f"{ours['answers']:,}; they are not the same, or too few"
+        )
 
 
 def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Table) -> None:
@@ -316,12 +360,7 @@ def measure(
         table.add_row("find_pairs, distance 3", f"{ours:.2f} s", f"{len(pairs.low):,} pairs")
         if peers:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            path = folder / "values.npy"
-            np.save(path, values)
-            for peer in PEERS:
-                for what, figure in run_peer(peer, folder, path, 3).items():
-                    ratio = f"{figure / ours:.1f} x ours" if what == "all pairs s" else ""
-                    table.add_row(f"{peer}: {what}", f"{figure:,.3f}", ratio)
+            measure_peers(values, folder, table)
 
 
 if __name__ == "__main__":
