@@ -13,7 +13,13 @@ from psycopg import conninfo, pq
 from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash import server
-from pgsimhash.errors import CollectionError, NoServerError, SchemaError, StoreError
+from pgsimhash.errors import (
+    CollectionError,
+    NoServerError,
+    SchemaError,
+    StoreError,
+    install_command,
+)
 from pgsimhash.log import tell_of_waits
 from pgsimhash.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.statements import query
@@ -245,7 +251,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         raise SchemaError(
             "newer",
             f"the schema {schema} is at revision {found}, made by a newer pgsimhash than this one, "
-            f"which knows {REVISION}; run: pip install --upgrade pgsimhash",
+            f"which knows {REVISION}; upgrade {install_command()}",
         )
 
 

@@ -11,6 +11,12 @@ from numbers import Integral, Real
 from reprlib import repr as short_repr
 from typing import Any, ClassVar, Final
 
+INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install '.{}'"
+"""How to install the package, with an extra in the braces.
+
+The first release changes this. Until then the name on PyPI belongs to whoever registers it.
+"""
+
 _Codes = Mapping[str, str]
 
 
@@ -31,6 +37,11 @@ class PgsimhashError(Exception):
 
     def __str__(self) -> str:
         return str(self.args[1])
+
+
+def install_command(extra: str = "") -> str:
+    """Return where and how to install or upgrade the package, with an extra."""
+    return INSTALL.format(f"[{extra}]" if extra else "")
 
 
 class PageError(PgsimhashError, ValueError):

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 
 from pgsimhash.bits import check_distance
-from pgsimhash.errors import ArgumentError, MissingPackageError
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
 from pgsimhash.html import Article
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import find_pairs
@@ -24,7 +24,7 @@ try:
     import narwhals.stable.v2 as nw
 except ImportError as error:
     raise MissingPackageError(
-        "not_installed", "pgsimhash.frames needs narwhals: pip install 'pgsimhash[frames]'"
+        "not_installed", f"pgsimhash.frames needs narwhals; install it {install_command('frames')}"
     ) from error
 
 Kind = Literal["text", "html"]

@@ -15,7 +15,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.errors import MissingPackageError
+from pgsimhash.errors import MissingPackageError, install_command
 
 Hashes = NDArray[np.uint64]
 HashFunction = Callable[[Collection[str]], Hashes]
@@ -93,7 +93,7 @@ def xxh3_64(features: Collection[str]) -> Hashes:
         from xxhash import xxh3_64_intdigest
     except ImportError:
         raise MissingPackageError(
-            "not_installed", "xxh3_64 needs the package xxhash: pip install 'pgsimhash[xxhash]'"
+            "not_installed", f"xxh3_64 needs xxhash; install it {install_command('xxhash')}"
         ) from None
     digests = map(xxh3_64_intdigest, _encoded(features))
     return np.fromiter(digests, dtype=np.uint64, count=len(features))

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from pgsimhash.connection import check_schema, open_connection, server_words, translated_errors
-from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError
+from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import logger
 from pgsimhash.schema_names import bound_to_schema, configured_schema, in_schema
 from pgsimhash.statements import query, read_sql, split_statements
@@ -133,8 +133,7 @@ def refusals_translated() -> Iterator[None]:
     except CommandError as error:
         raise SchemaError(
             "unknown_revision",
-            f"this version of pgsimhash cannot migrate: {error}; "
-            "run: pip install --upgrade pgsimhash",
+            f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
         ) from error
     except DBAPIError as error:
         raise _refusal(error) from error

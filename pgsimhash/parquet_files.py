@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from pgsimhash.errors import ArgumentError, MissingPackageError
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
 
 try:
     import pyarrow as pa
@@ -15,7 +15,7 @@ try:
     import pyarrow.parquet as pq
 except ImportError as error:
     raise MissingPackageError(
-        "not_installed", "pgsimhash.parquet needs pyarrow: pip install 'pgsimhash[parquet]'"
+        "not_installed", f"pgsimhash.parquet needs pyarrow; install it {install_command('parquet')}"
     ) from error
 
 __all__ = ["Wanted", "Write", "batches", "pa", "writing"]

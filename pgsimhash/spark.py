@@ -19,7 +19,7 @@ from pgsimhash.bits import BITS, NEAR_MAX, check_distance, hamming_distances, to
 from pgsimhash.block_index import BlockIndex
 from pgsimhash.block_pairs import layout_for, pairs_by
 from pgsimhash.clusters import cluster_simhashes
-from pgsimhash.errors import ArgumentError, MissingPackageError
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
 from pgsimhash.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
 from pgsimhash.pairs import Pairs, in_blocks
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
@@ -34,7 +34,7 @@ try:
     from pgsimhash.frames import Kind, read_cells
 except ImportError as error:
     raise MissingPackageError(
-        "not_installed", "pgsimhash.spark needs PySpark 4: pip install 'pgsimhash[spark]'"
+        "not_installed", f"pgsimhash.spark needs PySpark 4; install it {install_command('spark')}"
     ) from error
 
 _PAIRS: Final = "low bigint, high bigint, distance int"

@@ -114,3 +114,14 @@ def test_what_other_code_relies_on() -> None:
 
 def test_the_command_line_knows_its_wrong_values_by_listed_codes() -> None:
     assert set(errors.ArgumentError.reasons) >= _WRONG_VALUES
+
+
+def test_no_message_lets_pip_ask_an_index_for_the_package() -> None:
+    """Until a release, whoever registers the name there decides what is installed."""
+    named = {
+        path.name
+        for path in (ROOT / "pgsimhash").rglob("*.py")
+        if re.search(r"pip install[^.\n]*pgsimhash", path.read_text(encoding="utf-8"))
+    }
+    assert named == set()
+    assert errors.install_command("frames").endswith("pip install '.[frames]'")

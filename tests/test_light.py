@@ -125,7 +125,7 @@ except MissingPackageError as error:
 """
     told = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert told.startswith("not_installed ")
-    assert f"pip install 'pgsimhash[{module}]'" in told
+    assert f"clone of pgsimhash: pip install '.[{module}]'" in told
 
 
 def test_every_public_name_is_there_and_listed() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tenacity import AsyncRetrying
 
 from pgsimhash.bits import check_simhash
-from pgsimhash.errors import MissingPackageError, NoServerError, check_many
+from pgsimhash.errors import MissingPackageError, NoServerError, check_many, install_command
 from pgsimhash.log import logger
 from pgsimhash.matching import MatchOptions
 from pgsimhash.octets import MAX_BYTES, Octets
@@ -65,7 +65,8 @@ try:
     from pgsimhash.store.async_leases import AsyncLender, Awaited, Borrowed
 except ImportError as error:  # pragma: no cover - the tests have it
     raise MissingPackageError(
-        "not_installed", "the asynchronous store needs greenlet: pip install 'pgsimhash[async]'"
+        "not_installed",
+        f"the asynchronous store needs greenlet; install it {install_command('async')}",
     ) from error
 
 _P = ParamSpec("_P")

@@ -11,7 +11,14 @@ from psycopg.rows import class_row, scalar_row
 
 from pgsimhash import schemes
 from pgsimhash.bits import check_distance
-from pgsimhash.errors import ArgumentError, CollectionError, PageError, StoreError, check_type
+from pgsimhash.errors import (
+    ArgumentError,
+    CollectionError,
+    PageError,
+    StoreError,
+    check_type,
+    install_command,
+)
 from pgsimhash.layout import get_layout
 from pgsimhash.statements import query
 from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
@@ -353,7 +360,7 @@ def _check(collection: Collection, scheme: Scheme | None, layout: str | None) ->
         raise CollectionError(
             "unknown_layout",
             f"collection {name!r} has layout {collection.layout!r}, which this version of "
-            "pgsimhash does not know; run: pip install --upgrade pgsimhash",
+            f"pgsimhash does not know; upgrade {install_command()}",
         ) from None
     if layout is not None and collection.layout != get_layout(layout).name:
         raise CollectionError(

@@ -241,7 +241,7 @@ def refused(project: Project, advice: str, up: str = UP) -> None:
 def test_a_revision_that_is_not_known(project: Project) -> None:
     refused(
         project,
-        "run: pip install --upgrade pgsimhash",
+        "upgrade in an up-to-date clone of pgsimhash: pip install",
         'pgsimhash.alembic.upgrade(op, revision="9999")',
     )
 
@@ -255,7 +255,7 @@ def test_a_newer_schema_is_left_alone_and_not_taken_down(history: Project) -> No
     history.alembic("upgrade", "head")
     assert versions(history)[1] == [("9999",)]
     said = history.alembic("downgrade", "0001", fails=True)
-    assert "run: pip install --upgrade pgsimhash" in said
+    assert "upgrade in an up-to-date clone of pgsimhash: pip install" in said
 
 
 def test_outside_of_a_transaction(project: Project) -> None:

@@ -376,7 +376,7 @@ def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
 
 @pytest.mark.parametrize(
     ("revision", "advice"),
-    [("0000", "run: pgsimhash migrate"), ("9999", "pip install --upgrade pgsimhash")],
+    [("0000", "run: pgsimhash migrate"), ("9999", "upgrade in an up-to-date clone")],
 )
 def test_a_schema_of_another_age_names_the_command(dsn: str, revision: str, advice: str) -> None:
     with psycopg.connect(dsn) as connection:
@@ -388,5 +388,5 @@ def test_a_schema_of_another_age_names_the_command(dsn: str, revision: str, advi
 def test_migrating_a_newer_schema_is_refused(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '9999'")
-    with pytest.raises(pgsimhash.SchemaError, match="pip install --upgrade pgsimhash"):
+    with pytest.raises(pgsimhash.SchemaError, match="upgrade in an up-to-date clone"):
         migrate.upgrade(dsn)

@@ -557,7 +557,7 @@ class TestBadInput:
                 "INSERT INTO pgsimhash.collections (name, scheme, layout) VALUES (%s, %s, %s)",
                 ["new", "pgsimhash-article-1", "9 choose 4"],
             )
-        with pytest.raises(pgsimhash.CollectionError, match="pip install --upgrade pgsimhash"):
+        with pytest.raises(pgsimhash.CollectionError, match="upgrade in an up-to-date clone"):
             connect(dsn, collection="new")
 
     @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
