@@ -229,7 +229,8 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
 
     Args:
         dsn: where the schema is; as a superuser, or as its owner who may create roles.
-        prefix: how their names begin; None means the schema's name.
+        prefix: how their names begin; None means ``DATABASE_SCHEMA``. Roles belong to the server,
+            so two databases with the same prefix share them.
         schema: as for :func:`upgrade`.
 
     Returns:

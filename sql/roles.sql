@@ -9,8 +9,11 @@ DECLARE
         SELECT relnamespace FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass
     );
     place constant text := here::regnamespace::text;
-    owner constant text := coalesce(prefix, (SELECT nspname FROM pg_namespace WHERE oid = here))
-        || '_owner';
+    -- Roles are the server's: those of another database must not be the same.
+    owner constant text := coalesce(
+        prefix,
+        (SELECT format('%s_%s', current_database(), nspname) FROM pg_namespace WHERE oid = here)
+    ) || '_owner';
     writer constant text := left(owner, -length('owner')) || 'writer';
     reader constant text := left(owner, -length('owner')) || 'reader';
     step text;
@@ -76,6 +79,6 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.create_roles(text) IS
-    'Makes the roles <prefix>_owner, _writer and _reader, with the schema''s name as the prefix '
-    'unless one is given, hands the schema to the first, and grants the others what they need now '
-    'and what they will need of the tables of other layouts.';
+    'Makes the roles <prefix>_owner, _writer and _reader, with the names of the database and the '
+    'schema as the prefix unless one is given, hands the schema to the first, and grants the '
+    'others what they need now and what they will need of the tables of other layouts.';

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     metavar="PREFIX",
     is_flag=False,
     flag_value="",
-    help="Also make the roles PREFIX_owner, _writer and _reader; by default after the schema.",
+    help="Also make the roles PREFIX_owner, _writer and _reader; by default DATABASE_SCHEMA_owner.",
 )
 def migrate(
     dsn: str | None,

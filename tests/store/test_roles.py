@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import numpy as np
 import psycopg
@@ -13,6 +14,7 @@ from psycopg import sql
 from pgsimhash import Store, StoreError, connect, maintenance, migrate
 from pgsimhash.errors import ArgumentError
 from pgsimhash.policies import PolicySettings
+from pgsimhash.testing import fresh_database
 from tests.manual import blocks
 from tests.refusals import because
 from tests.roles import as_role, dropped_afterwards
@@ -213,12 +215,32 @@ class TestTenants:
                 ):
                     connection.execute(f"SELECT FROM {schema}.pages".encode())
 
-    def test_names_begin_with_that_of_the_schema(self, dsn: str) -> None:
-        schema = f"crawl_{uuid.uuid4().hex[:12]}"
+    @pytest.mark.parametrize("schema", ["pgsimhash", "crawl"])
+    def test_names_begin_with_those_of_the_database_and_the_schema(
+        self, dsn: str, schema: str
+    ) -> None:
         migrate.upgrade(dsn, schema=schema)
         made = migrate.create_roles(dsn, schema=schema)
         with dropped_afterwards(dsn, made):
-            assert made == [f"{schema}_owner", f"{schema}_writer", f"{schema}_reader"]
+            prefix = f"{psycopg.conninfo.conninfo_to_dict(dsn)['dbname']}_{schema}"
+            assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
+
+    def test_the_writer_of_one_database_reads_nothing_in_another(
+        self, dsn: str, server_dsn: str
+    ) -> None:
+        with ExitStack() as stack:
+            other = stack.enter_context(fresh_database(server_dsn))
+            migrate.upgrade(other)
+            for each in (dsn, other):
+                made = migrate.create_roles(each)
+                stack.enter_context(dropped_afterwards(each, made))
+            with connect(as_role(other, made[1])) as store:
+                store.add(A, 5)
+            with (
+                psycopg.connect(as_role(dsn, made[1])) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute("SELECT FROM pgsimhash.pages")
 
     def test_a_name_that_is_too_long(self, dsn: str) -> None:
         with pytest.raises(ArgumentError, match="up to 56 bytes", check=because("invalid_role")):
