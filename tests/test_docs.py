@@ -342,3 +342,24 @@ def test_the_forms_are_one_simhash() -> None:
     forms = re.findall(rows, text_of("schemes.md"), re.MULTILINE)
     assert len(forms) == 3
     assert {parse_simhash(form) for form in forms} == {0xF09F8DDE00000001}
+
+
+def test_what_a_slow_page_takes_is_said_once() -> None:
+    pages = [*PAGES.values(), ROOT / "SECURITY.md"]
+    said = [
+        path.name
+        for path in pages
+        if re.search(r"slow.{,40}seconds\s+and\s+\d+\s+MB", path.read_text("utf-8"), re.DOTALL)
+    ]
+    assert said == ["limits.md"]
+
+
+def test_actions_of_the_hosted_workflow_are_named_by_their_commit() -> None:
+    used = [
+        line.split("uses:")[1].split()[0]
+        for path in (ROOT / ".github" / "workflows").iterdir()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
