@@ -21,6 +21,7 @@ from pgsimhash.errors import (
     install_command,
 )
 from pgsimhash.log import tell_of_waits
+from pgsimhash.pinned import pin_session, pinned
 from pgsimhash.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.statements import query
 
@@ -193,10 +194,15 @@ def open_deployed(
     where = resolve_dsn(dsn)
     own = open_connection(where, autocommit=True)
     try:
-        with bound_to_schema(own, wanted), translated_errors(own):
-            if _is_direct(own) if prepare is None else prepare:
-                own.prepare_threshold = _PREPARED_AFTER
-            if is_embedded(dsn) and (schema_revision(own) or "") < REVISION:
+        with translated_errors(own):
+            direct = _is_direct(own)
+            if direct:
+                pin_session(own)
+        if direct if prepare is None else prepare:
+            own.prepare_threshold = _PREPARED_AFTER
+        connection = pinned(own)
+        with bound_to_schema(connection, wanted), translated_errors(connection):
+            if is_embedded(dsn) and (schema_revision(connection) or "") < REVISION:
                 # Alembic takes a while to import and is rarely needed.
                 from pgsimhash.migrate import upgrade
 
@@ -204,7 +210,7 @@ def open_deployed(
     except BaseException:
         own.close()
         raise
-    return own
+    return connection
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:

@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 from pgsimhash.connection import check_schema, open_connection, server_words, translated_errors
 from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import logger
+from pgsimhash.pinned import pin_statement, pinned, unpin_statement
 from pgsimhash.schema_names import bound_to_schema, configured_schema, in_schema
 from pgsimhash.statements import query, read_sql, split_statements
 
@@ -55,14 +56,18 @@ def engine_for(dsn: str) -> Engine:
     """Return a SQLAlchemy engine that connects with ``dsn`` in any form libpq understands."""
 
     def connect() -> psycopg.Connection:
-        return open_connection(dsn)
+        connection = open_connection(dsn)
+        # Whoever waited for another migration must see what that did.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        # SQLAlchemy calls current_schema() first, by whatever search_path the user has. Its
+        # transaction begins here, and ends after that.
+        connection.execute(pin_statement(), {"local": True})
+        return connection
 
-    # Whoever waited for another migration must see what that did.
     return create_engine(
         "postgresql+psycopg://",
         creator=connect,
         poolclass=NullPool,
-        isolation_level="READ COMMITTED",
         # To find it, names are looked up before search_path is set.
         use_native_hstore=False,
     )
@@ -91,11 +96,12 @@ def dsn_of_url(url: str) -> str:
 
 @contextmanager
 def search_path_kept(connection: Connection) -> Iterator[None]:
-    """Give the transaction its search_path back after the block."""
-    before = connection.scalar(text("SELECT pg_catalog.current_setting('search_path')"))
+    """Pin the search_path of a transaction, and give it its own back after the block."""
+    # The driver may be another one than psycopg, which takes values in another way.
+    pin = pin_statement().replace("%(local)s", "true")
+    connection.execute(text(pin))
     yield
-    restored = text("SELECT pg_catalog.set_config('search_path', :before, true)")
-    connection.execute(restored, {"before": before})
+    connection.execute(text(unpin_statement()))
 
 
 @contextmanager
@@ -242,7 +248,7 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
         SchemaError: the schema is missing, or older or newer than this package.
         StoreError: the user may not do this.
     """
-    with open_connection(dsn) as connection, bound_to_schema(connection, schema):
+    with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
         with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
             try:

@@ -75,7 +75,7 @@ def in_schema(text: LiteralString, schema: str) -> LiteralString:
 
 def schema_of(connection: psycopg.BaseConnection[Any]) -> str:
     """Return the schema that a connection works with."""
-    return _schemas.get(connection, SCHEMA)
+    return _schemas.get(getattr(connection, "unpinned", connection), SCHEMA)
 
 
 @contextmanager
@@ -93,6 +93,8 @@ def bound_to_schema(
         ArgumentError: the tables cannot be in a schema of this name.
         StoreError: the connection works with another one already.
     """
+    # Others stand for it; see pgsimhash/pinned.py.
+    connection = getattr(connection, "unpinned", connection)
     present = _schemas.get(connection)
     wanted = present if schema is None and present is not None else configured_schema(schema)
     # Whatever is open on the connection would go on in the other schema.

@@ -138,10 +138,10 @@ def _migrate(
             migrate.wait_for_others(connection)
             inner = MigrationContext.configure(connection=connection, opts=options)
             kept = migrate.search_path_kept(connection)
-        found = "".join(inner.get_current_heads())
-        if (found >= wanted) if up else (found <= wanted):
-            return
         with kept:
+            found = "".join(inner.get_current_heads())
+            if (found >= wanted) if up else (found <= wanted):
+                return
             migrate.run_revisions(inner, wanted_schema)
             if not up and not wanted:
                 # An empty schema is nothing that the project's autogenerate could want to drop.
@@ -170,7 +170,7 @@ def _script_context(
 _MARKED: Final = text("SELECT pg_catalog.set_config('pgsimhash.in_transaction', 'yes', true)")
 
 _STATE: Final = text(
-    "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true) = 'yes', "
+    "SELECT pg_catalog.current_setting('pgsimhash.in_transaction', true), "
     "pg_catalog.current_setting('transaction_read_only')"
 )
 
@@ -178,7 +178,7 @@ _STATE: Final = text(
 def _check_connection(connection: Connection) -> None:
     connection.execute(_MARKED)
     in_transaction, read_only = connection.execute(_STATE).one()
-    if not in_transaction:
+    if in_transaction != "yes":
         raise StoreError(
             "no_transaction",
             "the schema is migrated in a transaction, as a whole or not at all, and the connection "

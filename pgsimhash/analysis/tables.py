@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from psycopg import sql
-from psycopg.rows import tuple_row
+from psycopg.rows import scalar_row, tuple_row
 
 from pgsimhash.bits import to_bigint
 from pgsimhash.clusters import Cluster, Linkage, Score, scorer
@@ -16,6 +16,7 @@ from pgsimhash.copying import copy_binary
 from pgsimhash.errors import StoreError
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import Compared, Pairs, stream_pairs
+from pgsimhash.pinned import callers_names
 from pgsimhash.progress import unheard
 from pgsimhash.statements import query
 from pgsimhash.store import Store, groups
@@ -100,11 +101,7 @@ def _save(
     replace: bool,
 ) -> int:
     """Create ``table`` by ``statement`` and fill it, or replace its rows; return what it counts."""
-    name = tuple(table.split("."))
-    if len(name) > 2 or not all(name):
-        raise StoreError(
-            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
-        )
+    name = _qualified(connection, table, replace=replace)
     if replace:
         _create(connection, statement, _FILLED, table)
         columns = _columns(connection, name, table)
@@ -118,6 +115,34 @@ def _save(
         _execute(connection, "drop_filled", name, ())
     _create(connection, statement, name, table)
     return fill(name)
+
+
+def _qualified(connection: psycopg.Connection[Any], table: str, *, replace: bool) -> _Name:
+    """Return the schema and the name of a table, as the caller's search_path has it.
+
+    Raises:
+        StoreError: it cannot be a table's name, or there is no schema to create it in.
+    """
+    name = tuple(table.split("."))
+    if len(name) > 2 or not all(name):
+        raise StoreError(
+            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
+        )
+    if len(name) == 2:
+        return name
+    quoted = sql.Identifier(table).as_string(connection)
+    with callers_names(connection) as cursor:
+        cursor.execute(query("table_found", connection), {"table": quoted})
+        ((schema, found),) = cursor.fetchall()
+    if found is not None and replace:
+        with connection.cursor(row_factory=scalar_row) as cursor:
+            cursor.execute(query("schema_of_table", connection), {"table": found})
+            schema = cursor.fetchone()
+    if schema is None:
+        raise StoreError(
+            "no_such_schema", f"no schema of the search_path is there for {table}; name one"
+        )
+    return schema, table
 
 
 def _write_pairs(connection: psycopg.Connection[Any], name: _Name, blocks: Iterable[Pairs]) -> int:

@@ -86,7 +86,10 @@ def migrate(
         migrations.downgrade(where, downgrade)
     else:
         migrations.upgrade(where)
-    with database.open_connection(where) as connection, bound_to_schema(connection):
+    with (
+        database.pinned(database.open_connection(where)) as connection,
+        bound_to_schema(connection),
+    ):
         name = database.describe(connection)
         revision = database.schema_revision(connection)
         if layout is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         schema_revision,
         translated_errors,
     )
+    from pgsimhash.pinned import pinned
     from pgsimhash.store.collection import (
         Collection,
         collection_names,
@@ -42,6 +43,7 @@ else:
                 "schema_revision",
                 "translated_errors",
             ],
+            "pgsimhash.pinned": ["pinned"],
             "pgsimhash.store.collection": [
                 "Collection",
                 "collection_names",
@@ -66,6 +68,7 @@ __all__ = [
     "find_collection",
     "open_collection",
     "open_connection",
+    "pinned",
     "read_status",
     "resolve_dsn",
     "schema_revision",

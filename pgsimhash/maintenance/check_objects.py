@@ -13,6 +13,7 @@ from pgsimhash.errors import StoreError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.maintenance.check_scope import Look, Row, Scope, rows_of, walk
 from pgsimhash.maintenance.violations import Violation, violation
+from pgsimhash.pinned import execute_alone
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import layout_statements, query, schema_script, split_statements
 from pgsimhash.store.collection import lock_collections
@@ -172,7 +173,11 @@ def _refusal(scope: Scope, thing: Thing, mending: str) -> str | None:
             "table": sql.Identifier(schema, thing.table),
         }
         try:
-            connection.execute(sql.SQL(mending).format(**names))
+            statement = sql.SQL(mending).format(**names)
+            if "CONCURRENTLY" in mending:
+                execute_alone(connection, statement)
+            else:
+                connection.execute(statement)
         except psycopg.OperationalError:
             raise
         except psycopg.Error as error:

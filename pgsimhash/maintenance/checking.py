@@ -26,6 +26,7 @@ from pgsimhash.maintenance.check_scope import Connection, Scope
 from pgsimhash.maintenance.check_verdicts import check_verdicts
 from pgsimhash.maintenance.rebuild_work import check_autocommit
 from pgsimhash.maintenance.violations import Violation
+from pgsimhash.pinned import pinned
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
@@ -72,6 +73,7 @@ def check_all(
         StoreError: the connection is in a transaction, row security may hide rows from the role,
             or the database does not answer.
     """
+    connection = pinned(connection)
     check_autocommit(connection, "a check")
 
     @contextmanager

@@ -10,6 +10,7 @@ from psycopg.pq import TransactionStatus
 
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
+from pgsimhash.pinned import pinned
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import query
 from pgsimhash.store.collection import follow, lock_collections, open_collection
@@ -29,6 +30,7 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
         CollectionError: there is no such collection.
         StoreError: the database does not answer.
     """
+    connection = pinned(connection)
     alone = connection.info.transaction_status == TransactionStatus.IDLE
     with connection.transaction():
         # What else the caller does in his transaction waits as long as he likes.

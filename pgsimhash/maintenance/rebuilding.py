@@ -22,6 +22,7 @@ from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.maintenance.rebuild_pages import Progress, copy_simhashes, take_pages, take_rest
 from pgsimhash.maintenance.rebuild_work import Asked, Work, begin, copy_tables
 from pgsimhash.matching import MatchOptions
+from pgsimhash.pinned import execute_alone
 from pgsimhash.progress import unheard
 from pgsimhash.records import Verdict
 from pgsimhash.schema_names import schema_of
@@ -133,7 +134,7 @@ def rebuild(
 
 def _vacuum(connection: psycopg.Connection[Any], collection: Collection) -> None:
     table = sql.Identifier(schema_of(connection), get_layout(collection.layout).table)
-    connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(table))
+    execute_alone(connection, sql.SQL("VACUUM (ANALYZE) {}").format(table))
 
 
 def _finish(work: Work, then: Then) -> list[Verdict]:

@@ -13,6 +13,7 @@ from sqlalchemy.util import greenlet_spawn
 
 from pgsimhash.connection import open_deployed
 from pgsimhash.errors import ArgumentError
+from pgsimhash.pinned import is_pinned, note_pinned, pin_statement
 from pgsimhash.store.awaiting import await_, awaited
 from pgsimhash.store.leases import (
     answers,
@@ -73,21 +74,28 @@ class AsyncLender:
 
     async def connect_own(self) -> psycopg.AsyncConnection[Any]:
         """Connect to the DSN, first or anew, and return the connection."""
-        settings = await asyncio.to_thread(self._deployed)
+        settings, pinned = await asyncio.to_thread(self._deployed)
         self._where = self._own = await psycopg.AsyncConnection.connect(
             autocommit=True, client_encoding="UTF8", **settings
         )
+        if pinned:
+            await self._own.execute(pin_statement(), {"local": False})
+            note_pinned(self._own)
         return self._own
 
-    def _deployed(self) -> dict[str, Any]:
-        """Deploy the schema of the embedded server, and return how to connect to the DSN."""
+    def _deployed(self) -> tuple[dict[str, Any], bool]:
+        """Deploy the schema of the embedded server, and return how to connect to the DSN.
+
+        The second value says whether the search_path is pinned for the whole connection.
+        """
         # In one step: a cancelled task does not come back to close it.
         with open_deployed(self._dsn, self._schema, prepare=self._prepare) as first:
-            return {
+            settings = {
                 "conninfo": first.info.dsn,
                 "password": first.info.password,
                 "prepare_threshold": first.prepare_threshold,
             }
+            return settings, is_pinned(first)
 
     async def close(self) -> None:
         """Close the connection that was opened here."""

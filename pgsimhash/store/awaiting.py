@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, Self, TypeVar, cast
+from typing import Any, LiteralString, Self, TypeVar, cast
 
 import psycopg
 from psycopg.pq import Format
 from psycopg.rows import tuple_row
+
+from pgsimhash.pinned import is_pinned, pinned_statement
 
 try:
     from sqlalchemy.util import await_
@@ -38,8 +40,9 @@ class _Copy:
 class _Cursor:
     """What the store uses of a cursor."""
 
-    def __init__(self, cursor: psycopg.AsyncCursor[Any]) -> None:
+    def __init__(self, cursor: psycopg.AsyncCursor[Any], connection: _Connection) -> None:
         self._cursor = cursor
+        self._connection = connection
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +57,11 @@ class _Cursor:
         return getattr(self._cursor, name)
 
     def execute(self, *arguments: Any, **options: Any) -> Self:
-        await_(self._cursor.execute(*arguments, **options))
+        if is_pinned(self._cursor.connection):
+            await_(self._cursor.execute(*arguments, **options))
+            return self
+        with pinned_statement(self._connection, _send, together=True):
+            await_(self._cursor.execute(*arguments, **options))
         return self
 
     def executemany(self, *arguments: Any, **options: Any) -> None:
@@ -79,24 +86,34 @@ class _Connection:
     """What the store uses of a connection."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        self._connection = connection
+        self.awaited = connection
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
+        return getattr(self.awaited, name)
 
     def cursor(self, *, row_factory: Any = tuple_row, binary: bool = False) -> _Cursor:
         # Whatever cursors the connection makes, for it may be the caller's.
-        made = psycopg.AsyncCursor(self._connection, row_factory=row_factory)
+        made = psycopg.AsyncCursor(self.awaited, row_factory=row_factory)
         made.format = Format.BINARY if binary else Format.TEXT
-        return _Cursor(made)
+        return _Cursor(made, self)
 
     def execute(self, query: Any, parameters: Any = None) -> _Cursor:
         return self.cursor().execute(query, parameters)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with _inside(self._connection.transaction()):
+        with _inside(self.awaited.transaction()):
             yield
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        with _inside(self.awaited.pipeline()):
+            yield
+
+
+def _send(connection: _Connection, statement: LiteralString, **values: Any) -> None:
+    cursor = psycopg.AsyncCursor(connection.awaited, row_factory=tuple_row)
+    await_(cursor.execute(statement, values or None))
 
 
 @contextmanager

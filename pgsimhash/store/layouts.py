@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.permutation import Permutation
+from pgsimhash.pinned import execute_alone
 from pgsimhash.schema_names import schema_of
 from pgsimhash.statements import LayoutPart, layout_statements, query
 
@@ -67,6 +69,7 @@ def build_indexes(
         valid: dict[str, bool] = dict(
             cursor.execute(query("indexes", connection), table).fetchall()
         )
+    execute = partial(execute_alone, connection) if concurrently else connection.execute
     for permutation, statement in zip(
         layout.permutations[1:],
         layout_statements("indexes", layout, schema, concurrently=concurrently),
@@ -75,9 +78,9 @@ def build_indexes(
         name = _index_name(layout, permutation)
         if valid.get(name) is False:
             drop = sql.SQL("DROP INDEX CONCURRENTLY {}" if concurrently else "DROP INDEX {}")
-            connection.execute(drop.format(sql.Identifier(schema, name)))
+            execute(drop.format(sql.Identifier(schema, name)))
         if not valid.get(name):
-            connection.execute(statement)
+            execute(statement)
     connection.execute(query("layout_indexed", connection), {"layout": layout.name})
 
 
@@ -155,10 +158,9 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
 
 
 def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
-    with _pinned_names(connection):
-        _execute(connection, "table", layout)
-        _execute(connection, "functions", layout)
-        _execute(connection, "row", layout, indexed=indexed)
+    _execute(connection, "table", layout)
+    _execute(connection, "functions", layout)
+    _execute(connection, "row", layout, indexed=indexed)
 
 
 @contextmanager
@@ -169,16 +171,6 @@ def _as_owner(connection: psycopg.Connection[Any]) -> Iterator[None]:
         yield
         if before is not None:
             cursor.execute(query("act_as", connection), {"role": before[0]})
-
-
-@contextmanager
-def _pinned_names(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Let names mean PostgreSQL's own inside the block, which is in a transaction."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        pinned = {"search_path": "pg_catalog, pg_temp"}
-        before, _ = cursor.execute(query("set_search_path", connection), pinned).fetchall()[0]
-        yield
-        cursor.execute(query("set_search_path", connection), {"search_path": before})
 
 
 def _execute(

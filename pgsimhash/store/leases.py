@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 
 from pgsimhash.connection import open_deployed
 from pgsimhash.errors import ArgumentError
-from pgsimhash.store.plain import plain
+from pgsimhash.pinned import pinned
 from pgsimhash.store.refusals import (
     closed,
     refusal_of_pool,
@@ -84,7 +84,7 @@ class Held(_Waiting):
 
     def __init__(self, connection: psycopg.Connection[Any], *, owned: bool) -> None:
         self.owned = owned
-        self._connection = plain(connection)
+        self._connection = pinned(connection)
 
     def connection(self) -> psycopg.Connection[Any]:
         """Return it."""
@@ -156,7 +156,7 @@ class _FromPool(_Waiting):
         if self._closed:
             # It is someone else's by now.
             raise closed("store")
-        return plain(self._connection)
+        return pinned(self._connection)
 
     def reopen(self) -> None:
         if not self._closed:
@@ -339,7 +339,7 @@ def _driver_connection(connection: sqlalchemy.Connection) -> psycopg.Connection[
     found = lent.driver_connection or lent.dbapi_connection
     if not isinstance(found, psycopg.Connection):
         raise wrong_driver(type(found).__module__)
-    return plain(found)
+    return pinned(found)
 
 
 def idle_of(engine: Any) -> int:

@@ -77,6 +77,18 @@ CREATE TABLE {table} (
     cluster_id bigint, page_id bigint PRIMARY KEY, url text, simhash bigint, canonical boolean
 )
 
+-- table_found --
+-- The schema in which the caller's search_path creates a table, and the table that it finds.
+SELECT
+    pg_catalog.current_schema(),
+    pg_catalog.to_regclass(%(table)s::pg_catalog.text)::pg_catalog.oid
+
+-- schema_of_table --
+SELECT n.nspname
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = %(table)s::oid
+
 -- saved_columns --
 -- The columns of the table that is filled, and whether those of the one to be replaced are the same;
 -- no row where there is none.

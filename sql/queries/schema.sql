@@ -8,11 +8,19 @@ SELECT
 -- schema_revision --
 SELECT version_num FROM pgsimhash.alembic_version
 
--- set_search_path --
--- Until the transaction ends; returns the one before.
+-- pin_search_path --
+-- For the transaction or the session, and keeps the caller's. Nothing here can be hijacked: it is
+-- parsed while the caller's search_path still counts.
 SELECT
-    pg_catalog.current_setting('search_path'),
-    pg_catalog.set_config('search_path', %(search_path)s::text, true)
+    pg_catalog.set_config(
+        'pgsimhash_caller.search_path', pg_catalog.current_setting('search_path'), %(local)s
+    ),
+    pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', %(local)s)
+
+-- unpin_search_path --
+SELECT pg_catalog.set_config(
+    'search_path', pg_catalog.current_setting('pgsimhash_caller.search_path'), true
+)
 
 -- create_roles --
 SELECT pgsimhash.create_roles(%(prefix)s::text)

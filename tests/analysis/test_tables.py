@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect
@@ -210,6 +211,25 @@ def test_what_cannot_be_replaced_or_made_is_refused(store: Store, table: str, re
     for save in SAVES:
         with pytest.raises(StoreError, check=because(reason)):
             save(store, table, 1, replace=True)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own connection", "callers"])
+def test_the_callers_search_path_says_where_a_table_is(dsn: str, own: bool) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA first")
+        connection.execute("CREATE SCHEMA second")
+        connection.execute("CREATE TABLE second.saved (low bigint, high bigint, distance smallint)")
+    where = make_conninfo(dsn, options="-csearch_path=first,second")
+    with (
+        psycopg.connect(where) as connection,
+        connect(where if own else connection) as store,
+    ):
+        fill(store, CHAIN)
+        assert analysis.save_pairs(store, "saved", 1, replace=True) == 4
+        assert analysis.save_pairs(store, "saved", 1) == 4
+        assert analysis.save_pairs(store, "saved", 2, replace=True) == 7
+        assert connection.execute("SHOW search_path").fetchone() == ("first,second",)
+        assert (count(connection, "first.saved"), count(connection, "second.saved")) == (7, 4)
 
 
 def test_a_callers_transaction_may_replace_twice_and_take_it_back(dsn: str) -> None:

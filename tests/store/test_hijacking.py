@@ -1,29 +1,37 @@
 """Nobody else's functions and operators run with the rights of whoever uses the schema.
 
 A second role fills `public` with better matches for all that is called, as any role may that can
-create there: on PostgreSQL 14, and in databases that came from it, every role can.
+create there: on PostgreSQL 14, and in databases that came from it, every role can. By default they
+win where PostgreSQL's own have other argument types, and with `public` before `pg_catalog` always.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from alembic import command
 from psycopg import conninfo, sql
-from sqlalchemy import text
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
 
 import pgsimhash
-from pgsimhash import Store, analysis, connect, maintenance, migrate, statements
+from pgsimhash import Store, analysis, connect, connect_async, maintenance, migrate, statements
 from pgsimhash.layout import LAYOUTS
 from pgsimhash.maintenance.dropping import delete_collection
 from pgsimhash.matching import MatchOptions
+from pgsimhash.pinned import pinned
 from pgsimhash.policies import PolicySettings
 from pgsimhash.schema_names import SCHEMA
 from pgsimhash.store.collection import collection_names
@@ -32,6 +40,7 @@ from pgsimhash.store.loading import LARGE
 from pgsimhash.store.reader import find_each
 from pgsimhash.store.runs import Run, run_pages
 from pgsimhash.testing import fresh_database
+from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.roles import dropped_afterwards
 from tests.store.test_store import FAR, page, paragraph
 
@@ -41,14 +50,19 @@ DAY = timedelta(days=1)
 PINNED = "search_path=pg_catalog, pg_temp"
 
 TYPES = (
-    *("boolean", "smallint", "integer", "bigint", "numeric", "oid", "regclass"),
-    *("text", "varchar", "name", "bytea", "jsonb", "interval", "timestamptz"),
-    *("smallint[]", "integer[]", "bigint[]", "text[]", "varchar[]", "timestamptz[]"),
+    *("boolean", "smallint", "integer", "bigint", "numeric", "real", "double precision"),
+    *("oid", "regclass", "tid", "text", "character varying", "name", "bytea", "jsonb"),
+    *("interval", "timestamp with time zone", "timestamp with time zone[]"),
+    *("smallint[]", "integer[]", "bigint[]", "text[]", "character varying[]"),
 )
 OPERATORS = (
     *("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||"),
     *("#", "&", "|", "<<", ">>", "?", "~", "!~", "~~", "@>"),
 )
+
+BODY = "LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$"
+
+INTERNAL = {"internal", "cstring", '"any"', "record", "trigger"}
 
 # Grammar that looks like a call; and unnest of several arrays, which the grammar turns into
 # PostgreSQL's own and which cannot be qualified.
@@ -77,27 +91,38 @@ def plant(connection: psycopg.Connection) -> None:
         "WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (%s)",
         [sorted(called)],
     ).fetchall()
-    exact = connection.execute(
-        "SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL) FROM pg_operator"
-    ).fetchall()
     signatures: list[tuple[str, ...]] = [*product(TYPES), *product(TYPES, TYPES)]
     signatures += [("text",) * 3, ("text",) * 4]
-    body = "LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$"
-    taken = {
-        f"CREATE FUNCTION public.{name}({', '.join(signature)}) RETURNS bigint {body}"
+    functions = {
+        (name, *signature): "bigint"
         for name, count, variadic in known
         for signature in signatures
         if len(signature) == count or (variadic and len(signature) >= count)
     }
-    made = sorted(taken)
-    for pair in product(TYPES, TYPES):
-        made.append(f"CREATE FUNCTION public.taken({', '.join(pair)}) RETURNS boolean {body}")
-        made += [
-            f"CREATE OPERATOR public.{operator} "
-            f"(FUNCTION = public.taken, LEFTARG = {pair[0]}, RIGHTARG = {pair[1]})"
-            for operator in OPERATORS
-            if (operator, *pair) not in exact
-        ]
+    # And PostgreSQL's own once more, where plpgsql takes their arguments.
+    for name, signature, returned in connection.execute(
+        "SELECT proname, ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t), "
+        "format_type(prorettype, NULL) FROM pg_proc "
+        "WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proname = ANY (%s)",
+        [sorted(called)],
+    ):
+        if not INTERNAL & {*signature, returned}:
+            functions[name, *signature] = returned
+    exact = connection.execute(
+        "SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL) FROM pg_operator "
+        "WHERE oprleft <> 0 AND 'record'::regtype NOT IN (oprleft, oprright)"
+    ).fetchall()
+    operators = {*product(OPERATORS, TYPES, TYPES), *exact}
+    functions |= {("taken", *pair): "boolean" for _, *pair in operators}
+    made = [
+        f"CREATE FUNCTION public.{name}({', '.join(signature)}) RETURNS {returned} {BODY}"
+        for (name, *signature), returned in functions.items()
+    ]
+    made += [
+        f"CREATE OPERATOR public.{operator} "
+        f"(FUNCTION = public.taken, LEFTARG = {left}, RIGHTARG = {right})"
+        for operator, left, right in operators
+    ]
     made += [f"CREATE TABLE public.{name} ()" for name in ("added", "removed", "masks", "pages")]
     made += [f"CREATE TABLE public.{name} ()" for name in ("pgsimhash_clusters", "simhashes")]
     connection.execute(";\n".join(made))
@@ -130,6 +155,10 @@ def hostile_dsn(server_dsn: str, planted: str) -> Iterator[str]:
     """The DSN of a copy of that database."""
     with fresh_database(server_dsn, planted) as dsn:
         yield dsn
+
+
+def with_path(dsn: str, path: str) -> str:
+    return conninfo.make_conninfo(dsn, options=f"-csearch_path={path}")
 
 
 def deploy_all(dsn: str) -> None:
@@ -209,6 +238,7 @@ def stop(step: str, done: int, total: int) -> None:
 
 
 def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
+    connection = pinned(connection)
     store.add_simhashes(np.array([77], dtype=np.uint64))
     with pytest.raises(InterruptedError):
         maintenance.rebuild(store, layout=layout, progress=stop)
@@ -260,10 +290,10 @@ CREATE OR REPLACE FUNCTION pgsimhash.prefix(
 LEFT = {"prefix_wrong", "column_changed", "simhash_missing", "simhash_unused"}
 
 
-def harm_and_repair(connection: psycopg.Connection) -> None:
+def harm_and_repair(connection: psycopg.Connection, clean: psycopg.Connection) -> None:
     for statements_of_one, left in ((HARM, set()), (MORE_HARM, LEFT)):
         for statement in statements_of_one.split(";\n"):
-            connection.execute(statement)
+            clean.execute(statement)
         found = list(maintenance.check_all(connection, repair=True))
         assert {one.reason for one in found if not one.repaired} <= left
         assert len({one.reason for one in found}) >= 3
@@ -310,13 +340,17 @@ def test_what_is_planted_is_hit_by_whoever_does_not_look_out(hostile_dsn: str) -
                 connection.execute(trap)
 
 
-def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) -> None:
+@pytest.mark.parametrize("path", ["public", "public,pg_catalog"])
+def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, path: str) -> None:
     """All there is, over a connection that the store opens and over the caller's."""
     statements.query_in.cache_clear()
+    clean_dsn = with_path(hostile_dsn, "pg_catalog")
+    hostile_dsn = with_path(hostile_dsn, path)
     migrate.upgrade(hostile_dsn)
     roles = migrate.create_roles(hostile_dsn, f"test_{uuid.uuid4().hex[:12]}")
     with (
-        dropped_afterwards(hostile_dsn, roles),
+        dropped_afterwards(clean_dsn, roles),
+        psycopg.connect(clean_dsn, autocommit=True) as clean,
         psycopg.connect(hostile_dsn, autocommit=True) as connection,
         connect(hostile_dsn, collection="one", keep_markdown=True, statement_timeout=60) as opened,
     ):
@@ -328,15 +362,102 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str) 
             look_up(store)
             with connection.transaction():
                 assert [list(lent.clusters(8)) for _ in range(2)]
-            connection.execute("DROP TABLE saved_pairs, saved_clusters")
+            clean.execute("DROP TABLE public.saved_pairs, public.saved_clusters")
             change(store)
             move(store, layout, connection)
             remove(store)
-        assert "one renamed" in collection_names(connection)
+        assert "one renamed" in collection_names(pinned(connection))
         delete_collection(connection, "one renamed")
-        harm_and_repair(connection)
+        harm_and_repair(connection, clean)
+        assert connection.execute("SHOW search_path").fetchone() == (path,)
     unused = set(statements.queries()) - used_queries()
-    assert unused == set()
+    assert unused == {"pin_search_path", "unpin_search_path"}
+
+
+@pytest.fixture
+def waiting_dsn(hostile_dsn: str) -> str:
+    """The DSN of a database with the schema, where `public` comes first for whoever connects."""
+    clean_dsn = with_path(hostile_dsn, "pg_catalog")
+    migrate.upgrade(clean_dsn)
+    with psycopg.connect(clean_dsn, autocommit=True) as connection:
+        database = sql.Identifier(connection.info.dbname)
+        path = sql.SQL("ALTER DATABASE {} SET search_path = public, pg_catalog")
+        connection.execute(path.format(database))
+    return hostile_dsn
+
+
+@contextmanager
+def opened_over(kind: str, dsn: str, folder: Path) -> Iterator[tuple[Any, Any]]:
+    """What a store is opened over, and a connection of the same session, if there is one."""
+    if kind == "pool":
+        with ConnectionPool(dsn, min_size=1, max_size=1) as pool:
+            yield pool, None
+    elif kind == "pooler":
+        with pooler(dsn, folder, 1) as pooled, psycopg.connect(pooled, autocommit=True) as other:
+            yield pooled, other
+    elif kind == "Session":
+        # What SQLAlchemy asks when it connects is its own.
+        clean = conninfo.make_conninfo(dsn, options="-csearch_path=pg_catalog")
+        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(clean))
+        with Session(engine) as session:
+            session.execute(text("SET search_path = public, pg_catalog"))
+            yield session, session.connection().connection.driver_connection
+        engine.dispose()
+    else:
+        with psycopg.connect(dsn, autocommit=kind == "autocommit") as connection:
+            yield connection, connection
+
+
+@pytest.mark.parametrize("kind", ["autocommit", "transaction"])
+def test_with_a_libpq_that_has_no_pipelines(
+    waiting_dsn: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
+    test_whatever_a_store_is_opened_over(waiting_dsn, kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["autocommit", "transaction", "Session", "pool", "pooler"])
+def test_whatever_a_store_is_opened_over(waiting_dsn: str, kind: str, tmp_path: Path) -> None:
+    if kind == "pooler" and PROGRAM is None and not REQUIRED:
+        pytest.skip("pgbouncer is not installed")
+    with opened_over(kind, waiting_dsn, tmp_path) as (where, session):
+        store = connect(where, keep_markdown=True)
+        fill(store)
+        look_up(store)
+        # What takes many transactions is refused in one.
+        if kind not in ("transaction", "Session"):
+            change(store)
+            remove(store)
+        assert store.delete_host("a.example").versions
+        if session is not None:
+            assert session.execute("SHOW search_path").fetchone() == ("public, pg_catalog",)
+        store.close()
+
+
+@pytest.mark.parametrize("kind", ["DSN", "autocommit", "transaction", "pool"])
+def test_whatever_an_asynchronous_store_is_opened_over(waiting_dsn: str, kind: str) -> None:
+    async def use(where: Any) -> None:
+        async with await connect_async(where) as store:
+            await store.ingest("https://a.example/1", page(paragraph(1), paragraph(2)))
+            assert (await store.add("https://a.example/2", 5)).verdict == "new"
+            assert [match.distance for match in await store.find(7)] == [1]
+            assert (await store.delete("https://a.example/2")).versions == 1
+
+    async def run() -> None:
+        if kind == "DSN":
+            await use(waiting_dsn)
+        elif kind == "pool":
+            async with AsyncConnectionPool(waiting_dsn, open=False, min_size=1) as pool:
+                await use(pool)
+        else:
+            async with await psycopg.AsyncConnection.connect(
+                waiting_dsn, autocommit=kind == "autocommit"
+            ) as connection:
+                await use(connection)
+                cursor = await connection.execute("SHOW search_path")
+                assert await cursor.fetchone() == ("public, pg_catalog",)
+
+    asyncio.run(run())
 
 
 def used_queries() -> set[str]:
