@@ -24,6 +24,9 @@ from pgsimhash.store.collection import checked_distance
 
 _Name = tuple[str, ...]
 
+_LONGEST: Final = 63
+"""How many bytes PostgreSQL keeps of a name."""
+
 _FILLED: Final[_Name] = ("pg_temp", "pgsimhash_saved")
 """What is to replace a table, until all of it is there."""
 
@@ -124,9 +127,13 @@ def _qualified(connection: psycopg.Connection[Any], table: str, *, replace: bool
         StoreError: it cannot be a table's name, or there is no schema to create it in.
     """
     name = tuple(table.split("."))
-    if len(name) > 2 or not all(name):
+    fits = all(0 < len(part.encode()) <= _LONGEST for part in name)
+    # What is too long, or has a NUL, would be cut: another table would be created or replaced.
+    if len(name) > 2 or not fits or "\0" in table:
         raise StoreError(
-            "invalid_table", f"{table!r} is no table's name; write name or schema.name"
+            "invalid_table",
+            f"{table!r} is no table's name; write name or schema.name, each of up to {_LONGEST} "
+            "bytes without NUL",
         )
     if len(name) == 2:
         return name

@@ -213,6 +213,22 @@ def test_what_cannot_be_replaced_or_made_is_refused(store: Store, table: str, re
             save(store, table, 1, replace=True)
 
 
+@pytest.mark.parametrize("table", ["public.a\0b", "a\0b", "n" * 64, f"{'n' * 64}.a", "é" * 32])
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_name_that_would_be_cut_is_refused(
+    store: Store, dsn: str, table: str, replace: bool
+) -> None:
+    fill(store, CHAIN)
+    for save in SAVES:
+        with pytest.raises(StoreError, check=because("invalid_table")):
+            save(store, table, 1, replace=replace)
+    with psycopg.connect(dsn) as connection:
+        made = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        ).fetchall()
+    assert made == []
+
+
 @pytest.mark.parametrize("own", [True, False], ids=["own connection", "callers"])
 def test_the_callers_search_path_says_where_a_table_is(dsn: str, own: bool) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
