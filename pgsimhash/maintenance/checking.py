@@ -27,6 +27,7 @@ from pgsimhash.maintenance.check_verdicts import check_verdicts
 from pgsimhash.maintenance.rebuild_work import check_autocommit
 from pgsimhash.maintenance.violations import Violation
 from pgsimhash.pinned import pinned
+from pgsimhash.schema_names import bound_to_schema
 from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
@@ -69,12 +70,15 @@ def check_all(
 ) -> Iterator[Violation]:
     """Do as :func:`check` for all collections, each table read once, and for what none has.
 
+    The schema is that of :func:`pgsimhash.maintenance.delete_collection`.
+
     Raises:
         StoreError: the connection is in a transaction, row security may hide rows from the role,
             or the database does not answer.
     """
     connection = pinned(connection)
-    check_autocommit(connection, "a check")
+    with bound_to_schema(connection):
+        check_autocommit(connection, "a check")
 
     @contextmanager
     def read() -> Iterator[Connection]:

@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 from pgsimhash.errors import CollectionError
 from pgsimhash.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.pinned import pinned
-from pgsimhash.schema_names import schema_of
+from pgsimhash.schema_names import bound_to_schema, schema_of
 from pgsimhash.statements import query
 from pgsimhash.store.collection import follow, lock_collections, open_collection
 from pgsimhash.store.session import LOCK_TIMEOUT
@@ -26,13 +26,16 @@ def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
     It is one transaction: until it ends readers find everything, and writers wait, who are then
     told that the collection is gone. What is being made from it stands alone afterwards.
 
+    The schema is the one that a store was opened in over the connection, else that of
+    PGSIMHASH_SCHEMA, else ``pgsimhash``.
+
     Raises:
         CollectionError: there is no such collection.
         StoreError: the database does not answer.
     """
     connection = pinned(connection)
     alone = connection.info.transaction_status == TransactionStatus.IDLE
-    with connection.transaction():
+    with bound_to_schema(connection), connection.transaction():
         # What else the caller does in his transaction waits as long as he likes.
         bounds = {"lock_timeout": None, "otherwise": LOCK_TIMEOUT if alone else "0"}
         connection.execute(query("bound_waits", connection), bounds)

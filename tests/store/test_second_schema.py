@@ -408,3 +408,29 @@ def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None
 def _in_rows(status: CollectionStatus) -> dict[str, object]:
     said = asdict(status)
     return {name: value for name, value in said.items() if not name.endswith("_bytes")}
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])
+def test_a_raw_connection_works_with_the_schema_that_is_configured(
+    both_dsn: str, monkeypatch: pytest.MonkeyPatch, opened: bool
+) -> None:
+    """A collection of the same name in the other schema stays, and is not what is checked."""
+    for schema in (SCHEMA, CRAWL):
+        with connect(both_dsn, schema=schema) as store:
+            store.add("https://a.example/", 1)
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        connection.execute("DELETE FROM crawl.runs")
+        if opened:
+            connect(connection, schema=CRAWL)
+        else:
+            monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+        assert {one.reason for one in maintenance.check_all(connection)} == {"run_unknown"}
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        if opened:
+            connect(connection, schema=CRAWL)
+        assert maintenance.delete_collection(connection, "default") == 1
+        left = [
+            connection.execute(f"SELECT count(*) FROM {schema}.pages".encode()).fetchone()
+            for schema in (SCHEMA, CRAWL)
+        ]
+    assert left == [(1,), (0,)]
