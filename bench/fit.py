@@ -361,7 +361,18 @@ def kinds_table(
 
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
 SECOND = ("what matches", "copies found", "edited copies found", "different pages matched")
-MADE = ("fit", "index: same", "different", "footer: same", "different", "data: same", "different", "light", "heavy", "both")
+MADE = (
+    "fit",
+    "index: same",
+    "different",
+    "footer: same",
+    "different",
+    "data: same",
+    "different",
+    "light",
+    "heavy",
+    "both",
+)
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:

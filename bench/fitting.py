@@ -29,7 +29,7 @@ from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.tree import sums_of
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
-from pgsimhash.schemes.blocks import OCCURRENCES, BlockWeights, pair_hashes
+from pgsimhash.schemes.blocks import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 from pgsimhash.sketch import sketch_hashes
 from pgsimhash.votes import vote
 
@@ -47,7 +47,6 @@ KINDS = tuple(OCCURRENCES)
 COUNT_MAX = 2.5
 """An occurrence counts at most this many times as much as a word."""
 BITS = 64
-SKETCH_HALF = 0.05
 REACH = 0.2
 """Different pages of which fewer bits than this share would differ are drawn apart."""
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
@@ -360,7 +359,7 @@ def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> t
     own = page.times * weights[page.at[1]] * counts_of(coefficients)[page.kinds]
     amounts = np.bincount(page.at[0], own, len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
-    flat = (amounts / (amounts + SKETCH_HALF))[page.groups]
+    flat = (amounts / (amounts + EVENED))[page.groups]
     return vote(page.hashes, votes), sketch_hashes(page.hashes, flat)
 
 

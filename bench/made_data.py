@@ -210,5 +210,15 @@ def around(content: str, site: int) -> str:
     )
 
 
-MENU = ("Home", "News", "Weather", "Tides", "Harbour", "Boats for sale", "Events", "About", "Contact")
+MENU = (
+    "Home",
+    "News",
+    "Weather",
+    "Tides",
+    "Harbour",
+    "Boats for sale",
+    "Events",
+    "About",
+    "Contact",
+)
 FOOT = "Printed on the island since 1874, and read on both sides of the bay every morning."

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 SKETCH_BITS: Final = 128
 
-SAME_BITS_MAX: Final = 20
-"""In how many bits the sketches of copies differ at most: a resemblance of 0.69 or more.
+SAME_BITS_MAX: Final = 22
+"""In how many bits the sketches of copies differ at most: a resemblance of 0.66 or more.
 
-In SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 20``.
+In SQL: ``bit_count(a.high # b.high) + bit_count(a.low # b.low) <= 22``.
 """
 
 CLOSE_DISTANCE: Final = 5

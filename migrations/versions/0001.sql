@@ -689,7 +689,7 @@ CREATE FUNCTION pgsimhash._verified(
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN pgsimhash.sketch_distance(a_high, a_low, b_high, b_low)
-        > CASE WHEN distance <= 5 THEN 28 ELSE 20 END IS NOT TRUE;
+        > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
 
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
     'Whether the sketches of both pages confirm a match at this distance.';

@@ -205,8 +205,8 @@ def _sentence(bits: int, asked: int, reason: Reason, sketch: int | None, layout:
     if reason == "sketches_differ":
         return (
             f"{differ}, which is within the distance of {asked}. But their sketches must agree "
-            f"too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies as near as this "
-            f"differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
+            f"too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies as near as "
+            f"this differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
         )
     if bits > largest:
         return (

@@ -1,9 +1,9 @@
 """The numbers of a page: which are data, and which change although the page does not.
 
 A number is a run of digits. It is volatile if it is part of a date, a time of day or a counter:
-``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little weight
-in a simhash. Those that count visitors, or stand in a note such as "Updated 12 March", change with
-each visit: the digest of a text leaves them out.
+``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little
+weight in a simhash. Those that count visitors, or stand in a note such as "Updated 12 March",
+change with each visit: the digest of a text leaves them out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _VISITS: Final = words(
     "views view visits hits visitors online comments comment replies reply likes shares followers"
     " downloads aufrufe kommentare"
 )
-_COUNTED: Final = words("reads read like share reactions votes vote points readers members users posts")
+_COUNTED: Final = words(
+    "reads read like share reactions votes vote points readers members users posts"
+)
 _NOTE_WORDS: Final = 12
 """A block of at most this many words, one of them such as "updated", is a note of a date."""
 

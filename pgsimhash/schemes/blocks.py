@@ -26,7 +26,7 @@ OCCURRENCES: Final = {
 }
 """How much each occurrence of a feature adds, in weights of its block (fitted by bench/fit.py)."""
 
-_EVENED: Final = 0.05
+EVENED: Final = 0.1
 """A feature with this sum of weights counts half of the most in a sketch."""
 
 _SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
@@ -113,7 +113,7 @@ class BlockWeights:
         return HashedFeatures(
             np.concatenate((hashes[singles], pair_hashes(hashes[first], hashes[second]))),
             self._damped(sums),
-            sums / (sums + _EVENED),
+            sums / (sums + EVENED),
         )
 
     def _damped(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,8 +57,8 @@ def test_tables_of_words_below_shared_prose_are_all_kept(store: Store) -> None:
 
 
 STORM = (
-    "<article><h1>Storm over the bay</h1><p>{} Gusts of {} to {} km/h, waves of {} metres; {} schools "
-    "are closed.</p></article>"
+    "<article><h1>Storm over the bay</h1><p>{} Gusts of {} to {} km/h, waves of {} metres; {} "
+    "schools are closed.</p></article>"
 )
 
 
@@ -96,10 +96,8 @@ def test_counters_and_dates_of_the_visit_leave_a_page_unchanged(
 
 
 def test_products_that_differ_in_their_numbers_are_apart() -> None:
-    page = "<body><h1>{0}</h1><p>{0} in black, unlocked, with charger and cable. Ships today.</p></body>"
-    a, b = (
-        fingerprint(page.format(name)) for name in ("iPhone 13, 128 GB", "iPhone 16, 512 GB")
-    )
+    page = "<h1>{0}</h1><p>{0} in black, unlocked, with charger and cable. Ships today.</p>"
+    a, b = (fingerprint(page.format(name)) for name in ("iPhone 13, 128 GB", "iPhone 16, 512 GB"))
     assert a.simhash != b.simhash
     assert a.text_digest != b.text_digest
     assert not matches(a, b)
