@@ -122,26 +122,17 @@ START = np.array(
 
 CHOSEN = PolicySettings()
 TRIED = {
-    "no made pages": replace(
-        CHOSEN,
-        near={"organic": 3300, "synthetic": 1200},
-        far={"made-index": 0, "made-footer": 0, "made-edit": 0},
+    "made pages of data a third as much": replace(CHOSEN, far={**CHOSEN.far, "made-data": 0.3}),
+    "made index pages three times as much": replace(CHOSEN, far={**CHOSEN.far, "made-index": 0.6}),
+    "false matches at 8 bits cost more": replace(
+        CHOSEN, aims=((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
     ),
-    "made index pages a third as much": replace(
-        CHOSEN, near={**CHOSEN.near, "made-index": 25}, far={**CHOSEN.far, "made-index": 0.035}
+    "changed cells count three times as much": replace(
+        CHOSEN, near={**CHOSEN.near, "data-syn-cells-10": 1500}
     ),
-    "made index pages three times as much": replace(
-        CHOSEN, near={**CHOSEN.near, "made-index": 225}, far={**CHOSEN.far, "made-index": 0.3}
-    ),
-    "made edits": replace(
-        CHOSEN, near={**CHOSEN.near, "made-edit-light": 100, "made-edit-heavy": 200}
-    ),
-    "synthetic copies less": replace(CHOSEN, near={**CHOSEN.near, "synthetic": 600}),
-    "3 bits count less": replace(CHOSEN, aims=((3, 0.25, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))),
-    "false matches cost twice": replace(CHOSEN, far={**CHOSEN.far, "hard": 2, "cross": 2}),
+    "different pages are not drawn apart": replace(CHOSEN, reach=0.0),
     "damping .7": replace(CHOSEN, damping=0.7),
-    "damping 1": replace(CHOSEN, damping=1.0),
-    "hardly held": replace(CHOSEN, hold=1.0),
+    "held more": replace(CHOSEN, hold=3.0),
 }
 """Other settings to compare with."""
 

@@ -61,40 +61,39 @@ class PolicySettings:
         aims: for each distance, what a copy found is worth and what a false match costs.
         near: what all copies of a kind are worth together, in pairs.
         far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
-        root_far: what all pairs of different pages of a kind that is in ``rooted`` and a source
-            cost together, times the root of their number.
+        root_far: what the pairs of different pages of a kind and a source cost together in a set of
+            pages of data, times the root of their number.
         reach: what a pair of different pages costs that is drawn apart (see ``REACH``).
         hold: how strongly coefficients are held at where they began.
         turns: of the optimiser.
     """
 
     damping: float = BlockWeights().damping
-    aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.5, 1.0))
+    aims: tuple[tuple[int, float, float], ...] = ((3, 0.5, 2.0), (5, 0.25, 1.0), (8, 0.9, 0.6))
     near: Mapping[str, float] = field(
         default_factory=lambda: {
             "organic": 3300,
-            "synthetic": 1200,
+            "synthetic": 2500,
             "made-index": 75,
             "made-footer": 10,
             "made-data": 150,
-            "data-organic": 600,
+            "data-organic": 900,
             "data-syn-timestamp": 250,
-            "data-syn-cells-10": 150,
+            "data-syn-cells-10": 500,
         }
     )
     far: Mapping[str, float] = field(
         default_factory=lambda: {
-            "made-index": 0.1,
+            "made-index": 0.2,
             "made-footer": 0.03,
             "made-edit": 0,
-            "made-data": 0.3,
+            "made-data": 1.0,
         }
     )
     root_far: float = 3.0
-    reach: float = 3.0
-    off: frozenset[str] = frozenset()
+    reach: float = 4.0
     hold: float = 1.0
-    turns: int = 60
+    turns: int = 80
 
 
 @dataclass(frozen=True)
@@ -264,8 +263,7 @@ class Problem:
         )
         moved = coefficients - start
         cost += settings.hold / 2 * float((moved**2).sum())
-        free = [name not in settings.off for name in (*NAMES, *KINDS[1:])]
-        return cost, (gradient + settings.hold * moved) * free
+        return cost, gradient + settings.hold * moved
 
     def fit(self, start: Floats, worth: Floats, settings: PolicySettings) -> Floats:
         """Return the coefficients that cost least, near ``start``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,8 +33,9 @@ Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
 class Vote(NamedTuple):
     """What a scheme makes of an article: simhash, sketch, distinct features and tokens.
 
-    ``text_digest`` is a hash of the tokens of the main content in their order, 64 bits: it tells
-    whether a page still says the same, word for word.
+    ``text_digest`` is a hash of the words and numbers of the main content in their order, 64 bits:
+    it tells whether a page still says the same. Counters and dates of the visit are left out; see
+    :mod:`pgsimhash.html.numbers`.
     """
 
     simhash: int
@@ -94,7 +95,7 @@ class Scheme:
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
         sketch = sketch_hashes(hashes)
-        digest = _digest(tokens)
+        digest = _digest(words_of(article))
         return Vote(vote(hashes, weights), sketch, len(weighted), len(tokens), digest)
 
     def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
@@ -102,7 +103,7 @@ class Scheme:
         self.check_length(length)
         hashes, weights, evened = weigh.hashed(said)
         sketch = sketch_hashes(hashes, evened)
-        digest = _digest(said.lasting_words())
+        digest = _digest(said)
         return Vote(vote(hashes, weights), sketch, len(hashes), length, digest)
 
     def simhash(self, text: str) -> int:
@@ -145,5 +146,5 @@ class Scheme:
         return self
 
 
-def _digest(tokens: Iterable[str]) -> int:
-    return mmh3.hash64(" ".join(tokens).encode(errors="replace"), signed=False)[0]
+def _digest(said: WeightedWords) -> int:
+    return mmh3.hash64(" ".join(said.lasting_words()).encode(errors="replace"), signed=False)[0]
