@@ -80,7 +80,7 @@ class Tree:
         copyrights: Floats,
     ) -> None:
         self.parents = np.maximum(np.array(outline.parents), 0)
-        self.owners = np.array(outline.owners)[places]
+        self.owners = np.array(outline.owners, np.int64)[places]
         self._ends = np.array(outline.ends)
         self._kinds = np.array(list(map(_TAGS.get, outline.tags, repeat(0))))
         self._outline = outline

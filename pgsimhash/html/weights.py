@@ -19,49 +19,49 @@ from pgsimhash.html.tree import Floats
 
 COEFFICIENTS: Final = {
     # What the elements around say they are.
-    "beside_names": -0.442,
-    "beside_tags": -2.901,
-    "overlay_names": -1.0,
-    "hidden_names": -1.0,
-    "header": -0.3316,
-    "content_names": 0.8411,
-    "footer_names": -1.081,
-    "footer_tag": -3.013,
+    "beside_names": -0.4073,
+    "beside_tags": -4.086,
+    "overlay_names": -0.401,
+    "hidden_names": -5.504,
+    "header": -0.09097,
+    "content_names": 0.367,
+    "footer_names": -0.6637,
+    "footer_tag": -3.857,
     # Text outside links: in the block, around it, in the elements around it.
-    "unlinked": 0.2875,
-    "unlinked_near": 1.264,
-    "unlinked_around": 1.289,
-    "unlinked_parent": -0.3505,
-    "unlinked_grandparent": 0.1962,
+    "unlinked": 0.1973,
+    "unlinked_near": 0.6479,
+    "unlinked_around": 0.8555,
+    "unlinked_parent": -0.3659,
+    "unlinked_grandparent": 1.046,
     # How much text there is.
-    "words_near": 0.9139,
-    "element_words": 3.523,
-    "unit_words": 0.0,
-    "unit_numbers": 1.9,
-    "unit_links": 0.0,
-    "in_table": 0.0,
-    "in_run": 0.0,
-    "number_share": 3.4,
-    "parent_share": 0.2407,
+    "words_near": 0.8832,
+    "element_words": 2.663,
+    "unit_words": 0.3655,
+    "unit_numbers": 1.359,
+    "unit_links": 0.001578,
+    "in_table": 1.232,
+    "in_run": 0.3836,
+    "number_share": 4.084,
+    "parent_share": 0.3931,
     # Where the block stands.
-    "lateness": -1.183,
-    "before_h1": -1.4,
-    "under_h1": 2.458,
-    "after_headings": -0.5503,
-    "depth": 1.336,
-    "in_list": 0.2157,
+    "lateness": -0.5513,
+    "before_h1": -4.033,
+    "under_h1": 2.704,
+    "after_headings": -0.5012,
+    "depth": 2.62,
+    "in_list": 0.4333,
     # What else is like it.
-    "repeated_words": 0.9725,
-    "like_siblings": 0.1844,
-    "not_dominated": 0.3404,
+    "repeated_words": 0.7021,
+    "like_siblings": 0.1513,
+    "not_dominated": 0.1612,
     # The small print.
-    "copyright_near": -1.871,
-    "copyright_element": -1.044,
-    "legal_words": -1.331,
+    "copyright_near": -2.523,
+    "copyright_element": -1.752,
+    "legal_words": -3.838,
     # The same for a page whose text is not prose: there, a frame is told by other signs.
-    "listing_links": -0.9331,
-    "listing_words": -1.211,
-    "listing_lateness": -0.7569,
+    "listing_links": 0.2391,
+    "listing_words": -1.19,
+    "listing_lateness": 1.37,
 }
 """What each feature adds to the logarithm of a block's level."""
 
@@ -71,8 +71,8 @@ LEVEL: Final = 50.0
 SCORE_MAX: Final = 25.0
 """Scores are cut off here and at as much below 0, so that no exponential overflows."""
 
-_FRAME_LEVEL: Final = math.exp(-7.25)
-"""A page with a lower mean level may be a frame only: none of 4,900 labelled pages has one."""
+_FRAME_LEVEL: Final = math.exp(-7.35)
+"""A page with a lower mean level may be a frame only: none of 7,400 labelled pages has one."""
 
 _OWN_WORDS: Final = 6
 """Fewer words outside the elements that say they are the frame are none of its own."""

@@ -16,13 +16,13 @@ from pgsimhash.html.page_words import words_by_line
 
 OCCURRENCES: Final = {
     "word": 1.0,
-    "number": 2.46,
-    "listed": 1.0,
-    "volatile": 0.0869,
-    "pair": 0.1863,
-    "pair_with_number": 1.0,
-    "pair_with_listed": 0.3,
-    "pair_with_volatile": 0.1061,
+    "number": 2.5,
+    "listed": 0.3306,
+    "volatile": 0.1209,
+    "pair": 0.06892,
+    "pair_with_number": 0.2645,
+    "pair_with_listed": 0.06402,
+    "pair_with_volatile": 0.3264,
 }
 """How much each occurrence of a feature adds, in weights of its block (fitted by bench/fit.py)."""
 

@@ -7,7 +7,7 @@ from lxml import etree
 
 from pgsimhash.html.blocks import Outline, Piece, outline
 from pgsimhash.html.parse import parse
-from pgsimhash.tokens import SIGNS
+from pgsimhash.tokens import SIGNS, tokenize_signed
 
 
 def outline_of(body: str, pieces: list[Piece] | None = None) -> Outline:
@@ -76,14 +76,14 @@ def test_a_style_that_only_names_a_hidden_overflow_hides_nothing() -> None:
 
 
 def test_words_in_links_stand_between_marks() -> None:
-    block, link, link_end, sign = SIGNS
-    assert outline_of("<p>see <a href=/x>the bay</a> © 1874").tokens() == [
+    block, link, link_end, sign, _ = SIGNS
+    assert tokenize_signed(outline_of("<p>see <a href=/x>the bay</a> © 1874").text) == [
         *(block, "see", link, "the", "bay", link_end, sign, "1874")
     ]
 
 
 def test_a_page_cannot_write_the_marks_itself() -> None:
-    tokens = outline_of("<p>one &#1; two \x02 three &#x3; four").tokens()
+    tokens = tokenize_signed(outline_of("<p>one &#1; two \x02 three &#x3; four").text)
     assert tokens == [SIGNS[0], "one", "two", "three", "four"]
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 
 import pytest
 
 from bench.made_data import KINDS, around, invented, pair_of
 from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
+from pgsimhash.errors import PageError
 from pgsimhash.html.numbers import LISTED, NUMBER, PASSING, VOLATILE, WORD
 from pgsimhash.html.page_words import words_by_line
 from pgsimhash.schemes import DEFAULT_SCHEME
@@ -20,6 +22,7 @@ PROSE = (
     "radio every morning and every evening."
 )
 KEPT = 0.995
+PAIRS = 200
 
 
 def matches(a: Fingerprint, b: Fingerprint) -> bool:
@@ -28,17 +31,20 @@ def matches(a: Fingerprint, b: Fingerprint) -> bool:
     return bits <= DEFAULT_SCHEME.distance and verified(bits, a.sketch, b.sketch)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "links"])
-def test_other_data_are_another_page(kind: str) -> None:
-    rng = random.Random(kind)
-    words = invented(rng, 3000)
-    pairs = 200
-    lost = 0
-    for _ in range(pairs):
-        site = rng.randrange(3)
-        a, b = (around(data.markup(), site) for data in pair_of(rng, kind, words))
-        lost += matches(fingerprint(a, markdown=False), fingerprint(b, markdown=False))
-    assert lost <= round((1 - KEPT) * pairs) + 1
+def test_other_data_are_another_page() -> None:
+    """Of 200 pairs of each kind; docs/limits.md has the shares of 400."""
+    lost = Counter[str]()
+    for kind in KINDS:
+        rng = random.Random(kind)
+        words = invented(rng, 3000)
+        for _ in range(PAIRS):
+            site = rng.randrange(3)
+            a, b = (around(data.markup(), site) for data in pair_of(rng, kind, words))
+            try:
+                lost[kind] += matches(*(fingerprint(page, markdown=False) for page in (a, b)))
+            except PageError:  # Too short for a fingerprint.
+                lost[kind] += 1
+    assert lost.total() <= (1 - KEPT) * PAIRS * len(KINDS), lost
 
 
 def test_tables_of_words_below_shared_prose_are_all_kept(store: Store) -> None:
@@ -52,7 +58,7 @@ def test_tables_of_words_below_shared_prose_are_all_kept(store: Store) -> None:
         )
         html = f"<body>{head}<table>{rows}</table></body>"
         url = f"https://example.org/{page}"
-        assert store.should_store(url, html).keep, page
+        assert store.should_store(url, html), page
         store.ingest(url, html)
 
 

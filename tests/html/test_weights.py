@@ -127,23 +127,18 @@ def test_weights_are_between_0_and_1_whatever_the_page() -> None:
         assert ((found >= 0) & (found <= 1)).all()
 
 
-def test_words_of_digits_alone_are_left_out() -> None:
+def test_numbers_are_words() -> None:
     root = parse("<p>In 1874 the 12 goats of flat 3b")
     assert root is not None
     page = read_words(outline(root))
-    assert [page.vocabulary[word] for word in page.words] == [
-        "in",
-        "the",
-        "goats",
-        "of",
-        "flat",
-        "3b",
-    ]
+    said = " ".join(page.vocabulary[word] for word in page.words)
+    assert said == "in 1874 the 12 goats of flat 3b"
+    assert page.numeric.tolist() == [2]
 
 
 def test_a_page_without_words_has_no_weights() -> None:
     assert weights_of("") == {}
-    assert weights_of("<p>1874</p><p>...</p>") == {}
+    assert weights_of("<p>-</p><p>...</p>") == {}
 
 
 def test_every_feature_has_a_number_for_every_block() -> None:
