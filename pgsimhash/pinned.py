@@ -112,7 +112,7 @@ def pinned_statement(connection: Any, send: Callable[..., None], together: bool)
 
     Args:
         connection: a connection, or what stands for one that is awaited.
-        send: what executes a statement on it, with its values.
+        send: what executes a statement on it, with the options of psycopg's cursors.
         together: whether all goes in one round trip, where libpq can.
     """
     together = together and psycopg.Pipeline.is_supported()
@@ -123,17 +123,20 @@ def pinned_statement(connection: Any, send: Callable[..., None], together: bool)
         block = connection.pipeline()
     elif alone:
         block = connection.transaction()
+    # After a DROP psycopg deallocates all statements, but only behind the next one of a pipeline:
+    # that one must not be prepared at once.
+    prepare = False if connection.prepare_threshold == 0 else None
     handled = sys.exception()
     failure: psycopg.Error | None = None
     try:
         with block:
             try:
-                send(connection, pin_statement(), local=True)
+                send(connection, pin_statement(), params={"local": True}, prepare=prepare)
                 try:
                     yield
                 finally:
                     if not alone and _status(connection) != TransactionStatus.INERROR:
-                        send(connection, unpin_statement())
+                        send(connection, unpin_statement(), prepare=prepare)
             except psycopg.Error as error:
                 if not together:
                     raise
@@ -182,8 +185,8 @@ def unpin_statement() -> LiteralString:
     return queries()["unpin_search_path"]
 
 
-def _send(connection: psycopg.Connection[Any], statement: LiteralString, **values: Any) -> None:
-    psycopg.Cursor(connection, row_factory=tuple_row).execute(statement, values or None)
+def _send(connection: psycopg.Connection[Any], statement: LiteralString, **options: Any) -> None:
+    psycopg.Cursor(connection, row_factory=tuple_row).execute(statement, **options)
 
 
 _sessions: WeakSet[psycopg.BaseConnection[Any]] = WeakSet()

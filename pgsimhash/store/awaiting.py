@@ -111,9 +111,9 @@ class _Connection:
             yield
 
 
-def _send(connection: _Connection, statement: LiteralString, **values: Any) -> None:
+def _send(connection: _Connection, statement: LiteralString, **options: Any) -> None:
     cursor = psycopg.AsyncCursor(connection.awaited, row_factory=tuple_row)
-    await_(cursor.execute(statement, values or None))
+    await_(cursor.execute(statement, **options))
 
 
 @contextmanager
