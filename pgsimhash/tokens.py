@@ -134,6 +134,11 @@ def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
     return "".join(parts).split()
 
 
+def is_unspaced(token: str) -> bool:
+    """Return whether a token is of a script without spaces, so that words have no borders."""
+    return _UNSPACED_RUN.match(token) is not None
+
+
 def tokenize(text: str) -> list[str]:
     """Return the tokens of ``text`` in order, without those of digits alone."""
     return _first(map(_plain_tokens, _pieces(text)))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BLOG_WORDS_SCHEME,
         DEFAULT_SCHEME,
         INTEROP_SCHEME,
+        SHORT_SCHEME,
         TEXT_SCHEME,
     )
     from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
@@ -41,6 +42,7 @@ else:
                 "BLOG_WORDS_SCHEME",
                 "DEFAULT_SCHEME",
                 "INTEROP_SCHEME",
+                "SHORT_SCHEME",
                 "TEXT_SCHEME",
             ],
             ".texts": ["ArticleReader", "CategoryWords", "read_text"],
@@ -53,6 +55,7 @@ __all__ = [
     "BLOG_WORDS_SCHEME",
     "DEFAULT_SCHEME",
     "INTEROP_SCHEME",
+    "SHORT_SCHEME",
     "TEXT_SCHEME",
     "ArticleReader",
     "BlockWeights",

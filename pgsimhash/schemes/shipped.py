@@ -15,6 +15,7 @@ from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
 from pgsimhash.schemes.blog import read_blog
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.references import read_with_references
+from pgsimhash.schemes.short import ShortWeights, short_words
 from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced_words
 from pgsimhash.schemes.weights import ShingleWeights
 
@@ -27,6 +28,15 @@ DEFAULT_SCHEME: Final = Scheme(
 )
 
 TEXT_SCHEME: Final = Scheme(names.TEXT, read_text, ShingleWeights((1, 2), "sqrt"))
+
+SHORT_SCHEME: Final = Scheme(
+    names.SHORT,
+    read_text,
+    ShortWeights(),
+    tokenize=short_words,
+    min_tokens=2,
+    distance=6,
+)
 
 BLOG_WORDS_SCHEME: Final = Scheme(
     names.BLOG_WORDS,
@@ -60,6 +70,7 @@ INTEROP_SCHEME: Final = Scheme(
 SHIPPED: Final = (
     DEFAULT_SCHEME,
     TEXT_SCHEME,
+    SHORT_SCHEME,
     BLOG_WORDS_SCHEME,
     BLOG_SHINGLES_SCHEME,
     INTEROP_SCHEME,
