@@ -62,7 +62,7 @@ def contestants(sizes: tuple[int, ...], peers: list[str]) -> dict[str, Run]:
     """Return what turns texts into simhashes or signatures of shingles of these sizes."""
     scheme = Scheme("bench", TEXT_SCHEME.extract, ShingleWeights(sizes))
     found: dict[str, Run] = {
-        "simhash_texts (numba)": lambda texts: list(simhash_texts(texts, scheme)),
+        "simhash_texts": lambda texts: list(simhash_texts(texts, scheme)),
         "Scheme.simhash": lambda texts: [scheme.simhash(text) for text in texts],
     }
 

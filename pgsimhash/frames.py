@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
@@ -15,7 +14,8 @@ from pgsimhash.html import Article
 from pgsimhash.layout import DISTANCE_MAX
 from pgsimhash.pairs import find_pairs
 from pgsimhash.records import PageRecord
-from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme, simhash_texts
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes.batch import too_short, vote_texts
 from pgsimhash.sketch import verified
 from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract_many
@@ -38,12 +38,14 @@ COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason
 class Read(NamedTuple):
     """What was read in the cells of a column: simhashes, and reasons of those that have none.
 
-    ``sketch`` gives the sketch of a row that has a simhash.
+    ``sketch`` gives the sketch of a row that has a simhash, ``text`` its text, None where it is a
+    page or says nothing.
     """
 
     simhashes: list[int | None]
     reasons: list[str | None]
     sketch: Callable[[int], int | None]
+    text: Callable[[int], str | None]
 
 
 class _Original(NamedTuple):
@@ -75,21 +77,24 @@ def mark_duplicates(
     - ``is_duplicate``: true or false;
     - ``duplicate_of`` and ``distance``: integers, null where the row is no duplicate;
     - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``; of a row that has no
-      simhash ``null`` if the cell is, else one of ``PageError.reasons``, such as ``too_short``.
+      simhash ``null`` if the cell is, ``same_text`` if an earlier text is the same but for white
+      space, else one of ``PageError.reasons``, such as ``too_short``.
+
+    A ``UserWarning`` says how many rows were too short.
 
     Args:
         frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it stays as it is.
         column: the name of the column with the texts (str) or pages (str or bytes).
         kind: ``text`` takes each cell for plain text, ``html`` for a page.
         distance: the largest number of differing bits; by default the scheme's.
-        scheme: the recipe, or the name of a registered one; by default "pgsimhash-text-1" for
-            texts and "pgsimhash-article-1" for pages.
+        scheme: the recipe, or the name of a registered one; by default "pgsimhash-article-1"
+            for pages and what :func:`~pgsimhash.schemes.scheme_for_texts` says for texts, one for
+            all of them.
         url_column: the name of the column with the URLs of pages, which some schemes read.
-        verify: whether a match more than 5 bits away counts only if the sketches agree as well.
+        verify: whether a match counts only if the sketches agree as well; see
+            :mod:`pgsimhash.sketch`.
         jobs: in how many processes pages are read; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
-
-    Warns if no cell has a simhash, as when all texts are too short.
 
     Raises:
         ArgumentError: ``frame`` is no such frame, or has no such column, or something else in it,
@@ -99,28 +104,31 @@ def mark_duplicates(
     native = _checked_frame(frame)
     if kind not in ("text", "html"):
         raise ArgumentError("invalid_frame", f"kind is text or html, not {kind!r}")
-    default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
-    recipe = get_scheme(default if scheme is None else scheme)
-    limit = check_distance(recipe.distance if distance is None else distance, DISTANCE_MAX)
+    named = None if scheme is None else get_scheme(scheme)
+    if distance is not None:
+        check_distance(distance, DISTANCE_MAX)
     cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
+    recipe = named or _default(cells, kind)
+    limit = recipe.distance if distance is None else distance
     urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
     read = read_cells(cells, urls, kind, recipe, jobs)
-    _warn_if_all_failed(column, read, recipe)
+    if short := read.reasons.count("too_short"):
+        rows = len(cells) - read.reasons.count("null")
+        warnings.warn(_too_short(short, rows, kind, recipe), stacklevel=2)
     originals = _originals(read, limit, verify=verify)
     return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
 
 
-def _warn_if_all_failed(column: str, read: Read, scheme: Scheme) -> None:
-    reasons = Counter(reason for reason in read.reasons if reason != "null")
-    if reasons and None not in reasons:
-        ((reason, _),) = reasons.most_common(1)
-        warnings.warn(
-            f"no row is marked: none of the {reasons.total():,} cells of column {column!r} has a "
-            f"simhash, mostly because of {reason!r}. If the texts are short, give a scheme for "
-            f"fewer than {scheme.min_tokens} words: scheme=dataclasses.replace("
-            f"pgsimhash.schemes.get_scheme({scheme.name!r}), name='short', min_tokens=1)",
-            stacklevel=3,
-        )
+def _default(cells: Sequence[Any], kind: Kind) -> Scheme:
+    if kind == "html":
+        return DEFAULT_SCHEME
+    return scheme_for_texts(cell for cell in cells if cell is not None)
+
+
+def _too_short(short: int, rows: int, kind: Kind, scheme: Scheme) -> str:
+    if kind == "text":
+        return too_short(short, rows, scheme) + "; only equal ones are marked"
+    return f"{short:,} of {rows:,} pages have too few words for {scheme.name}; none is marked"
 
 
 def read_cells(
@@ -133,7 +141,7 @@ def read_cells(
 
 
 def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
-    made = simhash_texts((cell for cell in cells if cell is not None), scheme)
+    made = vote_texts((cell for cell in cells if cell is not None), scheme)
     simhashes = [None if cell is None else next(made) for cell in cells]
     reasons = [
         "null" if cell is None else "too_short" if simhash is None else None
@@ -145,7 +153,10 @@ def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
         text = cells[row] or ""
         return scheme.vote(Article(text, text, None, None, None)).sketch
 
-    return Read(simhashes, reasons, sketch)
+    def plain(row: int) -> str | None:
+        return " ".join((cells[row] or "").split()) or None
+
+    return Read(simhashes, reasons, sketch, plain)
 
 
 def _read_pages(
@@ -166,22 +177,34 @@ def _read_pages(
             for record in records
         ],
         lambda row: getattr(records[row], "sketch", None),
+        lambda row: None,
     )
 
 
 def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
     """Return for each row the earlier one that it duplicates."""
     originals: list[_Original | None] = [None] * len(read.simhashes)
+    sketches = _Sketches(read.sketch)
+    first_of: dict[str, int] = {}
     rows_of: dict[int, list[int]] = {}
+    # Those that no earlier row is equal to, by their simhashes.
+    heads_of: dict[int, list[int]] = {}
     for row, simhash in enumerate(read.simhashes):
+        text = read.text(row)
+        first = row if text is None else first_of.setdefault(text, row)
         if simhash is None:
+            originals[row] = None if first == row else _Original(0, first)
             continue
         alike = rows_of.setdefault(simhash, [])
-        if alike:
-            originals[row] = _Original(0, alike[0])
+        if first == row:
+            agree = (one for one in alike if not verify or sketches.agree(0, row, one))
+            first = next(agree, row)
+        if first == row:
+            heads_of.setdefault(simhash, []).append(row)
+        else:
+            originals[row] = _Original(0, first)
         alike.append(row)
-    sketches = _Sketches(read.sketch)
-    for later, others, distance in _near_firsts(rows_of, limit):
+    for later, others, distance in _near_heads(heads_of, rows_of, limit):
         best = originals[later]
         if best is not None and (distance, others[0]) >= best:
             continue
@@ -195,10 +218,10 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
     return originals
 
 
-def _near_firsts(
-    rows_of: Mapping[int, list[int]], limit: int
+def _near_heads(
+    heads_of: Mapping[int, list[int]], rows_of: Mapping[int, list[int]], limit: int
 ) -> Iterator[tuple[int, list[int], int]]:
-    """Yield the first row of a simhash, the rows of a near one met before, and how near it is."""
+    """Yield rows, the rows of a near simhash of which the first is earlier, and how near it is."""
     pairs = find_pairs(np.fromiter(rows_of, dtype=np.uint64, count=len(rows_of)), limit)
     # The nearest ones first: then hardly any other needs a look at its sketch.
     order = np.argsort(pairs.distances, kind="stable")
@@ -208,9 +231,10 @@ def _near_firsts(
         pairs.distances[order].tolist(),
         strict=True,
     ):
-        one, other = rows_of[low], rows_of[high]
-        earlier, later = (one, other) if one[0] < other[0] else (other, one)
-        yield later[0], earlier, distance
+        for one, other in ((low, high), (high, low)):
+            for head in heads_of[one]:
+                if rows_of[other][0] < head:
+                    yield head, rows_of[other], distance
 
 
 class _Sketches:
@@ -237,12 +261,14 @@ def _columns(
     yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
     yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
     yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
-    yield _series(frame, "reason", [reason or _said(one) for one, reason in pairs], nw.String)
+    yield _series(frame, "reason", [_said(one, reason) for one, reason in pairs], nw.String)
 
 
-def _said(original: _Original | None) -> str:
+def _said(original: _Original | None, unread: str | None) -> str:
     if original is None:
-        return "first_seen"
+        return unread or "first_seen"
+    if unread is not None:
+        return "same_text"
     return "within_distance" if original.distance else "same_simhash"
 
 

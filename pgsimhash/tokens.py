@@ -222,8 +222,8 @@ class Words:
         """Return the tokens of ``text`` in order."""
         if not self.counters:
             text = drop_counters(text)
-        if self.form == "NFKC" and not self.numbers:
-            tokens = tokenize(text)
+        if self.form == "NFKC":
+            tokens = tokenize_signed(text.replace("\0", " ")) if self.numbers else tokenize(text)
         else:
             tokens = _first(map(self._split, _pieces(text)))
         if self.min_length > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,8 @@ import pytest
 
 from pgsimhash import ArgumentError, Store, connect
 from pgsimhash.frames import COLUMNS, mark_duplicates
-from pgsimhash.schemes import TEXT_SCHEME, Scheme, read_text
+from pgsimhash.html import Article
+from pgsimhash.schemes import SHORT_SCHEME, TEXT_SCHEME, Scheme, read_text
 from pgsimhash.schemes.weights import ShingleWeights
 from pgsimhash.sources import SourcePage, read_pages
 from tests.conftest import ROOT
@@ -67,6 +68,7 @@ def by_store(store: Store, pages: Sequence[str | bytes], **options: Any) -> list
     ]
 
 
+@pytest.mark.filterwarnings("ignore:1 of 24 pages have too few words")
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_pages_are_marked_as_a_store_decides(
@@ -107,14 +109,16 @@ def test_no_row_is_lost(make: Callable[[dict[str, Any]], Any]) -> None:
     text = made_texts(5)[0]
     texts = [None, "too little", text, "", text, None]
     frame = make({"text": texts, "number": list(range(6))})
-    marked = rows_of(mark_duplicates(frame, "text"))
+    with pytest.warns(UserWarning, match="2 of 4 texts have fewer than the 20 words"):
+        marked = rows_of(mark_duplicates(frame, "text", scheme=TEXT_SCHEME))
     assert [row["number"] for row in marked] == list(range(6))
     assert [row["reason"] for row in marked] == [
         "null", "too_short", "first_seen", "too_short", "same_simhash", "null",
     ]  # fmt: skip
     assert [row["duplicate_of"] for row in marked] == [None, None, None, None, 2, None]
     assert [row["simhash"] is None for row in marked] == [1, 1, 0, 1, 0, 1]
-    pages = mark_duplicates(make({"page": [b"%PDF-1.7", b"<p>" * 9]}), "page", kind="html")
+    with pytest.warns(UserWarning, match="1 of 2 pages have too few words"):
+        pages = mark_duplicates(make({"page": [b"%PDF-1.7", b"<p>" * 9]}), "page", kind="html")
     assert [row["reason"] for row in rows_of(pages)] == ["not_html", "too_short"]
 
 
@@ -155,7 +159,71 @@ def test_another_scheme_decides() -> None:
     frame = pl.DataFrame({"text": ["one two", "two one", "three"]})
     marked = mark_duplicates(frame, "text", scheme=scheme)
     assert marked["duplicate_of"].to_list() == [None, 0, None]
-    assert mark_duplicates(frame, "text")["reason"].to_list() == ["too_short"] * 3
+    said = "3 of 3 texts .* scheme for short texts is 'pgsimhash-short-1'; only equal ones"
+    with pytest.warns(UserWarning, match=said):
+        marked = mark_duplicates(frame, "text", scheme=TEXT_SCHEME)
+    assert marked["reason"].to_list() == ["too_short"] * 3
+
+
+PRODUCTS = [
+    f"Tide clock model {number}, {size} cm, brass" for number in range(40) for size in (8, 9)
+]
+
+
+def test_titles_go_by_the_scheme_for_short_texts() -> None:
+    texts = [*PRODUCTS, *(text.upper().replace(" CM", "CM") for text in PRODUCTS)]
+    marked = mark_duplicates(pl.DataFrame({"text": texts}), "text")
+    rows = list(range(len(PRODUCTS)))
+    assert marked["duplicate_of"].to_list() == [None] * len(rows) + rows
+    assert marked["simhash"].to_list() == [SHORT_SCHEME.simhash(text) for text in texts]
+
+
+def test_most_texts_decide_for_all() -> None:
+    long, other, *_ = made_texts(2)
+    marked = mark_duplicates(pl.DataFrame({"text": [long, PRODUCTS[0], PRODUCTS[1]]}), "text")
+    assert marked["simhash"][0] == SHORT_SCHEME.simhash(long)
+    with pytest.warns(UserWarning, match="1 of 3 texts"):
+        marked = mark_duplicates(pl.DataFrame({"text": [long, PRODUCTS[0], other]}), "text")
+    assert marked["simhash"].to_list() == [
+        TEXT_SCHEME.simhash(long), None, TEXT_SCHEME.simhash(other),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_equal_texts_are_marked_whatever_their_length(
+    make: Callable[[dict[str, Any]], Any],
+) -> None:
+    texts = ["Ferry", " Ferry\n", "", "", "ferry", "a  b", "a b"]
+    with pytest.warns(UserWarning, match="7 of 7 texts"):
+        marked = rows_of(mark_duplicates(make({"text": texts}), "text", scheme=TEXT_SCHEME))
+    assert [row["duplicate_of"] for row in marked] == [None, 0, None, None, None, None, 5]
+    assert [row["reason"] for row in marked] == [
+        "too_short", "same_text", "too_short", "too_short", "too_short", "too_short", "same_text",
+    ]  # fmt: skip
+    assert [row["distance"] for row in marked] == [None, 0, None, None, None, None, 0]
+
+
+@dataclass(frozen=True)
+class FirstWords:
+    """The first word decides the simhash, and all of them the sketch."""
+
+    def __call__(self, tokens: Sequence[str], article: Article) -> dict[str, float]:
+        first, *others = tokens
+        return {first: 1e6} | dict.fromkeys(others, 1.0)
+
+
+def test_different_texts_of_one_simhash_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No distance is trusted.
+    monkeypatch.setattr("pgsimhash.sketch.TRUSTED_DISTANCE", -1, raising=False)
+    scheme = Scheme("first", read_text, FirstWords(), min_tokens=1)
+    bay, pier = " ".join(WORDS[:30]), " ".join([WORDS[0], *WORDS[100:130]])
+    texts = [bay, pier, f"{pier}.", f"{bay}!", f"{WORDS[200]} {bay}"]
+    assert scheme.simhash(bay) == scheme.simhash(pier)
+    frame = pl.DataFrame({"text": texts})
+    marked = mark_duplicates(frame, "text", scheme=scheme)
+    assert marked["duplicate_of"].to_list() == [None, None, 1, 0, None]
+    unverified = mark_duplicates(frame, "text", scheme=scheme, verify=False)
+    assert unverified["duplicate_of"].to_list() == [None, 0, 0, 0, None]
 
 
 TEXTS = {"text": ["a b", "c d"]}
@@ -194,12 +262,3 @@ def test_wrong_options_are_refused() -> None:
         mark_duplicates(frame, "text", distance=13)
     with pytest.raises(ArgumentError, check=because("unknown_scheme")):
         mark_duplicates(frame, "text", scheme="mine-1")
-
-
-def test_a_column_of_nothing_but_short_texts_is_warned_about() -> None:
-    titles = pl.DataFrame({"title": ["The same title"] * 1000 + [None]})
-    with pytest.warns(UserWarning, match=r"none of the 1,000 cells of column 'title'.*too_short"):
-        marked = mark_duplicates(titles, "title")
-    assert not marked["is_duplicate"].any()
-    short = replace(TEXT_SCHEME, name="short", min_tokens=1)
-    assert mark_duplicates(titles, "title", scheme=short)["is_duplicate"].sum() == 999

@@ -27,7 +27,6 @@ HEAVY = {
     "markdown_it",
     "mmh3",
     "narwhals",
-    "numba",
     "numpy",
     "pandas",
     "polars",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pgsimhash.later import loaded_later
 
 if TYPE_CHECKING:
-    from pgsimhash.schemes.batch import simhash_texts
+    from pgsimhash.schemes.batch import scheme_for_texts, simhash_texts
     from pgsimhash.schemes.blocks import BlockWeights
     from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
     from pgsimhash.schemes.recipe import Scheme
@@ -32,7 +32,7 @@ else:
     __getattr__, __dir__ = loaded_later(
         __name__,
         {
-            ".batch": ["simhash_texts"],
+            ".batch": ["scheme_for_texts", "simhash_texts"],
             ".blocks": ["BlockWeights"],
             ".fingerprints": ["Fingerprint", "fingerprint"],
             ".recipe": ["Scheme"],
@@ -71,6 +71,7 @@ __all__ = [
     "get_scheme",
     "read_text",
     "register_scheme",
+    "scheme_for_texts",
     "scheme_names",
     "simhash_texts",
 ]

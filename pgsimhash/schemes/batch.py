@@ -1,40 +1,65 @@
-"""Many plain texts to simhashes: with the extra ``fast``, many times as fast as one by one.
-
-Whether compiled loops do it is settled by what is installed, and by the scheme: there are loops
-for ``tokenize``, ``ShingleWeights`` and ``murmur3_64`` together. Nothing else uses them; pages are
-weighed by their blocks, and reading one takes longer than voting on it.
-"""
+"""Many plain texts to simhashes, and which scheme is for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, check_many, check_type
-from pgsimhash.features import DAMPINGS, Damping
+from pgsimhash.features import DAMPINGS
 from pgsimhash.hashes import murmur3_64
+from pgsimhash.schemes.blocks import murmur3_64_of_words, pair_hashes
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
-from pgsimhash.schemes.shipped import TEXT_SCHEME
+from pgsimhash.schemes.shipped import SHORT_SCHEME, TEXT_SCHEME
 from pgsimhash.schemes.weights import ShingleWeights
-from pgsimhash.tokens import TOKENS_MAX, code_points, fold_table, tokenize
+from pgsimhash.tokens import TOKENS_MAX
 from pgsimhash.votes import WEIGHT_UNIT
+
+BATCH_TEXTS: Final = 64
+"""How many texts are read before the first simhash is yielded."""
+
+BATCH_CHARS: Final = 1_000_000
+"""And of how many characters together, the last one aside."""
+
+START_CHARS: Final = 1_000
+"""How much of a text :func:`scheme_for_texts` looks at: more than enough for the fewest words."""
+
+_Integers = NDArray[np.int64]
+
+
+def scheme_for_texts(texts: Iterable[str]) -> Scheme:
+    """Return the scheme for plain texts of these lengths.
+
+    It is "pgsimhash-short-1" if more than half of the texts that have a word are too short for
+    "pgsimhash-text-1", and that one otherwise. Simhashes compare only within one scheme: choose
+    once for all texts that are to be compared.
+
+    Args:
+        texts: all texts, or a sample of them.
+    """
+    lengths = [len(TEXT_SCHEME.tokenize(text[:START_CHARS])) for text in texts]
+    short = sum(0 < length < TEXT_SCHEME.min_tokens for length in lengths)
+    return SHORT_SCHEME if 2 * short > np.count_nonzero(lengths) else TEXT_SCHEME
 
 
 def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> Iterator[int | None]:
     """Yield the simhash of each text, in order; None for one that is too short to have one.
 
-    The simhashes are those of ``scheme.simhash(text)``. A scheme of ``tokenize``,
-    ``ShingleWeights`` and ``murmur3_64``, such as the default, is computed by compiled loops if
-    numba is installed (extra ``fast``): the first call compiles them, which takes some seconds
-    once.
+    The simhashes are those of ``scheme.simhash(text)``. Those of a scheme of words and pairs, as
+    the default is, are computed for up to 64 texts at once. At the end a ``UserWarning`` says how
+    many texts were too short, if that were more than half of them.
 
     Args:
         texts: the main contents.
         scheme: the recipe, or the name of a registered one; its extraction is not used.
+            :func:`scheme_for_texts` says which is for texts of their lengths.
 
     Raises:
         ArgumentError: no scheme is registered under that name; ``texts`` is a text itself, or
@@ -42,60 +67,119 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
     """
     check_many("texts", texts, "a list of them, such as ['some text']")
     recipe = get_scheme(scheme)
-    simhash = compiled_simhash(recipe) or recipe.simhash
 
     def simhashes() -> Iterator[int | None]:
-        for text in texts:
-            check_type("a text", text, str, wanted="a str; leave out what is none")
-            try:
-                yield simhash(text)
-            except PageError:
-                yield None
+        done = short = 0
+        for simhash in vote_texts(map(_checked_text, texts), recipe):
+            done += 1
+            short += simhash is None
+            yield simhash
+        if 2 * short > done:
+            warnings.warn(too_short(short, done, recipe), stacklevel=2)
 
     return simhashes()
 
 
-def compiled_simhash(scheme: Scheme) -> Callable[[str], int] | None:
-    """Return what computes ``scheme.simhash`` by compiled loops.
+def _checked_text(text: str) -> str:
+    check_type("a text", text, str, wanted="a str; leave out what is none")
+    return text
 
-    It raises :class:`~pgsimhash.errors.PageError` as that does.
 
-    Returns:
-        None if there are none for the parts of this scheme, or numba is not installed.
-    """
+def too_short(short: int, texts: int, scheme: Scheme) -> str:
+    """Return what there is to say of texts that are too short for a scheme."""
+    said = (
+        f"{short:,} of {texts:,} texts have fewer than the {scheme.min_tokens} words that "
+        f"{scheme.name} takes, so they have no simhash"
+    )
+    if 2 * short > texts and scheme.min_tokens > SHORT_SCHEME.min_tokens:
+        said += f"; the scheme for short texts is {SHORT_SCHEME.name!r}"
+    return said
+
+
+def vote_texts(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
+    """Yield the simhashes of texts as :func:`simhash_texts` does, without a warning."""
     weigh = scheme.weigh
-    if (
-        scheme.tokenize is not tokenize
-        or scheme.hash_features is not murmur3_64
-        or not isinstance(weigh, ShingleWeights)
-    ):
-        return None
-    try:
-        from pgsimhash.schemes.compiled import count_shingles, find_tokens, join_tokens, vote_counts
-    except ImportError:
-        return None
-    sizes = np.array(weigh.sizes, dtype=np.int64)
-    table = fold_table()
-    damping = weigh.damping
-
-    def compute(text: str) -> int:
-        joined, starts, ends = find_tokens(code_points(text), table)
-        if not len(joined):
-            joined, starts, ends = join_tokens(tokenize(text))
-        starts, ends = starts[:TOKENS_MAX], ends[:TOKENS_MAX]
-        scheme.check_length(len(starts))
-        hashes, counts = count_shingles(joined, starts, ends, sizes)
-        if not len(hashes):
-            raise PageError("too_short", "there is no feature to vote, so there is no simhash")
-        # A power of two, so that few tables serve all texts.
-        units = _units(damping, 1 << int(counts.max()).bit_length())
-        return int(vote_counts(hashes, counts, units))
-
-    return compute
+    together = (
+        isinstance(weigh, ShingleWeights)
+        and set(weigh.sizes) <= {1, 2}
+        and scheme.hash_features is murmur3_64_of_words
+    )
+    for batch in _batches(texts):
+        yield from _vote_batch(batch, scheme) if together else _one_by_one(batch, scheme)
 
 
-@cache
-def _units(damping: Damping, size: int) -> NDArray[np.int64]:
-    """Return the weight of each count below ``size``, in units of ``WEIGHT_UNIT``."""
-    weights = [0.0, *map(DAMPINGS[damping], range(1, size))]
-    return np.rint(np.array(weights) / WEIGHT_UNIT).astype(np.int64)
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if len(batch) == BATCH_TEXTS or size > BATCH_CHARS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _one_by_one(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
+    for text in texts:
+        try:
+            yield scheme.simhash(text)
+        except PageError:
+            yield None
+
+
+def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
+    """Return the simhashes of texts by a scheme of words and pairs, without Python for a feature.
+
+    Weights are whole units, and doubles add these without rounding, in whatever order.
+    """
+    assert isinstance(scheme.weigh, ShingleWeights)
+    tokens = [scheme.tokenize(text)[:TOKENS_MAX] for text in texts]
+    lengths = [len(words) for words in tokens]
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    words = np.fromiter(
+        map(numbers.__getitem__, chain.from_iterable(tokens)), np.int64, sum(lengths)
+    )
+    hashes, size = murmur3_64(numbers), max(len(numbers), 1)
+    text = np.repeat(np.arange(len(texts)), lengths)
+    voters, voting, counts = [], [], []
+    if 1 in scheme.weigh.sizes:
+        singles, found = _counted(text * size + words)
+        owners, single = np.divmod(singles, size)
+        voters.append(hashes[single])
+        voting.append(owners)
+        counts.append(found)
+    if 2 in scheme.weigh.sizes:
+        inside = text[1:] == text[:-1]
+        pairs, found = _counted(((text[1:] * size + words[:-1]) * size + words[1:])[inside])
+        owners, pair = np.divmod(pairs, size * size)
+        voters.append(pair_hashes(*(hashes[word] for word in np.divmod(pair, size))))
+        voting.append(owners)
+        counts.append(found)
+    owners, tf = np.concatenate(voting), np.concatenate(counts)
+    damp = DAMPINGS[scheme.weigh.damping]
+    weights = np.array([0.0, *map(damp, range(1, int(tf.max(initial=0)) + 1))])
+    units = np.rint(weights / WEIGHT_UNIT)[tf]
+    totals = np.bincount(owners, units, len(texts))
+    octets = np.concatenate(voters).astype("<u8").view(np.uint8).reshape(-1, 8)
+    ones = np.empty((len(texts), 64))
+    for place in range(8):
+        # What each of the 256 octets weighs in each text, then the sum of those with a bit set.
+        sums = np.bincount(owners * 256 + octets[:, place], units, len(texts) * 256)
+        for bit in range(8):
+            halves = sums.reshape(len(texts), -1, 2, 1 << bit)
+            ones[:, 8 * place + bit] = halves[:, :, 1].sum((1, 2))
+    bits = 2.0 * ones > totals[:, np.newaxis]
+    simhashes = np.packbits(bits, axis=1, bitorder="little").view("<u8")[:, 0].tolist()
+    return [
+        simhash if total > 0 and length >= scheme.min_tokens else None
+        for simhash, total, length in zip(simhashes, totals.tolist(), lengths, strict=True)
+    ]
+
+
+def _counted(keys: _Integers) -> tuple[_Integers, _Integers]:
+    """Return the distinct keys, and how often there is each."""
+    keys = np.sort(keys)
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[starts], np.diff(starts, append=len(keys))

@@ -18,6 +18,7 @@ from pgsimhash.schemes.references import read_with_references
 from pgsimhash.schemes.short import ShortWeights, short_words
 from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced_words
 from pgsimhash.schemes.weights import ShingleWeights
+from pgsimhash.tokens import Words
 
 DEFAULT_SCHEME: Final = Scheme(
     names.ARTICLE,
@@ -27,7 +28,13 @@ DEFAULT_SCHEME: Final = Scheme(
     min_tokens=12,
 )
 
-TEXT_SCHEME: Final = Scheme(names.TEXT, read_text, ShingleWeights((1, 2), "sqrt"))
+TEXT_SCHEME: Final = Scheme(
+    names.TEXT,
+    read_text,
+    ShingleWeights((1, 2), "sqrt"),
+    tokenize=Words(numbers=True),
+    hash_features=murmur3_64_of_words,
+)
 
 SHORT_SCHEME: Final = Scheme(
     names.SHORT,

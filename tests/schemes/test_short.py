@@ -33,7 +33,7 @@ def match(one: str, other: str) -> bool:
         ("Mooring fees for small boats in the old harbour, 2024",
          "Mooring fees for small boats in the old harbor, 2024"),
         ("Ausgabe ٣", "Ausgabe 3"),
-        ("朝の市場で魚と野菜を売る人々", "「朝の市場で魚と野菜を売る人々」！"),
+        ("朝の市場で魚と野菜を売る人々", "「朝の市場で魚と野菜を売る人々」"),
     ],
 )  # fmt: skip
 def test_another_spelling_of_a_text_matches(one: str, other: str) -> None:
