@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from typing import Final
 
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article, WeightedWords
 from pgsimhash.html.charset import clean_text, decode
-from pgsimhash.html.content import Content
+from pgsimhash.html.content import Content, unmarked
 from pgsimhash.html.head import canonical_url, page_language, page_title
 from pgsimhash.html.hints import SiteHints
 from pgsimhash.html.links import base_url
@@ -16,6 +18,8 @@ from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
 from pgsimhash.octets import Octets
+
+_TAG: Final = re.compile("<[a-zA-Z/!?]")
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "article_of_tree", "read_article"]
 
@@ -28,6 +32,8 @@ def read_article(
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
     """Return the main content of a page: all its words with weights, and what weighs most to read.
+
+    Text without any tag is plain text: all of it is the main content, each line counts the same.
 
     Args:
         html: the page, as bytes or decoded.
@@ -42,6 +48,10 @@ def read_article(
             ``blocked``, ``needs_script``).
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
+    if _TAG.search(text) is None:
+        if len(text.split()) <= PAGE_WORDS_MAX:
+            check_stand_in(None, text, [])
+        return Article(lambda: unmarked(map(str.strip, text.split("\n"))), text)
     root = parse(text, max_elements)
     return Article("", "") if root is None else article_of_tree(root, url, hints)
 

@@ -73,11 +73,11 @@ class Content:
     def markdown(self) -> str:
         """Return the Markdown of the blocks that are shown, with the pictures among them."""
         if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
-            return _unmarked(self._lines())
+            return unmarked(self._lines())
         return _marked_up(self._body, self._shown, self._base)
 
 
-def _unmarked(lines: Iterable[str]) -> str:
+def unmarked(lines: Iterable[str]) -> str:
     """Return lines of text as Markdown: a paragraph each."""
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lxml import etree
 
-from pgsimhash import fingerprint, hamming_distance
+from pgsimhash import PageError, fingerprint, hamming_distance
 from pgsimhash.html import read_article
 from pgsimhash.html.parse import parse
+from pgsimhash.html.plain import plain_text
+from pgsimhash.schemes import DEFAULT_SCHEME
+from tests.refusals import because
 
 URL = "https://bay.example/news/7"
 STORY = "".join(
@@ -101,9 +108,46 @@ def test_a_page_of_nothing_but_a_list_is_read_by_its_list() -> None:
     assert " ".join(items) in text_of(body)
 
 
-def test_plain_text_is_a_page_too() -> None:
+PLAIN = """Timetable, 3 May
+
+Home | About | Contact us
+
+The ferry crosses the bay at 8:30, 9:15 and 17:40, if 2 < wind < 7 & the pier is open.
+* Goats: 4 EUR
+"""
+
+
+def test_an_empty_body_has_no_text() -> None:
     assert text_of("") == ""
+
+
+def test_plain_text_is_read_line_by_line() -> None:
     assert read_article("The ferry crosses every day.").markdown == "The ferry crosses every day."
+    article = read_article(PLAIN, "https://bay.example/ferry.txt")
+    assert article.text == PLAIN
+    assert plain_text(article.markdown).split() == PLAIN.split()
+    for page in (PLAIN, PLAIN.encode(), PLAIN.encode("utf-16")):
+        made = fingerprint(page)
+        assert made.simhash == DEFAULT_SCHEME.simhash(PLAIN)
+        assert made.tokens == len(re.findall(r"\w+", PLAIN))
+    assert fingerprint(f"<p>{PLAIN}").simhash != DEFAULT_SCHEME.simhash(PLAIN)
+
+
+@given(st.text(alphabet="ab 7:.&;<\n\té漢", min_size=80))
+def test_any_plain_text_has_the_simhash_of_the_text(text: str) -> None:
+    text = text.replace("<a", "<7").replace("<b", "<7")
+    try:
+        expected = DEFAULT_SCHEME.simhash(text)
+    except PageError:
+        with pytest.raises(PageError):
+            fingerprint(text)
+    else:
+        assert fingerprint(text).simhash == expected
+
+
+def test_plain_text_may_stand_in_for_a_page() -> None:
+    with pytest.raises(PageError, check=because("error_page")):
+        fingerprint("404 Not Found\n" + "The timetable that you asked for is not on this pier. " * 2)
 
 
 @pytest.mark.parametrize("block", ["article", "main", "section", "custom-block"])
