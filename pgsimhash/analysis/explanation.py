@@ -265,4 +265,6 @@ def _side_json(side: Side) -> dict[str, Any]:
         "simhash": format_simhash(side.simhash),
         "fetched_at": None if side.fetched_at is None else side.fetched_at.isoformat(),
         "text": side.origin,
+        "unseen": side.unseen,
+        "unseen_blocks": side.unseen_blocks,
     }

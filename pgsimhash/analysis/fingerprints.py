@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pgsimhash.analysis.labelled_pages import Named
+from pgsimhash.analysis.measures import Unseen
+from pgsimhash.html import Article
 from pgsimhash.records import PageFailure, PageRecord
+from pgsimhash.schemes import BlockWeights, Scheme
+from pgsimhash.schemes.blocks import words_of
+from pgsimhash.schemes.recipe import Extraction
 from pgsimhash.sources import SourcePage
-
-Extract = Callable[[Iterable[SourcePage | PageFailure]], Iterator[PageRecord | PageFailure]]
-"""From pages to records, in the pages' order."""
+from pgsimhash.workers import extract_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +27,24 @@ class Fingerprints:
         too_short: the names of the pages with too little text for a fingerprint.
         failures: every other page that has none, by its name.
         titles: by name, of the pages that have a simhash.
+        shares: by name, the share of a page's words in low-weight blocks; empty if the scheme does
+            not weigh blocks.
     """
 
     simhashes: dict[str, int | None] = field(default_factory=dict)
     too_short: list[str] = field(default_factory=list)
     failures: list[PageFailure] = field(default_factory=list)
     titles: dict[str, str | None] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unseen(self) -> Unseen | None:
+        """The mean and the largest of the shares, if there are any."""
+        if not self.shares:
+            return None
+        worst = max(self.shares, key=self.shares.__getitem__)
+        mean = sum(self.shares.values()) / len(self.shares)
+        return Unseen(mean, self.shares[worst], worst)
 
     def add_missed(self, other: Fingerprints) -> None:
         """Take over the names of the pages that ``other`` has no simhash of, each once."""
@@ -37,9 +53,19 @@ class Fingerprints:
 
 
 def fingerprint_pages(
-    pages: Iterable[Named], extract: Extract, into: Fingerprints
+    pages: Iterable[Named], into: Fingerprints, scheme: Scheme, jobs: int = 1
 ) -> Iterator[str]:
-    """Fingerprint pages into ``into``, and yield the name of each when that is done."""
+    """Fingerprint pages into ``into``, and yield the name of each when that is done.
+
+    Args:
+        pages: by name.
+        into: takes what becomes of them.
+        scheme: the recipe.
+        jobs: how many processes read them.
+    """
+    weighs = isinstance(scheme.weigh, BlockWeights)
+    if weighs:
+        scheme = replace(scheme, extract=partial(_read_with_share, scheme.extract))
     begun: list[tuple[str, bool]] = []
 
     def remembered() -> Iterator[SourcePage | PageFailure]:
@@ -47,11 +73,13 @@ def fingerprint_pages(
             begun.append((name, isinstance(page, PageFailure)))
             yield page
 
-    for number, record in enumerate(extract(remembered())):
+    for number, record in enumerate(extract_many(remembered(), jobs, scheme, markdown=weighs)):
         name, is_unread = begun[number]
         if isinstance(record, PageRecord):
             into.simhashes[name] = record.simhash
             into.titles[name] = record.title
+            if record.markdown is not None:
+                into.shares[name] = float(record.markdown)
         else:
             if not is_unread:
                 into.simhashes[name] = None
@@ -60,3 +88,15 @@ def fingerprint_pages(
             else:
                 into.failures.append(PageFailure(name, record.reason, record.detail))
         yield name
+
+
+def _read_with_share(
+    read: Extraction, html: bytes | str, url: str | None, charset: str | None
+) -> Article:
+    """Read a page, with its share of words in low-weight blocks instead of Markdown.
+
+    The record then carries the share from other processes, and no page is read twice.
+    """
+    article = read(html, url, charset)
+    words = words_of(article)
+    return Article(repr(words.unseen[0]), lambda: article.text, article.title, words=words)

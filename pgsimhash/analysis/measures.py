@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,25 @@ NO_MATCH: Final = BITS + 1
 Histogram = NDArray[np.int64]
 
 
+class Unseen(NamedTuple):
+    """The share of a page's words in low-weight blocks: the mean, the largest, and its page.
+
+    See :attr:`pgsimhash.html.WeightedWords.unseen`.
+    """
+
+    mean: float
+    worst: float
+    page: str
+
+    @property
+    def sentence(self) -> str:
+        """Both shares in a sentence."""
+        return (
+            f"On average, {self.mean:.1%} of a page's words are in low-weight blocks; at worst, "
+            f"{self.worst:.1%}: {self.page}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """How far apart the pages of labelled pairs are, under one scheme.
@@ -31,6 +50,7 @@ class Measured:
         kinds: for each kind of copies, the same.
         graded: how many pairs are labelled neither.
         left_out: how many pairs have a page that was not found or could not be read.
+        unseen: the share of words in low-weight blocks; None if no page was read for it.
     """
 
     scheme: str
@@ -39,6 +59,7 @@ class Measured:
     kinds: dict[str, Histogram]
     graded: int
     left_out: int
+    unseen: Unseen | None = None
 
     @property
     def unmatchable(self) -> int:
@@ -86,6 +107,7 @@ def measure(
     simhashes: Mapping[str, int | None],
     largest: int = LARGEST,
     precision: float = 0.999,
+    unseen: Unseen | None = None,
 ) -> Score:
     """Score ``scheme`` on labelled pairs.
 
@@ -97,6 +119,7 @@ def measure(
             so that its pairs are left out.
         largest: the last distance of the curve.
         precision: what :func:`recommend` asks for.
+        unseen: the share of words in low-weight blocks, if it is known.
     """
     copies, distinct = _histogram(), _histogram()
     kinds: dict[str, Histogram] = {}
@@ -113,7 +136,8 @@ def measure(
             else:
                 copies[place] += 1
                 kinds.setdefault(pair.kind, _histogram())[place] += 1
-    measured = Measured(scheme, copies, distinct, dict(sorted(kinds.items())), graded, left_out)
+    by_kind = dict(sorted(kinds.items()))
+    measured = Measured(scheme, copies, distinct, by_kind, graded, left_out, unseen)
     curve = [_at(distance, measured) for distance in range(largest + 1)]
     return Score(measured, curve, recommend(curve, precision))
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.analysis.limits import LARGEST
+from pgsimhash.analysis.measures import Unseen
 from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
 from pgsimhash.clusters import cluster_simhashes
 from pgsimhash.layout import DISTANCE_MAX
@@ -54,11 +55,13 @@ class NearSample:
         pages: how many pages were compared, each with each.
         histogram: how many pairs are at each distance; shape (17,), dtype int64.
         borderline: pairs around the distance asked for, nearest to each other first.
+        unseen: the share of words in low-weight blocks; None if no page was read for it.
     """
 
     pages: int
     histogram: NDArray[np.int64]
     borderline: list[Unlabelled]
+    unseen: Unseen | None = None
 
 
 def sample_near_pairs(

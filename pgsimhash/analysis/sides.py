@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from psycopg.rows import tuple_row
 
 from pgsimhash.bits import from_bigint, hamming_distance
 from pgsimhash.errors import PageError
-from pgsimhash.html import Article
+from pgsimhash.html import Article, WeightedWords
 from pgsimhash.octets import Octets, checked_size, frozen
 from pgsimhash.rereading import kept_article
-from pgsimhash.schemes import Scheme
+from pgsimhash.schemes import BlockWeights, Scheme
 from pgsimhash.sketch import from_halves
 from pgsimhash.statements import query
 from pgsimhash.store import Store
@@ -22,6 +22,10 @@ from pgsimhash.store.reader import unknown_page
 from pgsimhash.urls import check_url
 
 Origin = Literal["page", "markdown"]
+
+_BLOCKS: Final = 5
+_BLOCK_CHARS: Final = 150
+"""How many low-weight blocks are listed, and how many characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Side:
         structure: the simhash of its shape.
         article: its main content: as it was hashed, or made of the Markdown that was kept.
         origin: which of the two; None without an article.
+        unseen: the share of the page's words in low-weight blocks, see
+            :attr:`pgsimhash.html.WeightedWords.unseen`; None if the HTML is not at hand or the
+            scheme does not weigh blocks.
+        unseen_blocks: the beginnings of the largest low-weight blocks.
     """
 
     simhash: int
@@ -47,6 +55,8 @@ class Side:
     structure: int | None = None
     article: Article | None = None
     origin: Origin | None = None
+    unseen: float | None = None
+    unseen_blocks: tuple[str, ...] = ()
 
 
 class Weighted(NamedTuple):
@@ -74,6 +84,8 @@ def read_side(
         check_url(url)
     article = scheme.extract(frozen(html), url, charset)
     voted = scheme.vote(article)
+    words = article.words if isinstance(scheme.weigh, BlockWeights) else None
+    unseen, blocks = (None, []) if words is None else words.unseen
     return Side(
         voted.simhash,
         url,
@@ -82,7 +94,16 @@ def read_side(
         structure=article.structure,
         article=article,
         origin="page",
+        unseen=unseen,
+        unseen_blocks=tuple(_beginning(words, block) for block in blocks[:_BLOCKS] if words),
     )
+
+
+def _beginning(words: WeightedWords, block: int) -> str:
+    """Return the beginning of a block's words."""
+    numbers = words.words[words.blocks == block].tolist()
+    text = " ".join(words.vocabulary[number] for number in numbers)
+    return text if len(text) <= _BLOCK_CHARS else f"{text[:_BLOCK_CHARS]} ..."
 
 
 def known_side(store: Store, url: str) -> Side:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,7 @@ from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
 
 if TYPE_CHECKING:
     from pgsimhash import analysis
+    from pgsimhash.analysis.measures import Unseen
 
 
 class _WrongLabels(click.ClickException):
@@ -223,6 +224,7 @@ def _print_score(score: analysis.Score) -> None:
                 "false_matches": at.false_matches,
                 "distinct": at.distinct,
                 "left_out": score.measured.left_out,
+                "unseen": _unseen_json(score.measured.unseen),
                 "recommended": at is score.best,
                 "kinds": {
                     kind: {"found": found, "copies": copies}
@@ -234,4 +236,16 @@ def _print_score(score: analysis.Score) -> None:
 
 def _print_sample(scheme: str, near: analysis.NearSample) -> None:
     for bits, pairs in enumerate(near.histogram.tolist()):
-        print_json({"scheme": scheme, "pages": near.pages, "distance": bits, "pairs": pairs})
+        print_json(
+            {
+                "scheme": scheme,
+                "pages": near.pages,
+                "distance": bits,
+                "pairs": pairs,
+                "unseen": _unseen_json(near.unseen),
+            }
+        )
+
+
+def _unseen_json(unseen: Unseen | None) -> dict[str, Any] | None:
+    return None if unseen is None else unseen._asdict()

@@ -7,14 +7,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
 from pgsimhash import analysis
-from pgsimhash.analysis.fingerprints import Extract, Fingerprints, fingerprint_pages
+from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
 from pgsimhash.analysis.labelled_pages import Named, find_pages
 from pgsimhash.analysis.labels import Labels, read_labels
 from pgsimhash.analysis.measures import Score, measure
@@ -27,16 +27,6 @@ from pgsimhash.records import PageFailure
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect
-from pgsimhash.workers import extract_many
-
-
-def extractor(scheme: str, jobs: int) -> Extract:
-    """Return what fingerprints pages under the scheme of that name.
-
-    Raises:
-        ArgumentError: there is none.
-    """
-    return partial(extract_many, jobs=jobs, scheme=get_scheme(scheme), markdown=False)
 
 
 def score_pairs(
@@ -58,7 +48,9 @@ def score_pairs(
         pages = find_pages(names, places, source.parent)
         seen = _fingerprint(scheme, pages, len(names), jobs)
         missed.add_missed(seen)
-        scores.append(measure(scheme, labels.pairs, seen.simhashes, precision=precision))
+        scores.append(
+            measure(scheme, labels.pairs, seen.simhashes, precision=precision, unseen=seen.unseen)
+        )
     return scores, missed
 
 
@@ -135,7 +127,7 @@ def sample_pages(
             near = sample_near_pairs(
                 list(found), simhashes, distance, borderline, seed, titles=titles
             )
-            samples.append((scheme, near))
+            samples.append((scheme, replace(near, unseen=seen.unseen)))
         if not total:
             tell(NO_PAGE)
         tell_left_out(left_out)
@@ -158,7 +150,7 @@ def sample_collection(
 
 def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | None) -> Fingerprints:
     seen = Fingerprints()
-    done = fingerprint_pages(pages, extractor(scheme, choose_jobs(jobs, total)), seen)
+    done = fingerprint_pages(pages, seen, get_scheme(scheme), choose_jobs(jobs, total))
     for _ in with_progress(done, total, people(), scheme):
         pass
     return seen

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash.analysis.fingerprints import Fingerprints
-from pgsimhash.analysis.measures import Score, recommendation
+from pgsimhash.analysis.measures import Score, Unseen, recommendation
 from pgsimhash.analysis.near_pairs import NearSample
 from pgsimhash.cli.printing import tell
 
@@ -28,6 +28,7 @@ def print_scores(console: Console, scores: Sequence[Score], precision: float) ->
             table.add_row(str(at.distance), recall, f"{at.precision:.4f}", *figures, style=style)
         console.print(table)
         console.print(recommendation(score, precision))
+        _print_unseen(console, score.measured.unseen)
 
 
 def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) -> None:
@@ -41,6 +42,12 @@ def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) ->
         ):
             table.add_row(str(bits), f"{pairs:,}", f"{total:,}")
         console.print(table)
+        _print_unseen(console, sample.unseen)
+
+
+def _print_unseen(console: Console, unseen: Unseen | None) -> None:
+    if unseen is not None:
+        console.print(unseen.sentence)
 
 
 def report_failures(missed: Fingerprints) -> None:

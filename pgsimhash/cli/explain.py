@@ -118,6 +118,11 @@ def print_explanation(console: drawn.Console, found: analysis.Explanation) -> No
         sees = "at no distance" if view.sees_from is None else f"from distance {view.sees_from}"
         table.add_row(view.column, str(view.differing), sees)
     console.print(table)
+    for name, side in (("A", found.a), ("B", found.b)):
+        if side.unseen is not None:
+            console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
+            for beginning in side.unseen_blocks:
+                console.print(f"   {beginning}")
     if found.features is not None:
         _print_features(console, "A", found.features.only_a)
         _print_features(console, "B", found.features.only_b)

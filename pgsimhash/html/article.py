@@ -36,6 +36,20 @@ class WeightedWords(NamedTuple):
         """How many words the main content has that people read."""
         return int(np.count_nonzero(self.shown[self.blocks]))
 
+    @property
+    def unseen(self) -> tuple[float, list[int]]:
+        """The share of words in low-weight blocks, and these blocks, those with most words first.
+
+        A low-weight block weighs less than a tenth of the mean weight of the page's words, so the
+        simhash hardly depends on it.
+        """
+        counts = np.bincount(self.blocks, minlength=len(self.weights))
+        words = max(len(self.blocks), 1)
+        is_light = self.weights < 0.1 * (counts @ self.weights) / words
+        light = np.flatnonzero(is_light & (counts > 0))
+        largest_first = light[np.argsort(-counts[light], kind="stable")]
+        return float(counts[light].sum() / words), largest_first.tolist()
+
     def lasting_words(self) -> list[str]:
         """Return the words and numbers that people read, in order, without the passing ones."""
         lasting = self.words[self.shown[self.blocks] & (self.kinds != PASSING)].tolist()

@@ -127,6 +127,21 @@ def test_a_simhash_has_neither_features_nor_text() -> None:
     assert json.loads(json.dumps(found.as_json()))["b"]["text"] is None
 
 
+def test_low_weight_blocks_are_listed_the_largest_first() -> None:
+    text = " ".join(f"w{number}x" for number in range(60))
+    menu = " ".join(f"<li><a href=/{n}>Menu {'entry' * 9} {n}</a></li>" for n in range(8))
+    footer = " ".join(f"Footer{n}" for n in range(25))  # 240 characters
+    html = f"<nav><ul>{menu}</ul></nav><article><p>{text}</article><footer><p>{footer}</footer>"
+    page = read_side(html, DEFAULT_SCHEME)
+    explained = explain_sides(page, Side(0)).as_json()
+    assert explained["a"]["unseen"] == (8 * 3 + 25) / (8 * 3 + 25 + 60)
+    first, *others = explained["a"]["unseen_blocks"]
+    assert first == footer.lower()[:150] + " ..."
+    assert others == [f"menu {'entry' * 9} {n}" for n in range(4)]
+    assert (explained["b"]["unseen"], explained["b"]["unseen_blocks"]) == (None, ())
+    assert read_side(html, CHOSEN).unseen is None  # the scheme does not weigh blocks
+
+
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: str(path.stem))
 def test_the_features_of_kept_markdown_are_those_that_were_hashed(path: object) -> None:
     try:

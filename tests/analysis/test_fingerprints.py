@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
 from pgsimhash.records import PageFailure
+from pgsimhash.schemes import DEFAULT_SCHEME, INTEROP_SCHEME
 from pgsimhash.sources import SourcePage
-from pgsimhash.workers import extract_many
 
 TEXT = " ".join(f"w{number}x" for number in range(50))
 
@@ -18,12 +18,31 @@ def test_a_page_has_a_simhash_or_none_or_could_not_be_read() -> None:
         "gone": PageFailure("https://a.example/4", "unreadable", "gone"),
     }
     made = Fingerprints()
-    assert list(fingerprint_pages(pages.items(), extract_many, made)) == list(pages)
+    assert list(fingerprint_pages(pages.items(), made, DEFAULT_SCHEME)) == list(pages)
     assert list(made.simhashes) == ["good", "short", "picture"]
     assert made.simhashes["good"]
     assert made.simhashes["short"] is made.simhashes["picture"] is None
     assert made.too_short == ["short"]
     assert [failure.url for failure in made.failures] == ["picture", "gone"]
+
+
+def test_the_share_of_words_in_low_weight_blocks_comes_with_the_simhash() -> None:
+    menu = " ".join(f"<li><a href=/{n}>menu{n}</a></li>" for n in range(30))
+    pages = {
+        "bare": SourcePage("https://a.example/1", f"<p>{TEXT}"),
+        "framed": SourcePage("https://a.example/2", f"<nav><ul>{menu}</ul></nav><p>{TEXT}"),
+    }
+    made = Fingerprints()
+    assert list(fingerprint_pages(pages.items(), made, DEFAULT_SCHEME)) == list(pages)
+    assert made.shares == {"bare": 0, "framed": 30 / 80}
+    assert made.unseen == (15 / 80, 30 / 80, "framed")
+    articles = {name: DEFAULT_SCHEME.extract(page.html, None, None) for name, page in pages.items()}
+    assert made.simhashes == {
+        name: DEFAULT_SCHEME.vote(article).simhash for name, article in articles.items()
+    }
+    other = Fingerprints()
+    assert list(fingerprint_pages(pages.items(), other, INTEROP_SCHEME)) == list(pages)
+    assert other.unseen is None  # the scheme does not weigh blocks
 
 
 def test_of_several_schemes_each_missed_page_is_told_once() -> None:

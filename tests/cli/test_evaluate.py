@@ -36,6 +36,18 @@ def pairs_file(folder: Path, *rows: str) -> Path:
     return path
 
 
+def assert_shows_low_weight_blocks(done: Result, report: Path) -> None:
+    """Check each line, the terminal and the HTML page."""
+    (unseen,) = {tuple(line["unseen"].items()) for line in done.lines}
+    (_, mean), (_, worst), (_, page) = unseen
+    sentence = (
+        f"On average, {mean:.1%} of a page's words are in low-weight blocks; at worst, "
+        f"{worst:.1%}: {page}"
+    )
+    assert "".join(sentence.split()) in "".join(done.stderr.split())
+    assert sentence in html.unescape(report.read_text(encoding="utf-8"))
+
+
 def test_the_sample_pairs_say_what_the_sample_pages_are() -> None:
     with (EXAMPLES / "expected.csv").open(encoding="utf-8", newline="") as file:
         originals = {row["page"]: row["original"] or row["page"] for row in csv.DictReader(file)}
@@ -62,6 +74,8 @@ def test_each_k_gets_a_line(run: Run) -> None:
         28,
     )
     assert last["kinds"]["print"] == {"found": 1, "copies": 1}
+    assert 0 < last["unseen"]["mean"] < last["unseen"]["worst"] < 0.5
+    assert last["unseen"]["page"] in (EXAMPLES / "pairs.csv").read_text(encoding="utf-8")
     (best,) = [line for line in done.lines if line["recommended"]]
     assert best["recall"] == 1
     assert all(line["recall"] < 1 for line in done.lines[: best["distance"]])
@@ -74,6 +88,7 @@ def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
     assert "recall" in done.stderr
     assert "Distance 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
     assert report.read_text(encoding="utf-8").count("<svg") == 2
+    assert_shows_low_weight_blocks(done, report)
 
 
 def test_processes_give_the_same_lines(run: Run) -> None:
@@ -162,6 +177,7 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
     assert done.lines[0]["pairs"] > 0
     assert "pairs up to here" in done.stderr
     assert report.read_text(encoding="utf-8").count("<svg") == 1
+    assert_shows_low_weight_blocks(done, report)
 
     with borderline.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

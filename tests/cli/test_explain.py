@@ -93,6 +93,24 @@ def test_small_weights_are_shown(run: Run, tmp_path: Path) -> None:
     assert f'{feature}</bdi> <span class="quiet">{weight:.2g}</span>' in html
 
 
+def test_low_weight_blocks_are_shown(run: Run, tmp_path: Path) -> None:
+    page = ROOT / "examples" / "pages" / "tide-pools.html"
+    target = tmp_path / "why.html"
+    done = run("analyse", "explain", page, "0", "--summary", "-o", target)
+    page_a, page_b = (done.lines[0][side] for side in "ab")
+    assert 0 < page_a["unseen"] < 0.5
+    assert len(page_a["unseen_blocks"]) == 5
+    shown = " ".join(done.stderr.split())
+    assert f"in low-weight blocks of A: {page_a['unseen']:.1%} of the words" in shown
+    assert "in low-weight blocks of B" not in shown
+    html = target.read_text()
+    assert f"A: {page_a['unseen']:.1%} of the words" in html
+    for beginning in page_a["unseen_blocks"]:
+        assert beginning in shown
+        assert f"<li><bdi>{beginning}</bdi></li>" in html
+    assert (page_b["unseen"], page_b["unseen_blocks"]) == (None, [])
+
+
 def test_nothing_in_a_page_reaches_the_terminal_as_a_command(run: Run, folder: Path) -> None:
     words = " ".join(f"word{n}" for n in range(40))
     page = f"<title>\x1b[31mred\u202eder</title><p>{words} [bold]x[/bold] \u202e\x1b]0;t\x07</p>"

@@ -53,7 +53,7 @@ def explanation() -> Explanation:
     for number, url in ((0, URLS[0]), (7, URLS[3])):
         told = TEXTS[number % len(TEXTS)]
         article = kept_article("\n\n".join(f"{text} {number}" for text in TEXTS), told)
-        sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown"))
+        sides.append(Side(number, url, told, BEGIN, 0, 0, article, "markdown", 0.5, tuple(TEXTS)))
     return explain_sides(sides[0], sides[1], top=50)
 
 

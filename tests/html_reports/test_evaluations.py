@@ -12,7 +12,7 @@ import pytest
 from lxml import etree, html
 
 from pgsimhash.analysis.labels import LabelledPair
-from pgsimhash.analysis.measures import Score, measure
+from pgsimhash.analysis.measures import Score, Unseen, measure
 from pgsimhash.analysis.near_pairs import NearSample, Unlabelled
 from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.html_reports.charts import curve_chart, curve_floor, histogram_chart
@@ -27,7 +27,8 @@ def score(scheme: str = "a scheme", kind: str = "") -> Score:
         LabelledPair("1", "3", "copy", "other"),
         LabelledPair("1", "4", "distinct"),
     ]
-    return measure(scheme, pairs, {"1": 0, "2": 1, "3": 0b111111, "4": 2**40 - 1})
+    simhashes = {"1": 0, "2": 1, "3": 0b111111, "4": 2**40 - 1}
+    return measure(scheme, pairs, simhashes, unseen=Unseen(0.1, 0.2, scheme))
 
 
 def xpath(tree: etree._Element, query: str) -> list[Any]:
@@ -39,7 +40,7 @@ def xpath(tree: etree._Element, query: str) -> list[Any]:
 def reports(name: str = HOSTILE) -> list[str]:
     """Both kinds of pages, with ``name`` wherever a name is."""
     failures = [PageFailure(name, "unreadable", name)]
-    near = NearSample(9, np.arange(17), [Unlabelled(name, name, 8, name, None)])
+    near = NearSample(9, np.arange(17), [Unlabelled(name, name, 8, name, None)], Unseen(0, 0, name))
     return [
         evaluation_page(name, [score(name, name)], 0.999, [name], failures),
         near_pairs_page(name, [(name, near)], 8, [name], failures),
