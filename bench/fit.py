@@ -343,11 +343,11 @@ def kinds_table(
             (
                 "different" if different else "copies",
                 kind,
-                len(found),
-                *(count if different else f"{count / len(found):.3f}" for count in counts),
+                str(len(found)),
+                *(str(count) if different else f"{count / len(found):.3f}" for count in counts),
             )
         )
-    return table(("pairs", "kind", "number", *DISTANCES, "sketches agree"), rows)
+    return table(("pairs", "kind", "number", *map(str, DISTANCES), "sketches agree"), rows)
 
 
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")

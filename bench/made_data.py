@@ -151,7 +151,8 @@ def drawn_tokens(rng: random.Random, kind: str, size: int, words: Sequence[str])
 
 def size_between(rng: random.Random, low: int, high: int) -> int:
     """A size of which each doubling is as likely."""
-    return round(low * (high / low) ** rng.random())
+    size: int = round(low * (high / low) ** rng.random())
+    return size
 
 
 def pair_of(

@@ -481,9 +481,9 @@ def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: in
             made.pages += pages
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-index"))
             made.pairs.append(MadePair(pages[0].page, pages[2].page, True, "made-index"))
-    drawn = random.Random(seed + 1)
-    for real in drawn.sample(reals, min(many, len(reals))):
-        pages = list(data_pages(real, pool, drawn.randrange(1 << 30)))
+    of_data = random.Random(seed + 1)
+    for real in of_data.sample(reals, min(many, len(reals))):
+        pages = list(data_pages(real, pool, of_data.randrange(1 << 30)))
         if len(pages) == 3:
             made.pages += pages
             made.pairs.append(MadePair(pages[0].page, pages[1].page, False, "made-data"))

@@ -105,7 +105,8 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
 
     def beside(looked: Integers, mask: int) -> NDArray[np.bool_]:
         safe = np.clip(looked, 0, len(at) - 1)
-        return (safe == looked) & (at[safe] == at[starts]) & (flags[safe] & mask > 0)
+        found: NDArray[np.bool_] = (safe == looked) & (at[safe] == at[starts])
+        return found & (flags[safe] & mask > 0)
 
     is_year = np.fromiter(
         (_YEAR.fullmatch(word) is not None for word in numbers), np.bool_, len(numbers)

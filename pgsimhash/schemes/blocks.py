@@ -13,6 +13,7 @@ from pgsimhash.hashes import GOLDEN_RATIO, Hashes, murmur3_64, murmur3_mix
 from pgsimhash.html import Article, WeightedWords
 from pgsimhash.html.numbers import VOLATILE
 from pgsimhash.html.page_words import words_by_line
+from pgsimhash.html.tree import sums_of
 
 OCCURRENCES: Final = {
     "word": 1.0,
@@ -126,7 +127,7 @@ class BlockWeights:
         """Return the words and pairs, by their numbers, and the sums of weights of both."""
         size = len(said.vocabulary)
         own, kinds = said.weights[said.blocks], np.minimum(said.kinds, VOLATILE)
-        sums = np.bincount(said.words, own * _SINGLES[kinds], size)
+        sums = sums_of(said.words, own * _SINGLES[kinds], size)
         singles = np.flatnonzero(np.bincount(said.words, minlength=size))
         inside = said.blocks[1:] == said.blocks[:-1]
         pairs = (said.words[:-1] * size + said.words[1:])[inside]
