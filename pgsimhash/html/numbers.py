@@ -70,7 +70,7 @@ _FLAGS: Final = {
     word: sum(flag for listed, flag in _LISTED if word in listed)
     for word in frozenset[str]().union(*(listed for listed, _ in _LISTED))
 }
-_YEAR: Final = re.compile("(?:19|20)[0-9]{2}")
+_YEARS: Final = frozenset(map(str, range(1900, 2100)))
 
 
 def mark_dates(text: str) -> str:
@@ -108,9 +108,7 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
         found: NDArray[np.bool_] = (safe == looked) & (at[safe] == at[starts])
         return found & (flags[safe] & mask > 0)
 
-    is_year = np.fromiter(
-        (_YEAR.fullmatch(word) is not None for word in numbers), np.bool_, len(numbers)
-    )
+    is_year = np.fromiter(map(_YEARS.__contains__, numbers), np.bool_, len(numbers))
     years = np.bincount(run, is_year[ids[seen[places]]])
     ago = beside(ends + 1, _AGO)
     volatile = beside(starts - 1, _BEFORE) | beside(ends, _BEHIND | _COUNTER) | ago

@@ -158,7 +158,7 @@ def test_plain_text_may_stand_in_for_a_page() -> None:
 )
 def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
     article = read_article(
-        f"<!doctype html>{head}<{block}>{STORY}</{block}><footer>Printed on the island</footer>"
+        f"<!doctype html>{head}<{block}>{STORY}</{block}><footer>© 1874 The Bay Society</footer>"
     )
     assert (article.title, " ".join(article.text.split())) == ("Ferry", ALONE)
 

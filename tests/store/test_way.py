@@ -84,6 +84,7 @@ def test_it_is_short(warm: Store) -> None:
         warm.ingest("https://a.example/9", PAGE.read_bytes())
     finally:
         sys.setprofile(None)
-    assert len(calls) <= 364
-    assert len(set(calls)) <= 193
-    assert len({module for module, _ in calls}) <= 49
+    # A bound with room: a helper more is no fault, half as many calls again are one.
+    assert len(calls) <= 500
+    assert len(set(calls)) <= 250
+    assert len({module for module, _ in calls}) <= 60
