@@ -33,6 +33,7 @@ class PageRecord:
     tokens: int | None = None
     html_digest: bytes | None = None
     text_digest: int | None = None
+    unseen: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ def extract(
         html_digest=html_digest(page.html),
         structure=made.structure,
         text_digest=made.text_digest,
+        unseen=made.unseen,
         sketch=made.sketch,
         markdown=made.markdown if markdown else None,
     )

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 from pgsimhash.analysis.labelled_pages import Named
 from pgsimhash.analysis.measures import Unseen
-from pgsimhash.html import Article
 from pgsimhash.records import PageFailure, PageRecord
-from pgsimhash.schemes import BlockWeights, Scheme
-from pgsimhash.schemes.blocks import words_of
-from pgsimhash.schemes.recipe import Extraction
+from pgsimhash.schemes import Scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.workers import extract_many
 
@@ -63,9 +59,6 @@ def fingerprint_pages(
         scheme: the recipe.
         jobs: how many processes read them.
     """
-    weighs = isinstance(scheme.weigh, BlockWeights)
-    if weighs:
-        scheme = replace(scheme, extract=partial(_read_with_share, scheme.extract))
     begun: list[tuple[str, bool]] = []
 
     def remembered() -> Iterator[SourcePage | PageFailure]:
@@ -73,13 +66,13 @@ def fingerprint_pages(
             begun.append((name, isinstance(page, PageFailure)))
             yield page
 
-    for number, record in enumerate(extract_many(remembered(), jobs, scheme, markdown=weighs)):
+    for number, record in enumerate(extract_many(remembered(), jobs, scheme, markdown=False)):
         name, is_unread = begun[number]
         if isinstance(record, PageRecord):
             into.simhashes[name] = record.simhash
             into.titles[name] = record.title
-            if record.markdown is not None:
-                into.shares[name] = float(record.markdown)
+            if record.unseen is not None:
+                into.shares[name] = record.unseen
         else:
             if not is_unread:
                 into.simhashes[name] = None
@@ -88,15 +81,3 @@ def fingerprint_pages(
             else:
                 into.failures.append(PageFailure(name, record.reason, record.detail))
         yield name
-
-
-def _read_with_share(
-    read: Extraction, html: bytes | str, url: str | None, charset: str | None
-) -> Article:
-    """Read a page, with its share of words in low-weight blocks instead of Markdown.
-
-    The record then carries the share from other processes, and no page is read twice.
-    """
-    article = read(html, url, charset)
-    words = words_of(article)
-    return Article(repr(words.unseen[0]), lambda: article.text, article.title, words=words)

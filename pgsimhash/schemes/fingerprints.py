@@ -30,7 +30,9 @@ class Fingerprint:
             :mod:`pgsimhash.sketch`.
         structure: the simhash of the page's shape: pages of one template are near each other,
             12 bits or less as a rule.
-        text_digest: 64 bits, the same for pages whose main content is the same word for word.
+        text_digest: 64 bits, the same for pages whose main content has the same words and numbers.
+        unseen: the share of the page's words that carry less than a tenth of the mean weight; None
+            where the scheme does not weigh blocks.
     """
 
     simhash: int
@@ -46,6 +48,7 @@ class Fingerprint:
     sketch: int
     structure: int | None
     text_digest: int
+    unseen: float | None = None
 
 
 def fingerprint(
@@ -93,4 +96,5 @@ def fingerprint(
         url=url,
         structure=article.structure,
         text_digest=voted.text_digest,
+        unseen=voted.unseen,
     )

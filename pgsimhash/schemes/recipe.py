@@ -36,6 +36,9 @@ class Vote(NamedTuple):
     ``text_digest`` is a hash of the words and numbers of the main content in their order, 64 bits:
     it tells whether a page still says the same. Counters and dates of the visit are left out; see
     :mod:`pgsimhash.html.numbers`.
+
+    ``unseen`` is the share of the page's words in low-weight blocks, None where the scheme does not
+    weigh blocks; see :attr:`pgsimhash.html.WeightedWords.unseen`.
     """
 
     simhash: int
@@ -43,6 +46,7 @@ class Vote(NamedTuple):
     features: int
     tokens: int
     text_digest: int
+    unseen: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ class Scheme:
         hashes, weights, evened = weigh.hashed(said)
         sketch = sketch_hashes(hashes, evened)
         digest = _digest(said)
-        return Vote(vote(hashes, weights), sketch, len(hashes), length, digest)
+        unseen, _ = said.unseen
+        return Vote(vote(hashes, weights), sketch, len(hashes), length, digest, unseen)
 
     def simhash(self, text: str) -> int:
         """Return the simhash of ``text``, which is taken for the main content.

@@ -89,7 +89,7 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
     assert reason(13, 12) == ("beyond_distance", None)
     assert reason(10, 12, (0, 2**23 - 1)) == ("sketches_differ", None)
     assert reason(10, 12, (0, 2**20 - 1)) == ("within_distance", 10)
-    assert reason(10, 9, (0, 2**21 - 1)) == ("beyond_distance", None)
+    assert reason(10, 9, (0, 2**23 - 1)) == ("beyond_distance", None)
     assert reason(5, 8, (0, 2**28 - 1)) == ("within_distance", 5)
     assert reason(5, 8, (0, 2**29 - 1)) == ("sketches_differ", None)
     assert reason(0, 8, (0, 2**29 - 1)) == ("sketches_differ", None)
