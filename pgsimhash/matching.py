@@ -49,8 +49,8 @@ class MatchSettings:
 
     Attributes:
         distance: the largest number of differing bits.
-        verify: whether a match more than 5 bits away counts only if the sketches of the two
-            pages agree as well (see :mod:`pgsimhash.sketch`).
+        verify: whether a match counts only if the sketches of the two pages agree as well (see
+            :mod:`pgsimhash.sketch`).
         scope: ``host`` compares with the pages of the same host, ``collection`` with all of the
             collection, ``global`` with those of every collection of the same scheme.
         newest: only so many originals of the scope count, the ones stored last, and what came

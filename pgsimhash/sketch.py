@@ -1,8 +1,8 @@
-"""A second opinion on a match: 128 bits that estimate how many features two pages share.
+"""Verification of matches: 128 bits that estimate how many features two pages share.
 
-A simhash tells how pages differ in direction, and far out (9 bits and more) short pages of one
-template meet by it. What two pages share of their features is another question, so that asking
-both removes nearly all false matches and next to no copies.
+A simhash tells how pages differ in direction. Short pages of one template meet by it, and so do
+pages whose different parts have little weight. What two pages share of their features is another
+question. Asking both removes most false matches and next to no copies.
 
 The sketch is b-bit minwise hashing with b = 1 (Li and König, "b-Bit Minwise Hashing", WWW 2010)
 of one permutation (Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012), in which empty bins

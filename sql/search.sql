@@ -109,4 +109,4 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pages(
     text, bigint, bigint, bigint, integer, text, bigint
-) IS 'The nearest pages to a simhash, but for one URL; beyond 5 bits their sketches count too.';
+) IS 'The nearest pages to a simhash, but for one URL; their sketches count too.';

@@ -231,13 +231,13 @@ COMMENT ON COLUMN pgsimhash.pages.html_digest IS
     'The first 16 bytes of the SHA-256 of the page as it came.';
 
 COMMENT ON COLUMN pgsimhash.pages.text_digest IS
-    'A hash of the words of its main content: it tells versions that say the same.';
+    'A hash of the words and numbers of its main content: it tells versions that say the same.';
 
 COMMENT ON COLUMN pgsimhash.pages.structure IS
     'The simhash of the shape of its tree: alike for pages of one template.';
 
 COMMENT ON COLUMN pgsimhash.pages.sketch_high IS
-    'The upper 64 of the 128 bits of its sketch, for a second look at a match.';
+    'The upper 64 of the 128 bits of its sketch, to verify a match.';
 
 COMMENT ON COLUMN pgsimhash.pages.sketch_low IS
     'The lower 64 bits of its sketch.';
@@ -379,7 +379,7 @@ COMMENT ON COLUMN pgsimhash.policies.distance IS
     'In how many bits a page may differ from its original.';
 
 COMMENT ON COLUMN pgsimhash.policies.verify IS
-    'Whether sketches are looked at beyond 5 bits.';
+    'Whether sketches must agree too.';
 
 COMMENT ON COLUMN pgsimhash.policies.scope IS
     'Among which pages originals are looked for.';

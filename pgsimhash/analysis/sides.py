@@ -37,7 +37,7 @@ class Side:
         url: where it was found.
         title: its title.
         fetched_at: when the store got this version.
-        sketch: 128 bits for a second look; see :mod:`pgsimhash.sketch`.
+        sketch: 128 bits to verify a match; see :mod:`pgsimhash.sketch`.
         structure: the simhash of its shape.
         article: its main content: as it was hashed, or made of the Markdown that was kept.
         origin: which of the two; None without an article.

@@ -59,7 +59,7 @@ def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Whether matches of a FILE or URL beyond 5 bits need a second, independent look.",
+    help="Whether the sketches of both pages must agree as well, for a FILE or a URL.",
 )
 @click.option(
     "--pages",

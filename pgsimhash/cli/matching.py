@@ -37,7 +37,7 @@ _OPTIONS = (
         "--verify/--no-verify",
         default=None,
         show_default="verify",
-        help="Whether matches beyond 5 bits need a second, independent look.",
+        help="Whether the sketches of both pages must agree as well.",
     ),
     click.option(
         "--scope",

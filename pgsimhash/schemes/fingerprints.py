@@ -26,7 +26,7 @@ class Fingerprint:
         markdown: the main content; empty where it was not asked for.
         html_bytes: the size of the page, in bytes.
         url: where it was found, as given.
-        sketch: 128 bits of the features, 0 <= sketch < 2**128, for a second look at a match; see
+        sketch: 128 bits of the features, 0 <= sketch < 2**128, to verify a match; see
             :mod:`pgsimhash.sketch`.
         structure: the simhash of the page's shape: pages of one template are near each other,
             12 bits or less as a rule.

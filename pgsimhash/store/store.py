@@ -220,8 +220,8 @@ class Store:
             limit: at most so many matches, the nearest.
             host: only matches that have a page on this host.
             since: only matches that have a page fetched then or later.
-            sketch: the sketch that belongs to ``simhash``: matches more than 5 bits away whose
-                page has quite another one are left out (see :mod:`pgsimhash.sketch`).
+            sketch: the sketch that belongs to ``simhash``: matches whose page has a different one
+                are left out (see :mod:`pgsimhash.sketch`).
 
         Raises:
             ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
@@ -260,8 +260,8 @@ class Store:
                 the answer; or a simhash.
             distance: the largest number of differing bits; by default the collection's.
             limit: at most so many pages: the nearest, and of equally near ones the first that came.
-            verify: whether matches more than 5 bits away whose sketch is quite another one are left
-                out (see :mod:`pgsimhash.sketch`).
+            verify: whether matches whose sketch differs are left out (see
+                :mod:`pgsimhash.sketch`).
             sketch: the sketch that belongs to a simhash; without it, its matches are not verified.
 
         Raises:
