@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -86,12 +85,15 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
         blocks: the block of each, ascending (shape (n,)).
         numbers: the number of each distinct token.
     """
-    is_number = np.fromiter(map(str.isdecimal, numbers), np.bool_, len(numbers))[ids]
-    kinds = is_number.astype(np.int64)
-    places = np.flatnonzero(is_number)
+    is_number = np.fromiter(map(str.isdecimal, numbers), np.bool_, len(numbers))
+    kinds = is_number[ids].astype(np.int64)
+    places = np.flatnonzero(kinds)
     if not len(places):
         return kinds
-    flags = np.fromiter(map(_FLAGS.get, numbers, repeat(0)), np.int64, len(numbers))[ids]
+    flag_of = np.zeros(len(numbers), np.int64)
+    for word in _FLAGS.keys() & numbers.keys():
+        flag_of[numbers[word]] = _FLAGS[word]
+    flags = flag_of[ids]
     # A link may begin or end between a number and what it counts.
     seen = np.flatnonzero((ids >= len(SIGNS)) | (flags > 0))
     at, flags = blocks[seen], flags[seen]
@@ -108,7 +110,8 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
         found: NDArray[np.bool_] = (safe == looked) & (at[safe] == at[starts])
         return found & (flags[safe] & mask > 0)
 
-    is_year = np.fromiter(map(_YEARS.__contains__, numbers), np.bool_, len(numbers))
+    is_year = np.zeros(len(numbers), np.bool_)
+    is_year[[numbers[year] for year in _YEARS & numbers.keys()]] = True
     years = np.bincount(run, is_year[ids[seen[places]]])
     ago = beside(ends + 1, _AGO)
     volatile = beside(starts - 1, _BEFORE) | beside(ends, _BEHIND | _COUNTER) | ago
