@@ -208,7 +208,7 @@ def test_clusters_come_back(store: Store, path: Path, monkeypatch: pytest.Monkey
     ]
     analysis.save_clusters(store, "groups")
     with store.session.read() as connection:
-        columns = connection.execute("SELECT * FROM groups LIMIT 0").description or []
+        columns = connection.execute("SELECT * FROM public.groups LIMIT 0").description or []
     assert [column.name for column in columns] == parquet.CLUSTERS.names
 
 

@@ -150,24 +150,27 @@ def test_a_page_that_changes_and_changes_back_has_three_versions() -> None:
     assert verdicts(made)[2] == ("updated", "changed", 64, None)
 
 
-def test_a_distant_match_needs_sketches_that_agree() -> None:
-    """Up to 8 bits the simhash is believed; beyond, a page further away may be the original."""
+def test_a_match_needs_sketches_that_agree() -> None:
+    """Sketches of near pages may differ in 28 bits; the original may be a page further away."""
     one, other = 0, 2**128 - 1
     pages = [
         PageRecord("a", 2**12 - 1, sketch=one),
         PageRecord("b", 2**9 - 1 << 40, sketch=other),
-        PageRecord("near", 2**12 - 2, sketch=other),
+        PageRecord("near", 2**12 - 2, sketch=2**28 - 1),
+        PageRecord("other", 2**12 - 2, sketch=other),
         PageRecord("c", 0, sketch=one),
     ]
-    made = decide(pages, [1, 2, 3, 4], {}, {}, [], 12)
+    made = decide(pages, [1, 2, 3, 4, 5], {}, {}, [], 12)
     assert verdicts(made) == [
         ("new", "first_seen", None, None),
         ("new", "first_seen", None, None),
         ("identical", "within_distance", 1, "a"),
+        ("new", "first_seen", None, None),
         ("near", "within_distance", 12, "a"),
     ]
-    unverified = decide(pages, [1, 2, 3, 4], {}, {}, [], 12, verify=False)
-    assert [decision.verdict.duplicate_of for decision in unverified] == [None, None, "a", "b"]
+    unverified = decide(pages, [1, 2, 3, 4, 5], {}, {}, [], 12, verify=False)
+    originals = [decision.verdict.duplicate_of for decision in unverified]
+    assert originals == [None, None, "a", "near", "b"]
 
 
 def test_a_page_without_a_sketch_is_not_checked() -> None:
