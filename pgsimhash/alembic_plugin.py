@@ -1,4 +1,4 @@
-"""What Alembic 1.18 and later load by themselves, through the entry point ``alembic.plugins``.
+"""What Alembic loads by itself, through the entry point ``alembic.plugins``.
 
 It is loaded whenever Alembic is, in projects of any kind, and Alembic is half imported then: so
 nothing of Alembic is imported before somebody needs it.
@@ -75,8 +75,7 @@ def propose_nothing(
 def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
     """Return a SIMHASH as a revision writes it, which then imports it; False for all else.
 
-    For ``context.configure(render_item=...)`` in an ``env.py`` whose Alembic is older than 1.18, or
-    that turns the plugin off.
+    For ``context.configure(render_item=...)`` in an ``env.py`` that turns the plugin off.
 
     Args:
         kind: ``"type"``, ``"column"``, ...
@@ -98,7 +97,7 @@ def _ours(context: AutogenContext) -> set[str | None]:
 
 
 class _OfItself(ModuleType):
-    """Alembic 1.18 and 1.19 expect a list of modules where later ones expect the module."""
+    """Alembic 1.19 expects a list of modules where later ones expect the module."""
 
     def __iter__(self) -> Iterator[ModuleType]:
         yield self

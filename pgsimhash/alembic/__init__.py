@@ -15,8 +15,8 @@ prints. Which revision the schema is at is recorded in the schema itself, as ``p
 does it; the project's own ``alembic_version`` has nothing of it.
 
 For a table of the project's own there are :func:`add_simhash` and :func:`drop_simhash`, which are
-the operations ``op.add_simhash`` and ``op.drop_simhash`` as well. Alembic 1.18 and later know these
-wherever this package is installed, older ones once this module is imported.
+the operations ``op.add_simhash`` and ``op.drop_simhash`` as well. Alembic knows these
+wherever this package is installed.
 """
 
 from __future__ import annotations

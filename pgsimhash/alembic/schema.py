@@ -77,8 +77,7 @@ def include_name(
 ) -> bool:
     """Whether autogenerate is to look at something: not where it is in the schema.
 
-    For ``context.configure(include_name=...)`` in an ``env.py`` whose Alembic is older than 1.18,
-    or that turns the plugin off.
+    For ``context.configure(include_name=...)`` in an ``env.py`` that turns the plugin off.
 
     Args:
         name: what is found.
