@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -13,6 +13,15 @@ from lxml.html import HtmlElement
 def words(text: str) -> frozenset[str]:
     """Return the words of ``text``."""
     return frozenset(text.split())
+
+
+def flags_of(listed: Iterable[tuple[int, Collection[str]]]) -> dict[str, int]:
+    """Return for each word the sum of the flags of the lists that it is in."""
+    flags: dict[str, int] = {}
+    for flag, listed_words in listed:
+        for word in listed_words:
+            flags[word] = flags.get(word, 0) | flag
+    return flags
 
 
 NEVER_TEXT: Final = words(
@@ -71,17 +80,15 @@ _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 SAYS_BESIDE, SAYS_FOOTER, SAYS_HEADER, SAYS_CONTENT, SAYS_OVERLAY, SAYS_HIDDEN = (
     1 << bit for bit in range(6)
 )
-_LISTED: Final = (
-    (SAYS_BESIDE, _BESIDE),
-    (SAYS_FOOTER, _FOOTER),
-    (SAYS_HEADER, _HEADER),
-    (SAYS_CONTENT, _CONTENT),
-    (SAYS_OVERLAY, _OVERLAY),
+_SAYINGS: Final = flags_of(
+    (
+        (SAYS_BESIDE, _BESIDE),
+        (SAYS_FOOTER, _FOOTER),
+        (SAYS_HEADER, _HEADER),
+        (SAYS_CONTENT, _CONTENT),
+        (SAYS_OVERLAY, _OVERLAY),
+    )
 )
-_SAYINGS: Final = {
-    word: sum(says for says, listed in _LISTED if word in listed)
-    for word in frozenset[str]().union(*(listed for _, listed in _LISTED))
-}
 
 
 class Names(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.html.names import words
+from pgsimhash.html.names import flags_of, words
 from pgsimhash.html.tree import Integers
 from pgsimhash.tokens import SIGNS
 
@@ -55,20 +55,18 @@ _NOTE_WORDS: Final = 12
 """A block of at most this many words, one of them such as "updated", is a note of a date."""
 
 _BEFORE, _BEHIND, _COUNTER, _PASSING, _AGO, _NOTE, _MONTH = (1 << bit for bit in range(7))
-_LISTED: Final = (
-    (_MONTHS, _BEFORE | _BEHIND | _MONTH),
-    (_POSTED, _BEFORE),
-    (_UPDATED, _BEFORE | _NOTE),
-    (_HOURS, _BEHIND),
-    (_COUNTED, _COUNTER),
-    (_VISITS, _COUNTER | _PASSING),
-    (words("ago"), _AGO),
-    (frozenset((SIGNS[3], _DATE)), _BEFORE),
+_FLAGS: Final = flags_of(
+    (
+        (_BEFORE | _BEHIND | _MONTH, _MONTHS),
+        (_BEFORE, _POSTED),
+        (_BEFORE | _NOTE, _UPDATED),
+        (_BEHIND, _HOURS),
+        (_COUNTER, _COUNTED),
+        (_COUNTER | _PASSING, _VISITS),
+        (_AGO, words("ago")),
+        (_BEFORE, (SIGNS[3], _DATE)),
+    )
 )
-_FLAGS: Final = {
-    word: sum(flag for listed, flag in _LISTED if word in listed)
-    for word in frozenset[str]().union(*(listed for listed, _ in _LISTED))
-}
 _YEARS: Final = frozenset(map(str, range(1900, 2100)))
 
 

@@ -24,6 +24,7 @@ from pgsimhash.html.names import (
     SAYS_HEADER,
     SAYS_HIDDEN,
     SAYS_OVERLAY,
+    flags_of,
     words,
 )
 
@@ -35,24 +36,22 @@ _IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_LIST, _IS_H1, _IS_HEADING, 
     1 << bit for bit in range(8)
 )
 _IS_TABLE, _IS_ROW, _IS_CELL = (1 << bit for bit in range(8, 11))
-_KINDS: Final = (
-    (_IS_BESIDE, BESIDE_TAGS),
-    (_IS_FOOTER, words("footer")),
-    (_IS_HEADER, words("header")),
-    (_IS_CONTENT, words("article main")),
-    (_IS_LIST, LIST_TAGS),
-    (_IS_H1, words("h1")),
-    (_IS_HEADING, HEADING_TAGS),
-    # Siblings of these tags are alike in any text.
-    (_IS_COMMON, words("body h2 h3 p pre td tr")),
-    (_IS_TABLE, words("table")),
-    (_IS_ROW, words("tr")),
-    (_IS_CELL, words("td th")),
+_TAGS: Final = flags_of(
+    (
+        (_IS_BESIDE, BESIDE_TAGS),
+        (_IS_FOOTER, words("footer")),
+        (_IS_HEADER, words("header")),
+        (_IS_CONTENT, words("article main")),
+        (_IS_LIST, LIST_TAGS),
+        (_IS_H1, words("h1")),
+        (_IS_HEADING, HEADING_TAGS),
+        # Siblings of these tags are alike in any text.
+        (_IS_COMMON, words("body h2 h3 p pre td tr")),
+        (_IS_TABLE, words("table")),
+        (_IS_ROW, words("tr")),
+        (_IS_CELL, words("td th")),
+    )
 )
-_TAGS: Final = {
-    tag: sum(kind for kind, tags in _KINDS if tag in tags)
-    for tag in frozenset[str]().union(*(tags for _, tags in _KINDS))
-}
 
 
 def sums_of(places: Integers, amounts: NDArray[Any], size: int) -> Floats:

@@ -13,26 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.html.markdown_syntax import CELL_BLOCKS
-from pgsimhash.html.names import LIST_TAGS, words
+from pgsimhash.html.names import LIST_TAGS, flags_of, words
 from pgsimhash.html.page_words import Page
 from pgsimhash.html.tree import Floats, Integers
 
 _IS_TABLE, _IS_LIST, _IS_FIGURE, _IS_CODE, _IS_HEADER, _IS_ROW, _IS_CELL_BLOCK = (
     1 << bit for bit in range(7)
 )
-_KINDS: Final = (
-    (_IS_TABLE, words("table")),
-    (_IS_LIST, LIST_TAGS),
-    (_IS_FIGURE, words("figure")),
-    (_IS_CODE, words("pre")),
-    (_IS_HEADER, words("th")),
-    (_IS_ROW, words("tr")),
-    (_IS_CELL_BLOCK, CELL_BLOCKS),
+_TAGS: Final = flags_of(
+    (
+        (_IS_TABLE, words("table")),
+        (_IS_LIST, LIST_TAGS),
+        (_IS_FIGURE, words("figure")),
+        (_IS_CODE, words("pre")),
+        (_IS_HEADER, words("th")),
+        (_IS_ROW, words("tr")),
+        (_IS_CELL_BLOCK, CELL_BLOCKS),
+    )
 )
-_TAGS: Final = {
-    tag: sum(kind for kind, tags in _KINDS if tag in tags)
-    for tag in frozenset[str]().union(*(tags for _, tags in _KINDS))
-}
 _LINKS: Final = 0.5
 """A list with more than this of its words in links is one of links."""
 
