@@ -333,7 +333,7 @@ def test_the_bytes_of_a_page_are_those_that_plan_counts_with() -> None:
 def test_every_scheme_is_in_the_table() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
     schemes = text_of("schemes.md")
-    table = schemes[: schemes.index("The distance is what")]
+    table = schemes[: schemes.index("The distance is the default")]
     assert re.findall(r"^\| `(pgsimhash-[^`]+)`", table, re.MULTILINE) == shipped
 
 
