@@ -18,7 +18,7 @@ from pgsimhash.html.page_words import read_words
 from pgsimhash.html.weights import is_frame_only, scores_of, shown_blocks, weights_of
 from pgsimhash.html.whole import with_whole_elements
 
-MARKED_UP_MAX: Final = 200_000
+MARKED_UP_MAX: Final = 150_000
 """A page of more elements is shown without headings, lists and links."""
 
 
