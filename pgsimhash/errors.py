@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install '.{}'"
 """How to install the package, with an extra in the braces.
 
-The first release changes this. Until then the name on PyPI belongs to whoever registers it.
+The first release changes this. Until then anyone can register the name on PyPI.
 """
 
 _Codes = Mapping[str, str]

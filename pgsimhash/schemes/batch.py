@@ -63,7 +63,7 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 
     Raises:
         ArgumentError: no scheme is registered under that name; ``texts`` is a text itself, or
-            something in it is none.
+            something in it is not a text.
     """
     check_many("texts", texts, "a list of them, such as ['some text']")
     recipe = get_scheme(scheme)
