@@ -42,13 +42,6 @@ class Piece(NamedTuple):
         """Return the element that the text is directly in."""
         return self.element.getparent() if self.is_tail else self.element
 
-    def blank(self) -> None:
-        """Take the text out of the tree."""
-        if self.is_tail:
-            self.element.tail = None
-        else:
-            self.element.text = None
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:
