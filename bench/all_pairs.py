@@ -20,8 +20,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.block_pairs import layout_for
-from pgsimhash.pairs_on_disk import pairs_on_disk
+from pgsimhash.batch.pairs_on_disk import pairs_on_disk
+from pgsimhash.search.prefix_pairs import layout_for
 
 if TYPE_CHECKING:
     from bench.workload import near_copies, random_simhashes

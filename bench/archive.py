@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from pgsimhash import parquet
+from pgsimhash.batch import parquet
 
 if TYPE_CHECKING:
     from bench.workload import Simhashes, near_copies, random_simhashes

@@ -3,7 +3,7 @@
 python bench/cost_model.py [--rows N] [--dsn DSN]
 
 Prints the measured and the fitted milliseconds of each layout and distance, and the constants for
-pgsimhash/planner.py: per call, per permutation, per
+pgsimhash/search/layout_costs.py: per call, per permutation, per
 condition of a permutation on those before it, per probe, per candidate.
 """
 
@@ -19,9 +19,9 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash.connection import open_connection
-from pgsimhash.layout import LAYOUTS, Layout
-from pgsimhash.planner import expected_candidates
+from pgsimhash.db.connection import open_connection
+from pgsimhash.search.layout import LAYOUTS, Layout
+from pgsimhash.search.layout_costs import expected_candidates
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response
 
 from pgsimhash import scrapy as ours
-from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
 from pgsimhash.schemes import DEFAULT_SCHEME
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Extraction:
             simhash = record.simhash if isinstance(record, PageRecord) else None
             yield Verdict(record.url, "new", "first_seen", simhash, keep=True)
 
-    def start_run(self, what: str) -> None:
+    def start_run(self, label: str) -> None:
         pass
 
     def close(self) -> None:

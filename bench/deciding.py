@@ -22,11 +22,11 @@ import numpy as np
 
 from pgsimhash import connect, fingerprint
 from pgsimhash.errors import PageError
-from pgsimhash.matching import MatchSettings
-from pgsimhash.records import PageRecord
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.reading.workers import extract
 from pgsimhash.sources import SourcePage, read_pages
-from pgsimhash.store.writer import judge_batch
-from pgsimhash.workers import extract
+from pgsimhash.store.writer import evaluate_batch
 
 if TYPE_CHECKING:
     from bench.workload import database
@@ -67,7 +67,8 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         pages = [page for page in read_pages([folder]) if isinstance(page, SourcePage)]
         for _ in store.ingest_many(pages):
             pass
-        store.session.connection.execute("VACUUM (ANALYZE)")
+        with store.session.read() as connection:
+            connection.execute("VACUUM (ANALYZE)")
         whole: list[tuple[float, float]] = []
         alone: list[tuple[float, float]] = []
 
@@ -76,11 +77,11 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
                 made = fingerprint(page.html, page.url, charset=page.charset)
             except PageError:
                 return
-            store.find(made.simhash, DISTANCE, sketch=made.sketch)
+            store.find(made.simhash, DISTANCE, signature=made.signature)
 
         def judge(record: PageRecord) -> None:
             with store.session.read() as connection:
-                judge_batch(
+                evaluate_batch(
                     connection, store.opened, [record], [MatchSettings(DISTANCE)], by_policies=False
                 )
 
@@ -90,7 +91,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
             store.decide(page.url, page.html)
 
         def find(record: PageRecord) -> None:
-            store.find(record.simhash, DISTANCE, sketch=record.sketch)
+            store.find(record.simhash, DISTANCE, signature=record.signature)
 
         # What comes second finds the index in memory, so the two take turns at that.
         for number in range(rounds):

@@ -4,7 +4,7 @@ python bench/faults.py [--rounds N] [--jobs N]
 
 It runs tests/faults/ with other moments in each round, and prints for each test how many faults
 there were and how many pages writers were told were stored; of these, how many were lost or doubled
-or have another verdict than was told; and how much `pgsimhash check --verdicts` found.
+or have another verdict than was told; and how much `pgsimhash check` found.
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ import numpy as np
 from scipy.special import bdtr
 
 from pgsimhash import hamming_distance
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import weights
-from pgsimhash.schemes import blocks
-from pgsimhash.schemes.blocks import OCCURRENCES
-from pgsimhash.sketch import verified
+from pgsimhash.schemes import article_features as blocks
+from pgsimhash.schemes.article_features import OCCURRENCES
 
 if TYPE_CHECKING:
     from bench.fitting import (
@@ -301,21 +301,21 @@ def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
 
 
 def looked_at(
-    simhashes: Mapping[str, int], sketches: Mapping[str, int], pairs: Sequence[Pair]
+    simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
 ) -> list[list[str]]:
-    """Return what matches within 8 and 12 bits, without and with a look at the sketches."""
+    """Return what matches within 8 and 12 bits, without and with a look at the signatures."""
     near = np.array([pair.near for pair in pairs])
     families = np.array([pair.family for pair in pairs])
     apart = np.array([hamming_distance(simhashes[pair.a], simhashes[pair.b]) for pair in pairs])
     agree = np.array(
         [
-            verified(int(bits), sketches[pair.a], sketches[pair.b])
+            verified(int(bits), signatures[pair.a], signatures[pair.b])
             for bits, pair in zip(apart, pairs, strict=True)
         ]
     )
     rows = []
     for k in (8, 12):
-        for name, stands in (("", np.ones(len(pairs), np.bool_)), (", sketches agree", agree)):
+        for name, stands in (("", np.ones(len(pairs), np.bool_)), (", signatures agree", agree)):
             found = (apart <= k) & stands
             organic = found[families == "organic"].mean()
             edited = found[near & (families != "organic")].mean()
@@ -326,13 +326,13 @@ def looked_at(
 
 
 def kinds_table(
-    simhashes: Mapping[str, int], sketches: Mapping[str, int], pairs: Sequence[Pair]
+    simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
 ) -> str:
-    """Return what is found at 3, 5 and 8 bits by kind, and at 8 where the sketches agree."""
+    """Return what is found at 3, 5 and 8 bits by kind, and at 8 where the signatures agree."""
     by_kind: dict[tuple[bool, str], list[tuple[int, bool]]] = {}
     for pair in pairs:
         bits = hamming_distance(simhashes[pair.a], simhashes[pair.b])
-        agree = verified(bits, sketches[pair.a], sketches[pair.b])
+        agree = verified(bits, signatures[pair.a], signatures[pair.b])
         for kind in (pair.kind, "all"):
             by_kind.setdefault((not pair.near, kind), []).append((bits, agree))
     rows = []
@@ -347,7 +347,7 @@ def kinds_table(
                 *(str(count) if different else f"{count / len(found):.3f}" for count in counts),
             )
         )
-    return table(("pairs", "kind", "number", *map(str, DISTANCES), "sketches agree"), rows)
+    return table(("pairs", "kind", "number", *map(str, DISTANCES), "signatures agree"), rows)
 
 
 EXPECTED = ("fit", "set", "copies at 3, 5, 8", "different", "light, medium, heavy at 8", "at 3")
@@ -423,14 +423,14 @@ def main() -> None:
     }
     votes = {name: vote_by(pages[name], fitted[fold], CHOSEN) for name, fold in folds.items()}
     simhashes = {name: simhash for name, (simhash, _) in votes.items()}
-    sketches = {name: sketch for name, (_, sketch) in votes.items()}
+    signatures = {name: signature for name, (_, signature) in votes.items()}
     for labelled in sets:
         own = [pair for pair in pairs if pair.a.startswith(f"{labelled.name}/")]
         own = [pair for pair in own if not pair.kind.startswith("made")]
         judged = {"sources left out": tally(simhashes, own, by_family)}
         print(f"\n{labelled.name}, simhashes:\n\n" + overview(judged, {}, ()))
-        print("\n" + table(SECOND, looked_at(simhashes, sketches, own)))
-        print("\n" + kinds_table(simhashes, sketches, own))
+        print("\n" + table(SECOND, looked_at(simhashes, signatures, own)))
+        print("\n" + kinds_table(simhashes, signatures, own))
     if options.simhashes:
         options.simhashes.write_text(json.dumps(simhashes))
     coefficients = fit_without(pages, fitter.pairs, CHOSEN)

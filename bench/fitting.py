@@ -20,7 +20,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import bdtr, comb
 
-from pgsimhash.hashes import GOLDEN_RATIO, murmur3_64
+from pgsimhash.hashing.hashes import GOLDEN_RATIO, murmur3_64
+from pgsimhash.hashing.signature import signature_hashes
+from pgsimhash.hashing.votes import vote
 from pgsimhash.html.block_features import features
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.charset import decode
@@ -29,9 +31,7 @@ from pgsimhash.html.page_words import read_words
 from pgsimhash.html.parse import parse
 from pgsimhash.html.tree import sums_of
 from pgsimhash.html.weights import COEFFICIENTS, LEVEL, SCORE_MAX, weights_of
-from pgsimhash.schemes.blocks import EVENED, OCCURRENCES, BlockWeights, pair_hashes
-from pgsimhash.sketch import sketch_hashes
-from pgsimhash.votes import vote
+from pgsimhash.schemes.article_features import EVENED, OCCURRENCES, BlockWeights, pair_hashes
 
 if TYPE_CHECKING:
     from bench.labelled import Pair
@@ -57,7 +57,7 @@ class PolicySettings:
     """What a fit aims at.
 
     Attributes:
-        damping: of :class:`pgsimhash.schemes.blocks.BlockWeights`.
+        damping: of :class:`pgsimhash.schemes.article_features.BlockWeights`.
         aims: for each distance, what a copy found is worth and what a false match costs.
         near: what all copies of a kind are worth together, in pairs.
         far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
@@ -349,7 +349,7 @@ def aim_of(pair: Pair) -> str:
 
 
 def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> tuple[int, int]:
-    """Return the simhash and the sketch of a page by these coefficients."""
+    """Return the simhash and the signature of a page by these coefficients."""
     weights = weights_of(
         np.clip(page.known @ coefficients[: len(NAMES)], -SCORE_MAX, SCORE_MAX),
         page.counts.astype(np.float64),
@@ -358,7 +358,7 @@ def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> t
     amounts = np.bincount(page.at[0], own, len(page.sizes))
     votes = (amounts * (1 + amounts) ** -settings.damping)[page.groups]
     flat = (amounts / (amounts + EVENED))[page.groups]
-    return vote(page.hashes, votes), sketch_hashes(page.hashes, flat)
+    return vote(page.hashes, votes), signature_hashes(page.hashes, flat)
 
 
 def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.reading.workers import extract
 from pgsimhash.schemes import get_scheme, scheme_names
 from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import connect
-from pgsimhash.workers import extract
 
 if TYPE_CHECKING:
     from bench.hostile_pages import KINDS, PAIRS, STORY, hostile, page
@@ -102,7 +102,7 @@ def measured(kind: str, scheme: str, size: float, times: int) -> Result:
     html = page(kind, int(size * 1e6))
     best = Result(kind, scheme, size, float(SECONDS_MAX), 0.0, "given up")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "pgsimhash.workers"])
+    context.set_forkserver_preload([__name__, "pgsimhash.reading.workers"])
     for _ in range(times):
         here, there = context.Pipe()
         process = context.Process(target=read, args=(there, scheme, hostile(kind).charset))

@@ -34,7 +34,7 @@ from warcio.warcwriter import WARCWriter
 
 import pgsimhash.html
 from pgsimhash.cli.work import choose_jobs
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import Scheme
 from pgsimhash.sources import SourcePage, count_pages, read_pages
 from pgsimhash.store import connect

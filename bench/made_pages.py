@@ -25,8 +25,8 @@ import lxml.html
 from lxml import etree
 from lxml.html import HtmlElement as Element
 
+from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html.charset import decode
-from pgsimhash.tokens import tokenize
 
 if TYPE_CHECKING:
     from bench.made_data import KINDS, pair_of

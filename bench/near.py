@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from pgsimhash import analysis
-from pgsimhash.connection import open_connection
+from pgsimhash.db.connection import open_connection
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:

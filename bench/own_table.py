@@ -23,8 +23,8 @@ from sqlalchemy import Engine, bindparam, create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from pgsimhash import Store, connect
-from pgsimhash.bits import to_bigint
-from pgsimhash.copying import copy_binary
+from pgsimhash.db.copy import copy_binary
+from pgsimhash.hashing.bits import to_bigint
 from pgsimhash.sqlalchemy import SIMHASH, SimhashMixin
 
 if TYPE_CHECKING:

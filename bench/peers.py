@@ -61,7 +61,7 @@ def pybind_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: 
 
 def pgsimhash_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
     """Lookups in memory by ours."""
-    from pgsimhash.block_index import BlockIndex
+    from pgsimhash.search.memory_index import BlockIndex
 
     clock.done("conversion")
     index = BlockIndex(values)

@@ -32,7 +32,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pgsimhash.hashes import murmur3_64
+from pgsimhash.hashing.hashes import murmur3_64
 
 if TYPE_CHECKING:
     from bench.installed import install_peers, make_importable

@@ -19,6 +19,8 @@ import click
 import psycopg
 
 from pgsimhash import connect, maintenance
+from pgsimhash.html import read_article
+from pgsimhash.schemes import Scheme, ShingleWeights, register_scheme
 
 if TYPE_CHECKING:
     from bench.report import load
@@ -27,7 +29,7 @@ else:  # A script finds its neighbours under their own names.
     from report import load
     from workload import database
 
-SCHEME = "pgsimhash-interop-1"
+SCHEME = register_scheme(Scheme("bench-words-1", read_article, ShingleWeights((1, 2)))).name
 
 WORK: list[tuple[str, dict[str, Any]]] = [
     ("as it is", {}),
@@ -35,7 +37,7 @@ WORK: list[tuple[str, dict[str, Any]]] = [
     ("rejudge", {"rejudge": True}),
     ("rejudge, distance 3", {"distance": 3}),
     ("rejudge, scope host", {"scope": "host"}),
-    ("another scheme", {"scheme": SCHEME, "approximate": True}),
+    ("another scheme", {"scheme": SCHEME}),
 ]
 
 
@@ -44,9 +46,12 @@ def rebuild(dsn: str, name: str, what: str, options: dict[str, Any]) -> None:
     with connect(dsn, collection=name, create=False) as store:
         (pages,) = [one.pages for one in store.status() if one.collection == name]
         started = time.perf_counter()
-        maintenance.rebuild(store, f"{name}-again", then="separate", **options)
+        maintenance.rebuild(store, f"{name}-again", **options)
         seconds = time.perf_counter() - started
-        maintenance.delete_collection(store.session.connection, f"{name}-again")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        swap = "SELECT pgsimhash.rename_collection(%s, %s, true)"
+        connection.execute(swap, [name, f"{name}-again"])
+        maintenance.delete_collection(connection, f"{name}-again")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{what}: {pages:,} pages, {pages / seconds:,.0f} a second, {peak} MB")
 

@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import Literal
 
 from pgsimhash import PageError, fingerprint, hamming_distance
-from pgsimhash.features import shingles
+from pgsimhash.hashing.features import shingles
+from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.html import Article
 from pgsimhash.html.charset import decode
 from pgsimhash.html.parse import parse
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, scheme_names
-from pgsimhash.tokens import tokenize
 
 Kind = Literal["always", "scheme", "plain", "peer"]
 Signature = int | tuple[int, ...]

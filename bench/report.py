@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pgsimhash import connect
-from pgsimhash.matching import MatchSettings
-from pgsimhash.records import PageRecord
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.runs import draw_run
 from pgsimhash.store.writer import write_batch
 
@@ -113,7 +113,8 @@ def load(dsn: str, name: str, pages: int) -> None:
     """Store the records, decided as `ingest` would, in batches of a thousand."""
     found = records(pages, random.Random(11))
     with connect(dsn, collection=name, keep_markdown=True) as store:
-        run = draw_run(store.session.connection, "bench")
+        with store.session.read() as connection:
+            run = draw_run(connection, "bench")
         while batch := list(islice(found, 1000)):
             with store.session.transaction() as connection:
                 write_batch(

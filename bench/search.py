@@ -34,10 +34,10 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash import Store, connect, find_pairs
-from pgsimhash.connection import open_connection
-from pgsimhash.records import PageRecord
+from pgsimhash.db.connection import open_connection
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.reading.workers import extract_many
 from pgsimhash.sources import read_pages
-from pgsimhash.workers import extract_many
 
 if TYPE_CHECKING:
     from bench.peers import TASKS

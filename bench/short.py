@@ -28,11 +28,11 @@ from rich.console import Console
 from rich.table import Table
 
 from pgsimhash.errors import PageError
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.html.charset import decode
 from pgsimhash.html.parse import parse
 from pgsimhash.schemes import SHORT_SCHEME, TEXT_SCHEME, Scheme
-from pgsimhash.sketch import verified
 
 if TYPE_CHECKING:
     from bench.installed import install_peers, make_importable
@@ -253,7 +253,7 @@ def by_scheme(scheme: Scheme, distance: int) -> Matches:
             voted = scheme.vote(Article(text, text))
         except PageError:
             return None
-        return voted.simhash, voted.sketch
+        return voted.simhash, voted.signature
 
     def matches(one: str, other: str) -> bool:
         a, b = read(one), read(other)

@@ -1,4 +1,4 @@
-"""Measure what pages take on disk: the constants of pgsimhash/planner.py.
+"""Measure what pages take on disk: the constants of pgsimhash/search/layout_costs.py.
 
 python bench/space.py FOLDER [--times N] [--dsn DSN]
 
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import click
 import psycopg
 
-from pgsimhash.connection import open_connection
-from pgsimhash.records import PageFailure
+from pgsimhash.db.connection import open_connection
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.store import Store, connect
 

@@ -19,8 +19,9 @@ import click
 import numpy as np
 from pyspark.sql import SparkSession
 
-from pgsimhash import find_pairs, parquet, spark
-from pgsimhash.block_index import BlockIndex
+from pgsimhash import find_pairs
+from pgsimhash.batch import parquet, spark
+from pgsimhash.search.memory_index import BlockIndex
 
 if TYPE_CHECKING:
     from bench.workload import near_copies, random_simhashes

@@ -24,7 +24,7 @@ from pathlib import Path
 import click
 
 from pgsimhash.cli.commands import commands
-from pgsimhash.server_place import DATA_DIR_VARIABLE
+from pgsimhash.embedded.place import DATA_DIR_VARIABLE
 
 BARE = """
 import click

@@ -22,9 +22,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash.features import shingles
+from pgsimhash.hashing.features import shingles
+from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.schemes import TEXT_SCHEME, Scheme, ShingleWeights, simhash_texts
-from pgsimhash.tokens import tokenize
 
 if TYPE_CHECKING:
     from bench.installed import install_peers, make_importable

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from pgsimhash import PageError, fingerprint
+from pgsimhash.hashing.tokens import tokenize
 from pgsimhash.schemes import Fingerprint
-from pgsimhash.tokens import tokenize
 
 
 def changed(folder: Path, pair: dict[str, str]) -> str:

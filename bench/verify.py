@@ -1,7 +1,7 @@
 """What a second look at a match is worth, on labelled pages.
 
 ``python bench/verify.py FOLDER`` takes the folder that bench/quality.py takes. Pairs within k bits
-by their simhash are looked at again: by the sketch, by half of it, and by a second simhash of as
+by their simhash are looked at again: by the signature, by half of it, and by a second simhash of as
 many bytes, over other features and with other hashes. For each it prints the thresholds, in
 differing bits, that reach all three targets with each of six seeds of the hashes; the wider the
 range, the safer is a choice in it.
@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash import PageError
-from pgsimhash.bits import NEAR_MAX
-from pgsimhash.features import shingles, weigh
-from pgsimhash.hashes import murmur3_64
+from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.hashing.features import shingles, weigh
+from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash.hashing.signature import SAME_BITS_MAX, signature_hashes
+from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.hashing.votes import vote
 from pgsimhash.html import read_article
 from pgsimhash.schemes import DEFAULT_SCHEME
-from pgsimhash.sketch import SAME_BITS_MAX, sketch_hashes
-from pgsimhash.tokens import tokenize
-from pgsimhash.votes import vote
 
 if TYPE_CHECKING:
     from bench.labelled import Pair, corpus, read_pairs
@@ -37,7 +37,7 @@ else:  # A script finds its neighbours under their own names.
 DISTANCES = (8, 10, 12, 14)
 ORGANIC, HEAVY, PRECISION = 0.998, 0.95, 0.9995
 SEEDS = range(6)
-TAKEN = "sketch of words and 2-shingles, 16 bytes"
+TAKEN = "signature of words and 2-shingles, 16 bytes"
 
 Look = Callable[[list[str], int], int]
 
@@ -59,10 +59,10 @@ def second_simhash(size: int, count: int) -> Look:
     return look
 
 
-def sketched(*sizes: int, bits: int = 128) -> Look:
+def signature_of(*sizes: int, bits: int = 128) -> Look:
     def look(tokens: list[str], seed: int) -> int:
         features = dict.fromkeys(f for size in sizes for f in shingles(tokens, size))
-        return sketch_hashes(hashed(features, seed)) % (1 << bits)
+        return signature_hashes(hashed(features, seed)) % (1 << bits)
 
     return look
 
@@ -70,14 +70,14 @@ def sketched(*sizes: int, bits: int = 128) -> Look:
 LOOKS: dict[str, Look] = {
     "simhash of 2-shingles, 8 bytes": second_simhash(2, 1),
     "simhash of 3-shingles, 8 bytes": second_simhash(3, 1),
-    "half a sketch of words and 2-shingles, 8 bytes": sketched(1, 2, bits=64),
-    "half a sketch of 2-shingles, 8 bytes": sketched(2, bits=64),
-    "half a sketch of 3-shingles, 8 bytes": sketched(3, bits=64),
+    "half a signature of words and 2-shingles, 8 bytes": signature_of(1, 2, bits=64),
+    "half a signature of 2-shingles, 8 bytes": signature_of(2, bits=64),
+    "half a signature of 3-shingles, 8 bytes": signature_of(3, bits=64),
     "simhash of 2-shingles, 16 bytes": second_simhash(2, 2),
     "simhash of 3-shingles, 16 bytes": second_simhash(3, 2),
-    TAKEN: sketched(1, 2),
-    "sketch of 2-shingles, 16 bytes": sketched(2),
-    "sketch of 3-shingles, 16 bytes": sketched(3),
+    TAKEN: signature_of(1, 2),
+    "signature of 2-shingles, 16 bytes": signature_of(2),
+    "signature of 3-shingles, 16 bytes": signature_of(3),
 }
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from pgsimhash import migrate, server
-from pgsimhash.copying import copy_binary
+from pgsimhash.db import migrate
+from pgsimhash.db.copy import copy_binary
+from pgsimhash.embedded import server
 
 Simhashes = NDArray[np.uint64]
 
