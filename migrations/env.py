@@ -16,16 +16,15 @@ from alembic import context
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection
 
-from pgsimhash import alembic_plugin
-from pgsimhash.connection import (
+from pgsimhash.alembic import plugin as alembic_plugin
+from pgsimhash.db.connection import (
     DSN_VARIABLE,
     EMBEDDED,
     configured_dsn,
     describe,
     resolve_dsn,
 )
-from pgsimhash.errors import PgsimhashError
-from pgsimhash.migrate import (
+from pgsimhash.db.migrate import (
     VERSION_TABLE,
     dsn_of_url,
     engine_for,
@@ -35,8 +34,9 @@ from pgsimhash.migrate import (
     search_path_kept_by_script,
     wait_for_others,
 )
-from pgsimhash.schema_names import configured_schema
-from pgsimhash.tables import metadata_in, simhashes
+from pgsimhash.db.schema_names import configured_schema
+from pgsimhash.errors import PgsimhashError
+from pgsimhash.sqlalchemy.tables import metadata_in, simhashes
 
 
 def _run(connection: Connection | None, schema: str) -> None:

@@ -1,4 +1,4 @@
-"""The package's one logger, ``pgsimhash``: quiet unless its user gives it a handler."""
+"""Provide the package's logger, ``pgsimhash``; it is silent until you add a handler."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ logger.addHandler(logging.NullHandler())
 
 
 def tell_of_waits(connection: psycopg.BaseConnection[Any]) -> None:
-    """Let the logger say for whom a connection waits, as the schema's functions warn of it."""
-    # Of several stores over one connection only one is to say it.
+    """Log the warnings of the schema's functions about what a connection waits for."""
+    # Several stores on one connection log a warning once.
     with suppress(ValueError):
-        connection.remove_notice_handler(_tell)
-    connection.add_notice_handler(_tell)
+        connection.remove_notice_handler(_log_wait)
+    connection.add_notice_handler(_log_wait)
 
 
-def _tell(notice: psycopg.errors.Diagnostic) -> None:
-    # Only they warn with the code of an error: lock_not_available.
+def _log_wait(notice: psycopg.errors.Diagnostic) -> None:
+    # lock_not_available: only the schema's functions warn with an error code.
     if notice.sqlstate == "55P03":
         logger.warning("%s", notice.message_primary)

@@ -1,7 +1,7 @@
-"""Near-duplicates dropped or tagged in a Scrapy crawl: an item pipeline, a spider middleware.
+"""Drop or tag near-duplicates in a Scrapy crawl, by an item pipeline or a spider middleware.
 
-Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, which is the default. Use one
-of the two: each hands every page to the store, and what it met before is no news to the other.
+Needs Scrapy 2.14 or later (extra ``scrapy``) and its asyncio reactor, the default. Enable only one
+of the two: each stores every page, so the second would find all pages unchanged.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Final, Self, TypeVar, cast
 from weakref import WeakSet
 
 from pgsimhash.errors import ArgumentError, MissingPackageError, StoreError, install_command
-from pgsimhash.matching import MatchOptions, check_options
-from pgsimhash.page_reader import PageReader
-from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.match_settings import MatchOptions, check_options
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.reading.page_reader import PageReader
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import Store, connect
@@ -44,22 +44,23 @@ except ImportError as error:
 ACTIONS: Final = ("drop", "tag")
 
 REOPEN_SECONDS: Final = 5.0
-"""After the store failed, how long pages pass without a verdict before it is opened again."""
+"""How long pages pass without a verdict after the store failed, before it is opened again."""
 
-Asked = TypeVar("Asked")
+_Item = TypeVar("_Item")
 
 _logger = logging.getLogger(__name__)
 _served: WeakSet[Crawler] = WeakSet()
 
 
 class _Component:
-    """What pipeline and middleware share: the settings, the store in its thread, the counters."""
+    """The base of pipeline and middleware: the settings, the store in its thread, the counters."""
 
     def __init__(self, crawler: Crawler) -> None:
-        """Open the store; what is wrong with it or with the settings ends the crawl here.
+        """Open the store; errors of the store or the settings end the crawl here.
 
         Raises:
-            ArgumentError: a setting is none, or the other component is there, or no asyncio.
+            ArgumentError: a setting is invalid, both components are enabled, or the reactor is not
+                asyncio.
             StoreError: the store cannot be opened.
         """
         settings = crawler.settings
@@ -72,12 +73,12 @@ class _Component:
         _check(is_asyncio_available(), "pgsimhash.scrapy needs the asyncio reactor of Scrapy")
         _check(
             crawler not in _served,
-            "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so that "
-            "what one met is known to the other; enable one of them",
+            "PgsimhashPipeline and PgsimhashSpiderMiddleware would each store every page, so the "
+            "second would find all pages unchanged; enable one of them",
         )
-        what = f"scrapy {crawler.spidercls.name}"
+        label = f"scrapy {crawler.spidercls.name}"
         self._store = _StoreThread(
-            partial(_connect, settings), what, _options(settings), _page_reader(settings)
+            partial(_connect, settings), label, _options(settings), _page_reader(settings)
         )
         _served.add(crawler)
         crawler.signals.connect(self._store.close, signal=signals.spider_closed)
@@ -87,12 +88,12 @@ class _Component:
         return cls(crawler)
 
     async def _verdict(self, page: SourcePage) -> Verdict | None:
-        """Return the store's verdict, counted; None where it could not be had, which is logged."""
+        """Return the store's verdict and count it; on an error, log it and return None."""
         try:
             verdict = await asyncio.wrap_future(self._store.ask(page))
-        except Exception as error:  # a page is never lost because the store is
-            known = isinstance(error, StoreError)
-            _logger.error("no verdict about %s: %s", page.url, error, exc_info=not known)
+        except Exception as error:  # errors of the store never lose a page
+            expected = isinstance(error, StoreError)
+            _logger.error("no verdict about %s: %s", page.url, error, exc_info=not expected)
             self._count("unanswered")
             if self._closes and self._closing is None:
                 closing = self._crawler.engine.close_spider_async(reason="pgsimhash_error")
@@ -102,7 +103,7 @@ class _Component:
         return verdict
 
     def _drops(self, verdict: Verdict) -> bool:
-        # What has no simhash was compared with nothing: it may well be new.
+        # A page without a simhash was not compared, so it may be new.
         return self._action == "drop" and verdict.simhash is not None and not verdict.keep
 
     def _count(self, name: str) -> None:
@@ -110,9 +111,9 @@ class _Component:
 
 
 class PgsimhashPipeline(_Component):
-    """Drops items whose page is known already, or tags items with the verdict.
+    """Drop items with a known page, or tag items with the verdict.
 
-    Items that hold no page, and those that no verdict could be had about, pass as they are.
+    Items without a page, and items whose verdict failed, pass unchanged.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -121,7 +122,7 @@ class PgsimhashPipeline(_Component):
         super().__init__(crawler)
 
     def page_of(self, item: Any) -> SourcePage | None:
-        """Return the page that an item holds, None if it holds none; override it at will."""
+        """Return the page of an item, or None; you can override this method."""
         if not ItemAdapter.is_item(item):
             return None
         fields = ItemAdapter(item)
@@ -129,10 +130,10 @@ class PgsimhashPipeline(_Component):
         return None if url is None or html is None else SourcePage(url, html)
 
     async def process_item(self, item: Any) -> Any:
-        """Return the item, with its tag if that is the action.
+        """Return the item, with its tag if the action is ``tag``.
 
         Raises:
-            DropItem: its page is known.
+            DropItem: the action is ``drop`` and the page is known.
         """
         page = self.page_of(item)
         if page is None:
@@ -143,9 +144,9 @@ class PgsimhashPipeline(_Component):
             return item
         if self._drops(verdict):
             self._count("dropped")
-            known = verdict.duplicate_of or "a simhash without a page"
-            # Scrapy logs the whole item with it, and that has the page in it.
-            raise DropItem(f"{verdict.verdict} ({verdict.reason}): {known}", log_level="DEBUG")
+            original = verdict.duplicate_of or "a standalone simhash"
+            # DEBUG, because Scrapy logs the whole item, including the page.
+            raise DropItem(f"{verdict.verdict} ({verdict.reason}): {original}", log_level="DEBUG")
         if self._action == "tag":
             self._tag_item(item, verdict)
         return item
@@ -156,8 +157,8 @@ class PgsimhashPipeline(_Component):
         except (KeyError, AttributeError, TypeError, ValueError) as error:
             self._count("untagged")
             _logger.error(
-                "%s takes no field %r, so it has no verdict: declare it, or name another one in "
-                "PGSIMHASH_TAG (%s)",
+                "%s has no field %r, so it gets no verdict: declare the field, or set "
+                "PGSIMHASH_TAG to another one (%s)",
                 type(item).__name__,
                 self._tag,
                 error,
@@ -165,10 +166,10 @@ class PgsimhashPipeline(_Component):
 
 
 class PgsimhashSpiderMiddleware(_Component):
-    """Drops what a callback makes of pages that are known already, or only tags the responses.
+    """Drop the output of callbacks for known pages, or only tag the responses.
 
-    ``response.meta`` has the verdict, which a callback that is a generator can read. Responses that
-    are no HTML, or have another status than 200 to 299, pass as they are.
+    ``response.meta`` has the verdict, which generator callbacks can read. Responses without HTML,
+    or with a status outside 200 to 299, pass unchanged.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -178,9 +179,9 @@ class PgsimhashSpiderMiddleware(_Component):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Yield what a callback yields: of a known page the requests, or with no ``FOLLOW`` none.
+        """Yield the output of a callback; for a known page only requests, or none without FOLLOW.
 
-        A generator has not begun when its page gets its verdict, and with no ``FOLLOW`` never does.
+        A generator starts after its page got the verdict; without FOLLOW it does not start at all.
         """
         verdict = await self._verdict_about(response)
         drops = verdict is not None and self._drops(verdict)
@@ -188,9 +189,9 @@ class PgsimhashSpiderMiddleware(_Component):
             self._count("dropped")
         if drops and not self._follows:
             return
-        async for found in result:
-            if not drops or isinstance(found, Request):
-                yield found
+        async for output in result:
+            if not drops or isinstance(output, Request):
+                yield output
 
     async def _verdict_about(self, response: Response) -> Verdict | None:
         if not isinstance(response, HtmlResponse) or not 200 <= response.status < 300:
@@ -204,17 +205,17 @@ class PgsimhashSpiderMiddleware(_Component):
 
 
 class _StoreThread:
-    """The one thread that opens, uses and closes the store, and one before it that reads pages.
+    """A thread that opens, uses and closes the store, and a thread before it that reads pages.
 
-    What waits when either is free is one batch, so the crawl decides how large batches are. While
-    the store waits for the database the next pages are read.
+    Each thread processes all waiting pages as one batch, so the crawl determines the batch size.
+    While the store waits for the database, the next pages are read.
     """
 
     def __init__(
-        self, opener: Callable[..., Store], what: str, options: MatchOptions, reader: PageReader
+        self, opener: Callable[..., Store], label: str, options: MatchOptions, reader: PageReader
     ) -> None:
         self._opener = opener
-        self._what = what
+        self._label = label
         self._options = options
         self._pages: deque[tuple[SourcePage, Future[Verdict]]] = deque()
         self._records: deque[tuple[PageRecord | PageFailure, Future[Verdict]]] = deque()
@@ -234,14 +235,14 @@ class _StoreThread:
         )
 
     def ask(self, page: SourcePage) -> Future[Verdict]:
-        """Return what will be the verdict about a page, which is stored."""
+        """Store a page and return the future of its verdict."""
         answer: Future[Verdict] = Future()
         self._pages.append((page, answer))
         self._reader.submit(self._read)
         return answer
 
     def close(self) -> None:
-        """Answer what waits, and close the store."""
+        """Answer the waiting pages, and close the store."""
         self._reader.shutdown()
         self._page_reader.close()
         self._thread.submit(self._close)
@@ -250,7 +251,7 @@ class _StoreThread:
     def _read(self) -> None:
         batch = [
             (self._extract(as_source(page)), answer)
-            for page, answer in _taken(self._pages)
+            for page, answer in _next_batch(self._pages)
             if answer.set_running_or_notify_cancel()
         ]
         if batch:
@@ -258,7 +259,7 @@ class _StoreThread:
             self._thread.submit(self._answer)
 
     def _answer(self) -> None:
-        batch = _taken(self._records)
+        batch = _next_batch(self._records)
         if not batch:
             return
         try:
@@ -266,7 +267,7 @@ class _StoreThread:
             for (_, answer), verdict in zip(batch, verdicts, strict=True):
                 answer.set_result(verdict)
         except Exception as error:
-            # Never asked again: what was stored, and only its answer lost, would now be known.
+            # Not retried: if only the answer was lost, the pages would now be known.
             if isinstance(error, StoreError) and self._store is not None:
                 self._failure, self._failed_at = error, time.monotonic()
                 self._close()
@@ -281,7 +282,7 @@ class _StoreThread:
         if failure and failed_at and time.monotonic() - failed_at < REOPEN_SECONDS:
             raise type(failure)(*failure.args)
         try:
-            # A collection that someone deleted meanwhile is not to come back empty.
+            # A collection that was deleted meanwhile must not come back empty.
             return self._open(create=False)
         except StoreError as error:
             self._failure, self._failed_at = error, time.monotonic()
@@ -289,9 +290,9 @@ class _StoreThread:
 
     def _open(self, *, create: bool) -> Store:
         self._store = store = self._opener(create=create)
-        # Wrong options are refused here, before the first page.
+        # Raises for invalid options before the first page.
         store.ingest_many([], **self._options)
-        store.start_run(self._what)
+        store.start_run(self._label)
         return store
 
     def _close(self) -> None:
@@ -300,8 +301,8 @@ class _StoreThread:
             store.close()
 
 
-def _taken(waiting: deque[Asked]) -> list[Asked]:
-    return [waiting.popleft() for _ in range(min(len(waiting), BATCH_PAGES))]
+def _next_batch(queue: deque[_Item]) -> list[_Item]:
+    return [queue.popleft() for _ in range(min(len(queue), BATCH_PAGES))]
 
 
 def _connect(settings: BaseSettings, *, create: bool) -> Store:

@@ -1,17 +1,20 @@
-"""Fixtures for the tests of what stands on pgsimhash: a real PostgreSQL, a database for each test.
+"""Provide pytest fixtures for projects that use pgsimhash: a real PostgreSQL, a database per test.
 
 In a ``conftest.py``::
 
     pytest_plugins = ["pgsimhash.testing"]
 
-and tests have ``pgsimhash_dsn``, the DSN of a fresh database with the schema,
-``pgsimhash_store``, a store over it, and ``pgsimhash_empty_dsn``, that of a database with nothing
-in it.
+Tests then have these fixtures:
 
-The server is ``PGSIMHASH_TEST_DSN`` where that is set (its user may create databases), else a
-container of ``PGSIMHASH_TEST_IMAGE`` (``postgres:18`` by default) where a Docker engine answers and
-testcontainers is installed, else the embedded server, with data of its own. It is started once;
-the schema is deployed once, and each test gets a copy, which is dropped after it.
+- ``pgsimhash_dsn``: the DSN of a new database with the schema.
+- ``pgsimhash_store``: a store on it.
+- ``pgsimhash_empty_dsn``: the DSN of a new empty database.
+
+The server is ``PGSIMHASH_TEST_DSN`` if that is set (its user must be able to create databases).
+Otherwise it is a container of ``PGSIMHASH_TEST_IMAGE`` (by default ``postgres:18``), if Docker is
+running and testcontainers is installed. Otherwise it is the embedded server with temporary data.
+The server is started once and the schema is deployed once. Each test gets a copy of the database,
+which is dropped afterwards.
 """
 
 from __future__ import annotations
@@ -33,19 +36,20 @@ import psycopg
 import pytest
 from psycopg import conninfo, sql
 
-from pgsimhash import migrate, server
-from pgsimhash.connection import plain_dsn
+from pgsimhash.db import migrate
+from pgsimhash.db.connection import plain_dsn
+from pgsimhash.embedded import server
 from pgsimhash.store import Store, connect
 
 DSN_VARIABLE: Final = "PGSIMHASH_TEST_DSN"
 IMAGE_VARIABLE: Final = "PGSIMHASH_TEST_IMAGE"
 
 _DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
-"""Settings that protect data from a crash, which tests do without."""
+"""Settings that protect data from a crash; tests switch them off."""
 
 
 def chosen_server() -> str:
-    """Return which server the tests take, in words."""
+    """Return which server the tests use, in words."""
     if os.environ.get(DSN_VARIABLE):
         return DSN_VARIABLE
     return f"testcontainers {_image()}" if _docker_answers() else "embedded server"
@@ -62,7 +66,7 @@ def _docker_answers() -> bool:
     from docker.errors import DockerException
 
     with warnings.catch_warnings():
-        # Where nothing answers, the client leaves its socket to the garbage collector.
+        # Without an answer, the client leaves its socket to the garbage collector.
         warnings.simplefilter("ignore", ResourceWarning)
         try:
             with contextlib.closing(docker.from_env()) as client:
@@ -95,7 +99,7 @@ def _embedded(stack: ExitStack) -> str:
 
 @contextmanager
 def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str]:
-    """Give the DSN of a database that is a copy of ``template``, and drop it after the block."""
+    """Yield the DSN of a new copy of the database ``template``, and drop the copy afterwards."""
     name = sql.Identifier(f"pgsimhash_test_{uuid.uuid4().hex[:12]}")
     with psycopg.connect(server_dsn, autocommit=True) as connection:
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
@@ -108,13 +112,13 @@ def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str
 
 
 def pytest_report_header() -> str:
-    """Say which server it is."""
+    """Return the line with the server for pytest's header."""
     return f"PostgreSQL: {chosen_server()}"
 
 
 @pytest.fixture(scope="session")
 def pgsimhash_server() -> Iterator[str]:
-    """The DSN of a server on which databases may be created."""
+    """The DSN of a server whose user can create databases."""
     with ExitStack() as stack:
         route = chosen_server()
         if route == DSN_VARIABLE:
@@ -127,7 +131,7 @@ def pgsimhash_server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
-    """The name of a database with the schema, to be copied for each test."""
+    """The name of a database with the schema, which is copied for each test."""
     with fresh_database(pgsimhash_server) as dsn:
         migrate.upgrade(dsn)
         yield str(conninfo.conninfo_to_dict(dsn)["dbname"])
@@ -135,14 +139,14 @@ def pgsimhash_template(pgsimhash_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def pgsimhash_dsn(pgsimhash_server: str, pgsimhash_template: str) -> Iterator[str]:
-    """The DSN of a fresh database with the schema."""
+    """The DSN of a new database with the schema."""
     with fresh_database(pgsimhash_server, pgsimhash_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
 def pgsimhash_empty_dsn(pgsimhash_server: str) -> Iterator[str]:
-    """The DSN of a fresh database with nothing in it."""
+    """The DSN of a new empty database."""
     with fresh_database(pgsimhash_server) as dsn:
         yield dsn
 

@@ -30,9 +30,12 @@ CREATE FUNCTION pgsimhash.add_pages(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted integer := pgsimhash._id_of(collection);
-    run constant bigint := nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
-    made pgsimhash.verdict;
+    own_id constant integer := pgsimhash._id_of(collection);
+    failures constant text[] := ARRAY(
+        SELECT pgsimhash._failure_of(p.url, p.fetched_at)
+        FROM unnest(urls, fetched_at) WITH ORDINALITY AS p (url, fetched_at, number)
+        ORDER BY p.number
+    );
     page record;
 BEGIN
     IF num_nulls(urls, simhashes) > 0
@@ -46,160 +49,70 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give two arrays of one length, without NULL.';
     END IF;
-    -- All at once and in one order, so that of two writers none waits for one that waits for it.
-    PERFORM pgsimhash._lock_collections(pgsimhash._siblings(wanted))
-    FROM pgsimhash._settings_for(wanted, urls) AS s
-    WHERE s.scope = 'global';
-    wanted := pgsimhash._lock_collection(collection);
-    FOR page IN
-        SELECT u.url, u.simhash, u.fetched_at
-        FROM unnest(urls, simhashes, fetched_at) WITH ORDINALITY
-            AS u (url, simhash, fetched_at, number)
-        ORDER BY u.number
-    LOOP
-        made := pgsimhash._add_page(wanted, page.url, page.simhash, page.fetched_at, run);
-        PERFORM pgsimhash._count_batch(
-            wanted, run, 'SQL', 1, (made.verdict = 'new')::integer,
-            (made.verdict IN ('identical', 'near'))::integer, (made.verdict = 'updated')::integer,
-            (made.verdict = 'unchanged')::integer, o.page_id, o.page_id
-        )
-        FROM (
-            SELECT CASE WHEN made.verdict <> 'unchanged' THEN made.page_id END AS page_id
-        ) AS o
-        WHERE made.verdict <> 'failed';
-        RETURN NEXT made;
-    END LOOP;
+    SELECT
+        array_agg(p.url ORDER BY p.number) AS urls,
+        array_agg(p.simhash ORDER BY p.number) AS simhashes,
+        array_agg(p.fetched_at ORDER BY p.number) AS fetched_at,
+        array_agg(coalesce(s.distance, c.default_distance)::integer ORDER BY p.number) AS distances,
+        array_agg(coalesce(s.scope, 'collection') ORDER BY p.number) AS scopes,
+        array_agg(s.window_size ORDER BY p.number) AS window_sizes,
+        array_agg(coalesce(p.fetched_at, now()) - s.max_age ORDER BY p.number) AS since,
+        array_agg(coalesce(s.max_copies, 1) ORDER BY p.number) AS max_copies
+    INTO page
+    FROM unnest(urls, simhashes, fetched_at, failures) WITH ORDINALITY
+        AS p (url, simhash, fetched_at, failure, number)
+    JOIN pgsimhash.collections AS c ON c.collection_id = own_id
+    LEFT JOIN (
+        SELECT n.number, s.*
+        FROM pgsimhash._settings_for(own_id, urls) AS s
+        CROSS JOIN LATERAL unnest(s.url_numbers) AS n (number)
+    ) AS s USING (number)
+    WHERE p.failure IS NULL;
+    RETURN QUERY
+    SELECT
+        p.url, coalesce(v.verdict, 'failed'), coalesce(v.reason, p.failure), v.distance,
+        v.duplicate_of, coalesce(v.keep, false), v.page_id
+    FROM (
+        SELECT u.url, u.failure, u.number, count(*) FILTER (WHERE u.failure IS NULL) OVER numbered
+            AS place
+        FROM unnest(urls, failures) WITH ORDINALITY AS u (url, failure, number)
+        WINDOW numbered AS (ORDER BY u.number)
+    ) AS p
+    LEFT JOIN pgsimhash._add_batch(
+        collection, own_id, true, true,
+        array_fill(
+            nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id')),
+            ARRAY[coalesce(cardinality(page.urls), 0)]
+        ), 'SQL', NULL, page.urls, page.simhashes, page.fetched_at, NULL, NULL, NULL, NULL, NULL,
+        page.distances, NULL, page.scopes, page.window_sizes, page.since, page.max_copies
+    ) WITH ORDINALITY AS v ON v.ordinality = p.place AND p.failure IS NULL
+    ORDER BY p.number;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for each of some pages, in their order.';
+    'add_page for each of some pages, in their order, as one batch.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- One page, under the lock of the collections that it is compared with. What decide in
--- pgsimhash/store/decisions.py and verdicts.py say of a page without a text, a sketch and a
--- rel=canonical.
-CREATE FUNCTION pgsimhash._add_page(
-    own_id integer, url text, simhash bigint, fetched_at timestamptz, run bigint
-) RETURNS pgsimhash.verdict
-    LANGUAGE plpgsql
+-- What check_url in pages/urls.py and check_time in pages/times.py refuse. Another machine's
+-- clock may be ahead.
+CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
-    AS $$
-#variable_conflict use_column
-DECLARE
-    own_url constant text := _add_page.url;
-    sought constant bigint := _add_page.simhash;
-    fetched constant timestamptz := coalesce(_add_page.fetched_at, now());
-    every_page constant bigint := 9223372036854775807;
-    own_host constant text := pgsimhash.host_of(own_url);
-    settings record;
-    compared integer[];
-    version record;
-    nearest record;
-    original record;
-    made pgsimhash.verdict;
-BEGIN
-    made.url := own_url;
-    made.keep := false;
-    IF octet_length(own_url) NOT BETWEEN 1 AND 2048
-        OR own_url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
-        OR own_url !~ '^[Ff]' AND own_host IS NULL
-        OR own_url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
-            '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
-    THEN
-        made.verdict := 'failed';
-        made.reason := 'invalid_url';
-        RETURN made;
-    END IF;
-    -- Another machine's clock may be ahead; see pgsimhash/times.py.
-    IF fetched NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
-        made.verdict := 'failed';
-        made.reason := 'invalid_time';
-        RETURN made;
-    END IF;
-    SELECT
-        coalesce(s.distance, c.default_distance)::integer AS distance,
-        coalesce(s.scope, 'collection') AS scope,
-        s.newest, s.max_age,
-        coalesce(s.keep_first, 1) AS keep_first
-    INTO settings
-    FROM pgsimhash.collections AS c
-    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[own_url]) AS s ON true
-    WHERE c.collection_id = own_id;
-    compared := CASE settings.scope
-        WHEN 'global' THEN pgsimhash._siblings(own_id)
-        ELSE ARRAY[own_id]
+    RETURN CASE
+        WHEN octet_length(url) NOT BETWEEN 1 AND 2048
+            OR url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+            OR url !~ '^[Ff]' AND pgsimhash.host_of(url) IS NULL
+            OR url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+                '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
+            THEN 'invalid_url'
+        WHEN fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
+            THEN 'invalid_time'
     END;
-    SELECT k.page_id, k.simhash, k.first_page, k.same INTO version
-    FROM pgsimhash._known_pages(own_id, every_page, ARRAY[own_url]) AS k
-    WHERE k.url = own_url;
-    IF version.simhash = sought THEN
-        PERFORM pgsimhash._see_pages(own_id, ARRAY[version.page_id], ARRAY[_add_page.fetched_at]);
-        made.verdict := 'unchanged';
-        made.reason := 'unchanged';
-        made.distance := 0;
-        made.page_id := version.page_id;
-        RETURN made;
-    END IF;
-    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO nearest
-    FROM pgsimhash._nearest(
-        own_id, compared, every_page, ARRAY[sought], ARRAY[NULL::bigint], ARRAY[NULL::bigint],
-        CASE WHEN settings.scope = 'host' THEN ARRAY[own_host] END,
-        CASE WHEN settings.max_age IS NOT NULL THEN ARRAY[fetched - settings.max_age] END,
-        CASE WHEN settings.newest IS NOT NULL THEN ARRAY(
-            SELECT pgsimhash._window(
-                compared, CASE WHEN settings.scope = 'host' THEN own_host END, settings.newest,
-                every_page
-            )
-        ) END,
-        ARRAY[settings.keep_first], ARRAY[own_url], ARRAY[version.simhash],
-        ARRAY[version.first_page], settings.distance
-    ) AS n;
-    SELECT k.page_id, k.url, k.simhash INTO original
-    FROM pgsimhash._known_pages(own_id, every_page, version.same) AS k
-    WHERE k.url = ANY (version.same)
-        AND k.page_id IS NOT NULL
-        AND (version.first_page IS NULL OR k.first_page < version.first_page)
-    ORDER BY k.first_page, k.url COLLATE "C"
-    LIMIT 1;
-    IF original.page_id IS NOT NULL THEN
-        SELECT
-            original.page_id, original.url,
-            pgsimhash.hamming_distance(sought, original.simhash) AS distance,
-            coalesce(nearest.copies, 1) AS copies, 'marked_same' AS reason
-        INTO nearest;
-    END IF;
-    made.page_id := nextval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'));
-    made.distance := nearest.distance;
-    made.duplicate_of := nearest.url;
-    IF nearest.distance IS NOT NULL THEN
-        made.verdict := CASE WHEN nearest.distance <= 3 THEN 'identical' ELSE 'near' END;
-        made.reason := coalesce(
-            nearest.reason,
-            CASE WHEN nearest.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
-        );
-        made.keep := nearest.copies < settings.keep_first;
-    ELSIF version.page_id IS NOT NULL THEN
-        made.verdict := 'updated';
-        made.reason := 'changed';
-        made.distance := pgsimhash.hamming_distance(sought, version.simhash);
-        made.keep := true;
-    ELSE
-        made.verdict := 'new';
-        made.reason := 'first_seen';
-        made.keep := true;
-    END IF;
-    INSERT INTO pgsimhash.pages (
-        collection_id, page_id, url, simhash, fetched_at, run_id, duplicate_of, distance
-    )
-    VALUES (own_id, made.page_id, own_url, sought, fetched, run, nearest.page_id, nearest.distance);
-    RETURN made;
-END
-$$;
 
-COMMENT ON FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint) IS
-    'Decides whether a page is known, and stores it, under the locks that this takes.';
+COMMENT ON FUNCTION pgsimhash._failure_of(text, timestamptz) IS
+    'Why a page cannot be added, NULL where it can.';
 
 -- Whoever inserts pages, they are found: their simhashes come along. Until the commit nobody deletes
 -- their collection.
@@ -228,7 +141,7 @@ BEGIN
             END IF;
             PERFORM pgsimhash._hold_collection(name);
             -- Ids were drawn while others wrote, and may be below theirs.
-            PERFORM pgsimhash._note_load(own.collection_id);
+            PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;
         PERFORM pgsimhash._put_simhashes(own.collection_id, own.simhashes, false);
     END LOOP;

@@ -174,15 +174,22 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_row_security() IS
     'Raises an error if the role may not see all rows of the schema''s tables.';
 
--- In pieces, between which a warning says for whom it waits: it reaches the client at once, while
--- pg_blocking_pids() knows nothing any more. No piece is shorter than what finds deadlocks takes.
-CREATE FUNCTION pgsimhash._take_locks(
-    key integer, collection_ids integer[], shared boolean DEFAULT false
-) RETURNS void
+-- Loaders share a row (FOR KEY SHARE), writers keep other writers out (FOR NO KEY UPDATE), and who
+-- removes or moves rows keeps all of them out (FOR UPDATE). Rows are locked in the order of their
+-- numbers, so that none waits for one that waits for it; those of collections that are gone are not.
+-- Strengths are 1, 2 and 3: two of them exclude each other if their sum is 4 or more.
+--
+-- PostgreSQL does not tell who locked a row. So a shared advisory lock, for which nobody waits, names
+-- the process, the collection and the strength.
+--
+-- In pieces, between which a warning says for whom it waits: it reaches the client at once. No piece
+-- is shorter than what finds deadlocks takes.
+CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
     patience constant interval := nullif(given::interval, interval '0');
     began constant timestamptz := clock_timestamp();
@@ -202,12 +209,23 @@ BEGIN
                 )::text,
                 true
             );
-            IF shared THEN
-                PERFORM pg_advisory_xact_lock_shared(key, c) FROM unnest(collection_ids) AS c;
-            ELSE
-                PERFORM pg_advisory_xact_lock(key, c) FROM unnest(collection_ids) AS c;
-            END IF;
+            CASE strength
+                WHEN 1 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR KEY SHARE;
+                WHEN 2 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR NO KEY UPDATE;
+                WHEN 3 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR UPDATE;
+            END CASE;
             PERFORM set_config('lock_timeout', given, true);
+            PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength)
+            FROM unnest(collection_ids) AS c;
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
@@ -235,13 +253,14 @@ BEGIN
             END AS who
             FROM pg_locks AS l
             LEFT JOIN pg_stat_activity AS a USING (pid)
-            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+            WHERE l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
                 AND l.database = (
                     SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()
                 )
-                AND l.classid::bigint = key::bigint & 4294967295
-                AND l.objid::bigint = ANY (collection_ids::bigint[])
-                AND l.pid IS DISTINCT FROM pg_backend_pid()
+                AND l.locktype = 'advisory' AND l.objsubid = 2
+                AND l.classid::bigint = own::bigint & 4294967295
+                AND l.objid::bigint / 4 = ANY (collection_ids)
+                AND l.objid::bigint % 4 + strength >= 4
         ) AS h;
         IF waited >= patience THEN
             RAISE EXCEPTION 'gave up after waiting %', holders
@@ -255,14 +274,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
-    'Takes locks of collections until the commit; who waits is warned, and lock_timeout is for all.';
+COMMENT ON FUNCTION pgsimhash._lock_rows(integer[], integer) IS
+    'Locks the rows of collections until the commit; who waits is warned, and lock_timeout is for '
+    'all.';
 
--- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
--- application's; and as each is mixed with the number of the table, from those of another schema.
--- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none
--- waits for one that waits for it. Who has the lock of a collection has those of what is being made
--- from it, and so writes there too. Who keeps loaders out is about to remove or to move rows.
+-- All lock in the order of the ids, so that no two writers wait for each other. Functions that remove or
+-- move rows keep loaders out too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -271,37 +288,22 @@ CREATE FUNCTION pgsimhash._lock_collections(
     AS $$
 DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
-    locked integer[] := '{}';
-    wanted integer[];
+    wanted constant integer[] := ARRAY(
+        SELECT DISTINCT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL ORDER BY u
+    );
 BEGIN
     PERFORM pgsimhash._check_isolation();
     IF loaders THEN
         PERFORM pgsimhash._check_row_security();
     END IF;
-    LOOP
-        wanted := ARRAY(
-            SELECT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL
-            UNION
-            SELECT r.collection_id
-            FROM pgsimhash.rebuilds AS r
-            WHERE r.source_id = ANY (collection_ids)
-            ORDER BY 1
-        );
-        -- While it waited, someone could begin to make another one.
-        EXIT WHEN wanted <@ locked;
-        PERFORM pgsimhash._take_locks(1885827944 # own, wanted);
-        IF loaders THEN
-            PERFORM pgsimhash._take_locks(1885827948 # own, wanted);
-        END IF;
-        locked := wanted;
-    END LOOP;
+    PERFORM pgsimhash._lock_rows(wanted, CASE WHEN loaders THEN 3 ELSE 2 END);
     PERFORM set_config(
         'simhashes.locked',
         concat(
             current_setting('simhashes.locked', true),
             (
                 SELECT string_agg(format(' %s.%s ', own, u), '')
-                FROM unnest(locked) AS u
+                FROM unnest(wanted) AS u
                 WHERE NOT pgsimhash._is_locked(u)
             )
         ),
@@ -314,6 +316,7 @@ COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
     'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
     'holds them until the commit.';
 
+-- A row does not say whether it is this transaction that locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -353,7 +356,6 @@ CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     wanted integer;
     held integer;
 BEGIN
@@ -361,7 +363,7 @@ BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
         EXIT WHEN wanted = held;
-        PERFORM pgsimhash._take_locks(1885827948 # own, ARRAY[wanted], true);
+        PERFORM pgsimhash._lock_rows(ARRAY[wanted], 1);
         held := wanted;
     END LOOP;
     RETURN wanted;
@@ -387,7 +389,7 @@ BEGIN
             collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
-                'Finish that: pgsimhash collection rebuild %s --into %s --then separate.',
+                'Finish that: pgsimhash collection rebuild %s --into %s.',
                 present.source, collection
             );
     END IF;
@@ -397,19 +399,6 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
-
-CREATE FUNCTION pgsimhash._made_alike(own_id integer) RETURNS SETOF integer
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
-        SELECT t.collection_id
-        FROM pgsimhash.rebuilds AS r
-        JOIN pgsimhash.collections AS t USING (collection_id)
-        JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id
-        WHERE r.source_id = own_id AND t.scheme = s.scheme;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._made_alike(integer) IS
-    'The collections that are being made from one with simhashes of the same scheme.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE sql STABLE

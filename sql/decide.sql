@@ -1,11 +1,10 @@
--- What writers ask before they decide about a batch.
+-- Which page counts as the original: the rule, and the one function that decides and stores by it.
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal: for the package and for add_pages, and may change with any release.
 
--- For each query the original that counts, and how many pages count, up to keep_first for each
--- simhash. Which original counts (decide in pgsimhash/store/decisions.py says it for the pages of a
--- batch and those that arrived meanwhile, in the same order): a page that came before before_page
---   1. in the collections compared with,
+-- The rule. tests/store/test_rule.py has it in words; here it is asked about a page of which only the
+-- distance is known. A page counts as an original
+--   1. in the collections compared with (the callers see to that),
 --   2. on the page's host, where the scope is the host,
 --   3. fetched not longer before it than is asked for,
 --   4. among the newest, where only these count,
@@ -14,220 +13,138 @@
 --   6. not the page itself: where its URL is known in its own collection, neither what is at the URL,
 --      nor a copy of it, that is what came after its first version and is as near to the version
 --      before,
---   7. with a sketch like the page's beyond the trusted distance, where both have one.
--- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
--- without a page counts after them, if nothing is asked of its page by 2 to 5.
--- Which simhashes are near may be given, from what somebody remembers: near_to has the query of each,
--- near_simhashes what is near to it, and then it is one collection. Some may be gone.
--- Matches go to queries by a hash: where a whole batch is near to much, a loop would go through the
--- batch for each match.
--- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
--- one index has: a plan made while the table is small must not walk another one later.
-CREATE FUNCTION pgsimhash._nearest(
-    own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
-    sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
-    oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
-    first_pages bigint[], max_distance integer, near_to bigint[] DEFAULT NULL,
-    near_simhashes bigint[] DEFAULT NULL
-) RETURNS TABLE (
-    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
-    copies integer
-)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    SET enable_nestloop = off
-    AS $$
-#variable_conflict use_column
-DECLARE
-    was_asked constant boolean := near_simhashes IS NULL;
-    distinct_queries bigint[];
-    near_in integer[];
-    aparts jsonb[];
-BEGIN
-    IF was_asked THEN
-        distinct_queries := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
-        SELECT
-            array_agg(c.collection_id), array_agg(distinct_queries[m.query_number]),
-            array_agg(m.simhash)
-        INTO near_in, near_to, near_simhashes
-        FROM unnest(compared_ids) AS c (collection_id)
-        -- One that was deleted meanwhile has none.
-        JOIN pgsimhash.collections AS o USING (collection_id)
-        CROSS JOIN LATERAL pgsimhash.near_duplicates(distinct_queries, max_distance, o.name) AS m;
-    END IF;
-    IF near_simhashes IS NULL OR near_simhashes = '{}' THEN
-        RETURN;
-    END IF;
-    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
-        aparts := ARRAY(
-            SELECT (
-                SELECT jsonb_agg(o.url)
-                FROM pgsimhash._marks_of(own_id, u.url) AS o
-                WHERE NOT o.same
-            )
-            FROM unnest(urls) WITH ORDINALITY AS u (url, query_number)
-            ORDER BY u.query_number
-        );
-    END IF;
-    RETURN QUERY
-    SELECT DISTINCT ON (q.query_number)
-        q.query_number, m.distance,
-        CASE WHEN m.collection_id = own_id THEN p.page_id END,
-        p.url, p.html_digest,
-        count(*) OVER (PARTITION BY q.query_number)::integer
-    FROM (
-        SELECT
-            coalesce(n.collection_id, own_id) AS collection_id, n.query, n.simhash,
-            pgsimhash.hamming_distance(n.simhash, n.query) AS distance
-        FROM unnest(near_in, near_to, near_simhashes) AS n (collection_id, query, simhash)
-    ) AS m
-    JOIN unnest(
-        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls,
-        versions_before, first_pages
-    ) WITH ORDINALITY AS q (
-        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url,
-        version_before, first_page, query_number
-    )
-        ON q.query = m.query
-    LEFT JOIN LATERAL (
-        SELECT k.page_id, k.url, k.html_digest
-        FROM pgsimhash.pages AS k
-        WHERE k.collection_id = m.collection_id
-            AND k.simhash BETWEEN m.simhash AND m.simhash
-            AND k.page_id < before_page
-            AND (q.host IS NULL OR k.host = q.host)
-            AND (q.since IS NULL OR k.fetched_at >= q.since)
-            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
-            AND (
-                q.apart IS NULL
-                OR k.url = q.url
-                OR NOT q.apart ? k.url AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS o
-                    WHERE o.collection_id = k.collection_id
-                        AND o.page_id = k.duplicate_of
-                        AND q.apart ? o.url
-                )
-            )
-            AND (
-                q.version_before IS NULL
-                OR k.url <> q.url AND (
-                    q.first_page IS NULL
-                    OR k.page_id < q.first_page
-                    OR pgsimhash.hamming_distance(m.simhash, q.version_before) > max_distance
-                )
-            )
-            AND pgsimhash._verified(
-                m.distance, k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-            )
-        ORDER BY k.simhash, k.page_id
-        LIMIT q.keep_first
-    ) AS p ON true
-    LEFT JOIN LATERAL (
-        SELECT true AS found
-        FROM pgsimhash.pages AS k
-        WHERE p.page_id IS NULL
-            AND k.collection_id = m.collection_id
-            AND k.simhash BETWEEN m.simhash AND m.simhash
-        ORDER BY k.simhash
-        LIMIT 1
-    ) AS other ON true
-    WHERE p.page_id IS NOT NULL
-        OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
-        AND other.found IS NULL
-        -- Who remembers simhashes does not know which are gone.
+--   7. with a signature like the page's beyond the trusted distance, where both have one.
+-- Not STRICT and without a search_path, so that PostgreSQL inlines it.
+CREATE FUNCTION pgsimhash._counts(
+    distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
+    signature_high bigint, signature_low bigint, duplicate_of_url text,
+    own_url text, only_host text, since timestamptz, oldest bigint, apart text[],
+    version_before bigint, first_page bigint, largest integer, own_high bigint, own_low bigint
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN distance <= largest
+        AND (only_host IS NULL OR host = only_host)
+        AND (since IS NULL OR fetched_at >= since)
+        AND (oldest IS NULL OR page_id >= oldest)
         AND (
-            was_asked
-            OR pgsimhash.has_near_duplicate(
-                m.simhash, 0,
-                (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = own_id)
+            apart IS NULL
+            OR url = own_url
+            OR url <> ALL (apart) AND (duplicate_of_url = ANY (apart)) IS NOT TRUE
+        )
+        AND (
+            version_before IS NULL
+            OR url <> own_url AND (
+                page_id < first_page
+                OR pgsimhash.hamming_distance(simhash, version_before) > largest
             )
         )
-    ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
+        AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
+
+COMMENT ON FUNCTION pgsimhash._counts(
+    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
+    bigint, text[], bigint, bigint, integer, bigint, bigint
+) IS 'Whether a page counts as an original of another one that is so many bits away.';
+
+-- What is near to the simhashes of a batch, each with a distance of its own; the collections that they
+-- are compared with, and the newest page of each at that moment.
+CREATE FUNCTION pgsimhash._near_pairs(
+    own_id integer, simhashes bigint[], distances integer[], scopes text[],
+    OUT compared integer[], OUT near_to bigint[], OUT near_simhashes bigint[],
+    OUT newest_pages bigint[]
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    asked record;
+    more record;
+BEGIN
+    compared := CASE
+        WHEN 'global' = ANY (scopes) THEN pgsimhash._siblings(own_id)
+        ELSE ARRAY[own_id]
+    END;
+    newest_pages := pgsimhash._newest_pages(compared);
+    FOR asked IN
+        SELECT u.distance, u.scope = 'global' AS everywhere, array_agg(DISTINCT u.simhash) AS queries
+        FROM unnest(simhashes, distances, scopes) AS u (simhash, distance, scope)
+        GROUP BY 1, 2
+    LOOP
+        SELECT array_agg(asked.queries[m.query_number]) AS queries, array_agg(m.simhash) AS simhashes
+        INTO more
+        FROM pgsimhash.collections AS c
+        CROSS JOIN LATERAL pgsimhash.near_duplicates(asked.queries, asked.distance, c.name) AS m
+        WHERE c.collection_id = own_id
+            OR asked.everywhere AND c.collection_id = ANY (compared);
+        near_to := near_to || more.queries;
+        near_simhashes := near_simhashes || more.simhashes;
+    END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._nearest(
-    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, bigint[], bigint[]
-) IS 'For each query the nearest known simhash that meets what is asked of its page.';
+COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) IS
+    'The stored simhashes near to those of a batch, and the newest page of each collection.';
 
--- Of each URL, and of those marked the same: its newest version before a page, the first one, and
--- which URLs it was marked the same as, or different from. URLs of which nothing is known are left
--- out.
-CREATE FUNCTION pgsimhash._known_pages(own_id integer, before_page bigint, urls text[])
-RETURNS TABLE (
-    url text, page_id bigint, simhash bigint, text_digest bigint, first_page bigint, same text[],
-    different text[]
+CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT array_agg(
+            coalesce(
+                (
+                    SELECT max(p.page_id)
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = c.collection_id
+                ),
+                0
+            )
+            ORDER BY c.number
+        )
+        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number);
+    END;
+
+COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
+    'The newest page of each collection, 0 where it has none.';
+
+-- Page ids are drawn under the lock, so those above the newest one came later. From here on nobody
+-- else adds pages to what is compared.
+CREATE FUNCTION pgsimhash._lock_compared(
+    collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
+    OUT arrived bigint[]
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
-    SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
     AS $$
-#variable_conflict use_column
-DECLARE
-    marked constant boolean := EXISTS (
-        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
-    );
 BEGIN
-    RETURN QUERY
-    SELECT k.url, k.page_id, k.simhash, k.text_digest, k.first_page, k.same, k.different
-    FROM (
-        SELECT
-            w.url, p.page_id, p.simhash, p.text_digest, p.first_page,
-            CASE WHEN marked THEN (
-                SELECT array_agg(m.url ORDER BY m.mark_id)
-                FROM pgsimhash._marks_of(own_id, w.url) AS m
-                WHERE m.same
-            ) END AS same,
-            CASE WHEN marked THEN (
-                SELECT array_agg(m.url ORDER BY m.mark_id)
-                FROM pgsimhash._marks_of(own_id, w.url) AS m
-                WHERE NOT m.same
-            ) END AS different
-        FROM (
-            SELECT u.url FROM unnest(urls) AS u (url)
-            UNION
-            SELECT m.url
-            FROM unnest(urls) AS u (url)
-            CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
-            WHERE marked AND m.same
-        ) AS w
-        LEFT JOIN LATERAL (
-            SELECT
-                n.page_id, n.simhash, n.text_digest,
-                (
-                    SELECT f.page_id
-                    FROM pgsimhash.pages AS f
-                    WHERE f.collection_id = own_id AND f.url = n.url
-                    ORDER BY f.collection_id, f.url, f.page_id
-                    LIMIT 1
-                ) AS first_page
-            FROM pgsimhash.pages AS n
-            WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
-            ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
-            LIMIT 1
-        ) AS p ON true
-        OFFSET 0
-    ) AS k
-    WHERE k.page_id IS NOT NULL OR k.same IS NOT NULL OR k.different IS NOT NULL;
+    PERFORM pgsimhash._lock_collections(compared);
+    IF pgsimhash._writable_collection(collection) <> own_id THEN
+        RAISE EXCEPTION 'collection "%" was replaced at this moment', collection
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Try again.';
+    END IF;
+    arrived := ARRAY(
+        SELECT DISTINCT a.simhash
+        FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
+        CROSS JOIN LATERAL (
+            SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id AND p.page_id > coalesce(c.newest_page, 0)
+            OFFSET 0
+        ) AS a
+    );
+    IF cardinality(arrived) > 0 THEN
+        newest_pages := pgsimhash._newest_pages(compared);
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._known_pages(integer, bigint, text[]) IS
-    'The newest and first versions of URLs before a page, and what was said about them.';
+COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]) IS
+    'Locks what a batch is compared with; returns the simhashes of pages that came since the newest '
+    'ones, and which are the newest now.';
 
 -- Copies do not count: a hundred of one story push no other one out.
 CREATE FUNCTION pgsimhash._window(
-    compared_ids integer[], of_host text, newest integer, before_page bigint
+    compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
@@ -243,10 +160,10 @@ CREATE FUNCTION pgsimhash._window(
                         AND p.distance IS NULL
                         AND p.page_id < before_page
                     ORDER BY p.page_id DESC
-                    LIMIT newest
+                    LIMIT window_size
                 ) AS n
                 ORDER BY n.page_id DESC
-                OFFSET newest - 1
+                OFFSET window_size - 1
                 LIMIT 1
             ),
             (
@@ -260,10 +177,10 @@ CREATE FUNCTION pgsimhash._window(
                         AND p.distance IS NULL
                         AND p.page_id < before_page
                     ORDER BY p.page_id DESC
-                    LIMIT newest
+                    LIMIT window_size
                 ) AS n
                 ORDER BY n.page_id DESC
-                OFFSET newest - 1
+                OFFSET window_size - 1
                 LIMIT 1
             ),
             0
@@ -273,3 +190,483 @@ CREATE FUNCTION pgsimhash._window(
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
     'The oldest of the newest originals of a host in some collections, or of all originals there '
     'where it is NULL; 0 where there are fewer.';
+
+CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
+RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+    BEGIN ATOMIC
+        SELECT
+            p.page_id, p.simhash, p.text_digest,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = of_url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            )
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
+    'The newest version of a URL before a page, and the id of the first one.';
+
+-- Decides about a batch in its order and stores it. Each page is compared with what was stored
+-- before the batch and with the pages of the batch before it.
+--
+-- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each of
+-- near_simhashes, of which some may be gone, in the collections compared and up to newest_pages. Then
+-- batch_to and batch_simhashes are what is near within the batch.
+--
+-- Without remember nothing is locked and nothing is stored. With page_ids, pages are judged as if
+-- they came when they got these ids, nothing is locked, and each has a row of its own.
+--
+-- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
+-- one index has: a plan made while the table is small must not walk another one later.
+CREATE FUNCTION pgsimhash._add_batch(
+    collection text, own_id integer, remember boolean, by_policies boolean, run_ids bigint[],
+    label text, page_ids bigint[],
+    urls text[], simhashes bigint[], fetched_at timestamptz[], signatures_high bigint[],
+    signatures_low bigint[], text_digests bigint[], html_digests bytea[], canonicals text[],
+    distances integer[], verify boolean[], scopes text[], window_sizes integer[], since timestamptz[],
+    max_copies integer[],
+    compared integer[] DEFAULT NULL, near_to bigint[] DEFAULT NULL,
+    near_simhashes bigint[] DEFAULT NULL,
+    batch_to bigint[] DEFAULT NULL, batch_simhashes bigint[] DEFAULT NULL,
+    newest_pages bigint[] DEFAULT NULL,
+    titles text[] DEFAULT NULL, canonical_urls text[] DEFAULT NULL, languages text[] DEFAULT NULL,
+    features integer[] DEFAULT NULL, tokens integer[] DEFAULT NULL,
+    html_bytes integer[] DEFAULT NULL, structures bigint[] DEFAULT NULL,
+    markdowns text[] DEFAULT NULL
+) RETURNS TABLE (
+    verdict text, reason text, distance integer, duplicate_of text, keep boolean, page_id bigint,
+    run_pages bigint, lookup_seconds double precision
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
+    SET enable_nestloop = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    batch_size constant integer := cardinality(urls);
+    drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
+    is_given constant boolean := page_ids IS NOT NULL;
+    is_asked constant boolean := near_to IS NULL;
+    started constant timestamptz := clock_timestamp();
+    looked_up timestamptz;
+    arrived bigint[] := '{}';
+    -- What each page is compared by.
+    hosts text[];
+    marked boolean;
+    -- The version before of each page: in the store, or another page of the batch.
+    before_numbers integer[];
+    first_numbers integer[];
+    version_ids bigint[];
+    version_simhashes bigint[];
+    version_digests bigint[];
+    first_pages bigint[];
+    -- The version after it, which is its own unless it is unchanged.
+    present_ids bigint[];
+    present_digests bigint[];
+    is_stored boolean[];
+    -- Its original.
+    original_ids bigint[];
+    original_urls text[];
+    original_distances integer[];
+    reasons text[];
+    copies integer[];
+    earlier integer;
+    candidate record;
+    counted_pages bigint;
+BEGIN
+    IF urls IS NULL
+        OR NOT by_policies AND EXISTS (
+            SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id
+        )
+    THEN
+        RETURN;
+    END IF;
+    IF is_asked THEN
+        SELECT n.compared, n.near_to, n.near_simhashes, n.newest_pages
+        INTO compared, near_to, near_simhashes, newest_pages
+        FROM pgsimhash._near_pairs(own_id, simhashes, distances, scopes) AS n;
+        near_to := coalesce(near_to, '{}');
+        near_simhashes := coalesce(near_simhashes, '{}');
+        IF batch_size > 1 THEN
+            SELECT array_agg(p.query), array_agg(p.simhash) INTO batch_to, batch_simhashes
+            FROM (
+                SELECT DISTINCT q.simhash, b.simhash
+                FROM unnest(simhashes, distances) WITH ORDINALITY AS q (simhash, distance, number)
+                JOIN unnest(simhashes) WITH ORDINALITY AS b (simhash, number) ON b.number < q.number
+                WHERE pgsimhash.hamming_distance(q.simhash, b.simhash) <= q.distance
+            ) AS p (query, simhash);
+        END IF;
+    END IF;
+    batch_to := coalesce(batch_to, '{}');
+    looked_up := clock_timestamp();
+    IF remember AND NOT is_given THEN
+        SELECT l.arrived INTO arrived
+        FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages) AS l;
+        page_ids := ARRAY(
+            SELECT nextval(drawn) FROM generate_series(1, batch_size)
+        );
+    ELSIF NOT is_given THEN
+        -- Above those of all pages.
+        page_ids := ARRAY(
+            SELECT 9223372036854775807 - batch_size + g FROM generate_series(1, batch_size) AS g
+        );
+    END IF;
+    IF cardinality(arrived) > 0 THEN
+        SELECT near_to || array_agg(q.simhash), near_simhashes || array_agg(a.simhash)
+        INTO near_to, near_simhashes
+        FROM unnest(simhashes, distances) AS q (simhash, distance)
+        CROSS JOIN unnest(arrived) AS a (simhash)
+        WHERE pgsimhash.hamming_distance(q.simhash, a.simhash) <= q.distance;
+    END IF;
+    SELECT
+        array_agg(u.before_number ORDER BY u.number),
+        array_agg(u.first_number ORDER BY u.number),
+        array_agg(v.page_id ORDER BY u.number),
+        array_agg(v.simhash ORDER BY u.number),
+        array_agg(v.text_digest ORDER BY u.number),
+        array_agg(v.first_page ORDER BY u.number),
+        array_agg(CASE WHEN u.scope = 'host' THEN pgsimhash.host_of(u.url) END ORDER BY u.number)
+    INTO
+        before_numbers, first_numbers, version_ids, version_simhashes, version_digests,
+        first_pages, hosts
+    FROM (
+        SELECT
+            b.url, b.scope, b.number,
+            lag(b.number) OVER same_url AS before_number,
+            first_value(b.number) OVER same_url AS first_number
+        FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
+        WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
+    ) AS u
+    LEFT JOIN LATERAL pgsimhash._version_before(own_id, u.url, page_ids[1]) AS v
+        ON true;
+    FOR number IN 1..batch_size LOOP
+        earlier := before_numbers[number];
+        IF earlier IS NOT NULL THEN
+            version_ids[number] := present_ids[earlier];
+            version_simhashes[number] := simhashes[earlier];
+            version_digests[number] := present_digests[earlier];
+            first_pages[number] := coalesce(first_pages[number], page_ids[first_numbers[number]]);
+        END IF;
+        -- The present version again, as far as one can tell.
+        is_stored[number] := (
+            version_simhashes[number] = simhashes[number]
+            AND coalesce(version_digests[number] = text_digests[number], true)
+        ) IS NOT TRUE;
+        IF is_stored[number] THEN
+            present_ids[number] := page_ids[number];
+            present_digests[number] := text_digests[number];
+        ELSE
+            present_ids[number] := version_ids[number];
+            present_digests[number] := version_digests[number];
+        END IF;
+    END LOOP;
+    original_ids := array_fill(NULL::bigint, ARRAY[batch_size]);
+    original_urls := array_fill(NULL::text, ARRAY[batch_size]);
+    original_distances := array_fill(NULL::integer, ARRAY[batch_size]);
+    reasons := array_fill(NULL::text, ARRAY[batch_size]);
+    copies := array_fill(0, ARRAY[batch_size]);
+    -- A page marked the same counts at any distance, if it was known before this one; of several the
+    -- one known first. Else so does the page that this one names as the canonical one.
+    marked := EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id);
+    IF marked OR cardinality(array_remove(canonicals, NULL)) > 0 THEN
+        FOR candidate IN
+            SELECT DISTINCT ON (q.number)
+                q.number, n.reason, n.url,
+                coalesce(present_ids[b.last_number], v.page_id) AS page_id,
+                coalesce(simhashes[b.last_number], v.simhash) AS simhash
+            FROM unnest(urls, canonicals, is_stored) WITH ORDINALITY
+                AS q (url, canonical, is_stored, number)
+            CROSS JOIN LATERAL (
+                SELECT m.url, 'marked_same' AS reason
+                FROM pgsimhash._marks_of(own_id, q.url) AS m
+                WHERE m.same
+                UNION ALL
+                SELECT q.canonical, 'canonical_link'
+                WHERE NOT EXISTS (
+                    SELECT FROM pgsimhash._marks_of(own_id, q.url) AS m
+                    WHERE NOT m.same AND m.url = q.canonical
+                )
+            ) AS n
+            LEFT JOIN LATERAL (
+                SELECT min(u.number) AS first_number, max(u.number) AS last_number
+                FROM unnest(urls) WITH ORDINALITY AS u (url, number)
+                WHERE u.url = n.url AND u.number < q.number
+            ) AS b ON true
+            LEFT JOIN LATERAL pgsimhash._version_before(own_id, n.url, page_ids[1]) AS v
+                ON true
+            WHERE q.is_stored
+                AND coalesce(v.first_page, page_ids[b.first_number])
+                    < coalesce(first_pages[q.number], 9223372036854775807)
+            ORDER BY
+                q.number, n.reason DESC, coalesce(v.first_page, page_ids[b.first_number]),
+                n.url COLLATE "C"
+        LOOP
+            reasons[candidate.number] := candidate.reason;
+            original_ids[candidate.number] := candidate.page_id;
+            original_urls[candidate.number] := candidate.url;
+            original_distances[candidate.number] := pgsimhash.hamming_distance(
+                simhashes[candidate.number], candidate.simhash
+            );
+        END LOOP;
+    END IF;
+    -- Else the original is the nearest page that counts, the one that came first among equals, and
+    -- after these a simhash without a page.
+    IF cardinality(near_to) + cardinality(batch_to) > 0 THEN
+        FOR candidate IN
+            WITH near AS MATERIALIZED (
+                SELECT
+                    n.query, n.simhash, pgsimhash.hamming_distance(n.query, n.simhash) AS distance
+                FROM unnest(near_to, near_simhashes) AS n (query, simhash)
+                GROUP BY n.query, n.simhash
+            ),
+            page AS MATERIALIZED (
+                SELECT
+                    u.*, hosts[u.number] AS only_host,
+                    CASE WHEN u.verify THEN u.own_high END AS signature_high,
+                    CASE WHEN u.verify THEN u.own_low END AS signature_low,
+                    version_simhashes[u.number] AS version_before,
+                    first_pages[u.number] AS first_page,
+                    CASE WHEN marked THEN (
+                        SELECT array_agg(m.url)
+                        FROM pgsimhash._marks_of(own_id, u.url) AS m
+                        WHERE NOT m.same
+                    ) END AS apart
+                FROM unnest(
+                    urls, simhashes, signatures_high, signatures_low, distances, verify, scopes, window_sizes,
+                    since, max_copies, is_stored
+                ) WITH ORDINALITY AS u (
+                    url, simhash, own_high, own_low, largest, verify, scope, window_size, since,
+                    max_copies, is_stored, number
+                )
+                WHERE u.is_stored
+            ),
+            oldest AS MATERIALIZED (
+                SELECT
+                    d.scope, d.window_size, d.only_host,
+                    pgsimhash._window(
+                        CASE WHEN d.scope = 'global' THEN compared ELSE ARRAY[own_id] END,
+                        d.only_host, d.window_size, page_ids[1]
+                    ) AS page_id
+                FROM (SELECT DISTINCT p.scope, p.window_size, p.only_host FROM page AS p) AS d
+                WHERE d.window_size IS NOT NULL
+            ),
+            question AS MATERIALIZED (
+                SELECT p.*, o.page_id AS oldest
+                FROM page AS p
+                LEFT JOIN oldest AS o
+                    ON o.scope = p.scope AND o.window_size = p.window_size
+                    AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
+            ),
+            -- Which pages of the batch have a simhash, and which simhashes have no page.
+            sharing AS MATERIALIZED (
+                SELECT p.simhash, array_agg(p.number ORDER BY p.number) AS numbers
+                FROM page AS p
+                GROUP BY p.simhash
+            ),
+            standalone AS MATERIALIZED (
+                SELECT n.simhash, c.collection_id
+                FROM (SELECT DISTINCT n.simhash FROM near AS n) AS n
+                CROSS JOIN pgsimhash.collections AS c
+                WHERE c.collection_id = ANY (compared)
+                    AND (
+                        SELECT true
+                        FROM pgsimhash.pages AS p
+                        WHERE p.collection_id = c.collection_id
+                            AND p.simhash BETWEEN n.simhash AND n.simhash
+                        ORDER BY p.simhash
+                        LIMIT 1
+                    ) IS NULL
+                    -- Who remembers simhashes does not know which are gone.
+                    AND pgsimhash.has_near_duplicate(n.simhash, 0, c.name)
+            )
+            SELECT
+                q.number, n.distance, k.page_id, k.url, k.html_digest, NULL::bigint AS batch_number,
+                q.apart, k.collection_id = own_id AS is_own
+            FROM near AS n
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            CROSS JOIN LATERAL unnest(
+                CASE WHEN q.scope = 'global' THEN compared ELSE ARRAY[own_id] END
+            ) AS o (collection_id)
+            CROSS JOIN LATERAL (
+                SELECT p.collection_id, p.page_id, p.url, p.html_digest
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = o.collection_id
+                    AND p.simhash BETWEEN n.simhash AND n.simhash
+                    AND p.page_id < page_ids[1]
+                    AND pgsimhash._counts(
+                        n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
+                        p.signature_high, p.signature_low,
+                        (
+                            SELECT d.url
+                            FROM pgsimhash.pages AS d
+                            WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
+                        ),
+                        q.url, q.only_host, q.since, q.oldest, q.apart, q.version_before,
+                        q.first_page, q.largest, q.signature_high, q.signature_low
+                    )
+                ORDER BY p.simhash, p.page_id
+                LIMIT q.max_copies
+            ) AS k
+            UNION ALL
+            SELECT
+                q.number, n.distance, page_ids[k.number], urls[k.number], html_digests[k.number],
+                k.number, q.apart, true
+            FROM (
+                SELECT
+                    b.query, b.simhash, pgsimhash.hamming_distance(b.query, b.simhash) AS distance
+                FROM unnest(batch_to, batch_simhashes) AS b (query, simhash)
+            ) AS n
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            JOIN sharing AS s ON s.simhash = n.simhash AND s.numbers[1] < q.number
+            CROSS JOIN LATERAL (
+                SELECT b.number
+                FROM unnest(s.numbers) AS b (number)
+                WHERE b.number < q.number
+                    -- Whom it duplicates is decided in the loop.
+                    AND pgsimhash._counts(
+                        n.distance, page_ids[b.number], urls[b.number],
+                        CASE WHEN q.only_host IS NOT NULL
+                            THEN pgsimhash.host_of(urls[b.number]) END,
+                        coalesce(fetched_at[b.number], now()), n.simhash,
+                        signatures_high[b.number], signatures_low[b.number], NULL,
+                        q.url, q.only_host, q.since, NULL, q.apart, q.version_before,
+                        q.first_page, q.largest, q.signature_high, q.signature_low
+                    )
+                LIMIT CASE WHEN q.apart IS NULL THEN q.max_copies END
+            ) AS k
+            UNION ALL
+            SELECT q.number, n.distance, NULL, NULL, NULL, NULL, NULL, false
+            FROM near AS n
+            JOIN standalone AS l USING (simhash)
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            LEFT JOIN sharing AS s ON s.simhash = n.simhash
+            WHERE (l.collection_id = own_id OR q.scope = 'global')
+                AND q.only_host IS NULL AND q.since IS NULL AND q.oldest IS NULL
+                AND q.apart IS NULL
+                AND (l.collection_id = own_id AND s.numbers[1] < q.number) IS NOT TRUE
+            ORDER BY 1, 2, 3 NULLS LAST
+        LOOP
+            earlier := candidate.batch_number;
+            CONTINUE WHEN copies[candidate.number] >= max_copies[candidate.number]
+                OR earlier IS NOT NULL
+                    AND candidate.url <> urls[candidate.number]
+                    AND original_ids[earlier] IS NOT NULL
+                    AND original_urls[earlier] = ANY (candidate.apart);
+            copies[candidate.number] := copies[candidate.number] + 1;
+            IF original_distances[candidate.number] IS NULL THEN
+                original_ids[candidate.number] := CASE WHEN candidate.is_own THEN candidate.page_id END;
+                original_urls[candidate.number] := candidate.url;
+                original_distances[candidate.number] := candidate.distance;
+                reasons[candidate.number] := CASE
+                    WHEN candidate.distance > 0 THEN 'within_distance'
+                    WHEN candidate.html_digest = html_digests[candidate.number] THEN 'same_bytes'
+                    ELSE 'same_simhash'
+                END;
+            END IF;
+        END LOOP;
+    END IF;
+    IF remember THEN
+        INSERT INTO pgsimhash.pages (
+            collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
+            features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
+            signature_low, markdown, duplicate_of, distance
+        )
+        SELECT
+            own_id, b.page_id, b.url, b.simhash, coalesce(b.fetched_at, now()), b.run_id, b.title,
+            b.canonical_url, b.language, b.features, b.tokens, b.html_bytes, b.html_digest,
+            b.text_digest, b.structure, b.signature_high, b.signature_low, b.markdown, b.duplicate_of,
+            b.distance
+        FROM unnest(
+            page_ids, urls, simhashes, fetched_at, run_ids, titles, canonical_urls, languages,
+            features, tokens, html_bytes, html_digests, text_digests, structures, signatures_high,
+            signatures_low, markdowns, original_ids, original_distances, is_stored
+        ) AS b (
+            page_id, url, simhash, fetched_at, run_id, title, canonical_url, language, features,
+            tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
+            markdown, duplicate_of, distance, is_stored
+        )
+        WHERE b.is_stored OR is_given;
+    END IF;
+    IF remember AND NOT is_given THEN
+        IF false = ANY (is_stored) THEN
+            PERFORM pgsimhash._see_pages(own_id, array_agg(b.page_id), array_agg(b.fetched_at))
+            FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
+            WHERE NOT b.is_stored;
+        END IF;
+        SELECT
+            pgsimhash._count_batch(
+                own_id, run_ids[1], label, batch_size,
+                count(*) FILTER (
+                    WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NULL
+                ),
+                count(b.distance),
+                count(*) FILTER (
+                    WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NOT NULL
+                ),
+                count(*) FILTER (WHERE NOT b.is_stored),
+                min(b.page_id) FILTER (WHERE b.is_stored), max(b.page_id) FILTER (WHERE b.is_stored)
+            )
+        INTO counted_pages
+        FROM unnest(present_ids, original_distances, version_ids, is_stored)
+            AS b (page_id, distance, version_id, is_stored);
+    END IF;
+    RETURN QUERY
+    SELECT
+        CASE
+            WHEN NOT b.is_stored THEN 'unchanged'
+            WHEN b.distance <= 3 THEN 'duplicate'
+            WHEN b.distance > 3 THEN 'near'
+            WHEN b.version_id IS NOT NULL THEN 'updated'
+            ELSE 'new'
+        END,
+        CASE
+            WHEN NOT b.is_stored THEN 'unchanged'
+            WHEN b.reason IS NOT NULL THEN b.reason
+            WHEN b.version_id IS NULL THEN 'first_seen'
+            WHEN b.version_digest = b.text_digest THEN 'same_text'
+            ELSE 'changed'
+        END,
+        CASE
+            WHEN NOT b.is_stored THEN 0
+            WHEN b.distance IS NULL AND b.version_id IS NOT NULL
+                THEN pgsimhash.hamming_distance(b.simhash, b.version_simhash)
+            ELSE b.distance
+        END,
+        b.original_url,
+        CASE
+            WHEN NOT b.is_stored THEN false
+            WHEN b.distance IS NOT NULL THEN greatest(b.copies, 1) < b.max_copies
+            ELSE (b.version_digest = b.text_digest) IS NOT TRUE
+        END,
+        CASE WHEN remember OR NOT b.is_stored THEN b.page_id END,
+        counted_pages,
+        extract(epoch FROM looked_up - started)::double precision
+    FROM unnest(
+        is_stored, original_distances, version_ids, reasons, version_digests, text_digests,
+        simhashes, version_simhashes, original_urls, copies, max_copies, present_ids
+    ) WITH ORDINALITY AS b (
+        is_stored, distance, version_id, reason, version_digest, text_digest, simhash,
+        version_simhash, original_url, copies, max_copies, page_id, number
+    )
+    ORDER BY b.number;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._add_batch(
+    text, integer, boolean, boolean, bigint[], text, bigint[], text[], bigint[], timestamptz[],
+    bigint[], bigint[], bigint[], bytea[], text[], integer[], boolean[], text[], integer[],
+    timestamptz[], integer[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[], text[],
+    text[], text[], integer[], integer[], integer[], bigint[], text[]
+) IS 'Decides about pages in their order, stores them, and returns a verdict for each.';

@@ -64,8 +64,6 @@ CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) 
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection, true);
 BEGIN
-    PERFORM pgsimhash._drop_simhashes(made.collection_id, simhashes, true)
-    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
     RETURN pgsimhash._drop_simhashes(wanted, simhashes, true);
 END
 $$;
@@ -75,7 +73,7 @@ COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
-CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], bare boolean)
+CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -84,29 +82,29 @@ DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
-    -- CASE: where few are not bare, the planner would rather walk the table to find those.
+    -- CASE: where few are not standalone, the planner would rather walk the table to find those.
     EXECUTE format(
         'DELETE FROM pgsimhash.%I AS s '
         'USING unnest($2) AS o (simhash) '
         'WHERE s.prefix_1 = pgsimhash.%I(o.simhash, 1, $1) AND s.simhash = o.simhash '
-        'AND CASE WHEN s.bare THEN $3 ELSE true END '
+        'AND CASE WHEN s.standalone THEN $3 ELSE true END '
         'AND NOT EXISTS ('
         'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
         'simhashes' || suffix, 'prefix' || suffix
-    ) USING own_id, simhashes, bare;
+    ) USING own_id, simhashes, standalone;
     GET DIAGNOSTICS dropped = ROW_COUNT;
     RETURN dropped;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
-    'Removes those of the simhashes that no page of the collection has, bare ones where they are '
+    'Removes those of the simhashes that no page of the collection has, standalone ones where they are '
     'to go too; returns how many.';
 
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
 -- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
 -- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
--- seen since stay. What is being made from the collection has its pages under the same ids.
+-- seen since stay.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -139,8 +137,6 @@ BEGIN
         GROUP BY p.url
     ) AS t;
     PERFORM pgsimhash._drop_pages(wanted, deleted);
-    PERFORM pgsimhash._drop_pages(r.collection_id, deleted)
-    FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
     pages := cardinality(deleted);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),

@@ -14,11 +14,12 @@ ${"" if loop.first else " | "}${"(" if position else ""}((${simhash} >> ${block.
 <%doc>The table. A row for each distinct simhash; see tables.sql.</%doc>
 <%def name="table()">
 CREATE TABLE pgsimhash.${layout.table} (
-    collection_id integer NOT NULL,
-    bare boolean NOT NULL DEFAULT true,
-    simhash bigint NOT NULL,
+    -- The distinct simhashes of collections with layout ${layout.name}.
+    collection_id integer NOT NULL,            -- The collection that has the simhash.
+    standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
+    simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
 % for permutation in layout.permutations:
-    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (
+    ${permutation.column} bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)}.
         ${scoped_prefix(permutation)}
     ) STORED,
 % endfor
@@ -30,24 +31,6 @@ CREATE TABLE pgsimhash.${layout.table} (
     autovacuum_analyze_scale_factor = 0.05
 );
 
-COMMENT ON TABLE pgsimhash.${layout.table} IS
-    'The distinct simhashes of each collection, with one prefix column per permutation '
-    '(layout ${layout.name}).';
-
-COMMENT ON COLUMN pgsimhash.${layout.table}.collection_id IS
-    'The collection whose simhash it is.';
-
-COMMENT ON COLUMN pgsimhash.${layout.table}.bare IS
-    'Whether it was added by itself, so that it stays when the pages go that share it.';
-
-COMMENT ON COLUMN pgsimhash.${layout.table}.simhash IS
-    'The 64 bits, as a signed number.';
-
-% for permutation in layout.permutations:
-COMMENT ON COLUMN pgsimhash.${layout.table}.${permutation.column} IS
-    'The collection''s number, and ${" and ".join(f"bits {block.shift + block.width - 1} to {block.shift}" for block in permutation.leading)} of the simhash.';
-
-% endfor
 </%def>
 
 <%doc>The indexes of all permutations but the first, whose prefix and simhash are the primary key.</%doc>
@@ -80,44 +63,83 @@ VALUES (
 </%def>
 <%doc>What the function probes returns, without calling it: that takes a third of a lookup.</%doc>
 <%def name="probes(permutation, into)">\
-    own := pgsimhash.prefix${layout.suffix}(sought, ${permutation.number}, wanted);
-    IF radius[${permutation.number}] = 0 THEN
-        ${into} := ARRAY[own];
+    own_prefix := pgsimhash.prefix${layout.suffix}(query, ${permutation.number}, own_id);
+    IF radii[${permutation.number}] = 0 THEN
+        ${into} := ARRAY[own_prefix];
     ELSE
         ${into} := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips${layout.suffix}(${permutation.number}, radius[${permutation.number}])
-            ) AS flip
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips${layout.suffix}(${permutation.number}, radii[${permutation.number}])) AS flip
         );
     END IF;
 </%def>
 <%def name="declarations(function)">
-    asked constant integer := ${function}${layout.suffix}.distance;
-    wanted integer;
-    chosen text;
-    most integer;
-    radius integer[];\
+    given_distance constant integer := ${function}${layout.suffix}.distance;
+    own_id integer;
+    own_layout text;
+    max_distance integer;
+    radii integer[];\
 </%def>
 <%def name="collection_and(function, parameter, nulls)">
-    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    SELECT c.collection_id, c.layout, coalesce(given_distance, c.default_distance)
+    INTO own_id, own_layout, max_distance
     FROM pgsimhash.collections AS c WHERE c.name = collection;
-    IF chosen IS DISTINCT FROM '${layout.name}' THEN
+    IF own_layout IS DISTINCT FROM '${layout.name}' THEN
 % if function.startswith("has"):
         EXECUTE 'SELECT ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
-            INTO answer USING ${parameter}, asked, collection;
+            INTO answer USING ${parameter}, given_distance, collection;
         RETURN answer;
 % else:
         RETURN QUERY EXECUTE
             'SELECT * FROM ' || pgsimhash._name_for(collection, '${function}') || '($1, $2, $3)'
-            USING ${parameter}, asked, collection;
+            USING ${parameter}, given_distance, collection;
         RETURN;
 % endif
     END IF;
-    radius := pgsimhash.radii${layout.suffix}(most);
-    IF radius IS NULL OR ${nulls} THEN
-        PERFORM pgsimhash._check_lookup(most, '${layout.name}', ${nulls});
+    radii := pgsimhash.radii${layout.suffix}(max_distance);
+    IF radii IS NULL OR ${nulls} THEN
+        PERFORM pgsimhash._check_lookup(max_distance, '${layout.name}', ${nulls});
     END IF;\
+</%def>
+<%doc>The lookup of one simhash; search.sql has that of the default layout, written out.</%doc>
+<%def name="lookup()">
+CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match${settings()}
+    ROWS 4
+    AS $$
+#variable_conflict use_column
+DECLARE${declarations("near_duplicates")}
+    query constant bigint := near_duplicates${layout.suffix}.simhash;
+    own_prefix bigint;
+% for permutation in layout.permutations:
+    probes_${permutation.number} bigint[];
+% endfor
+BEGIN${collection_and("near_duplicates", "query", "query IS NULL")}
+% for permutation in layout.permutations:
+${probes(permutation, f"probes_{permutation.number}")}\
+% endfor
+    RETURN QUERY
+% for permutation in layout.permutations:
+%     if not loop.first:
+        UNION ALL
+%     endif
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, query)
+        FROM pgsimhash.${layout.table} AS s
+        WHERE s.${permutation.column} = ANY (probes_${permutation.number})
+            AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
+%     for earlier in layout.permutations[:permutation.number - 1]:
+            AND pgsimhash.bit_count((s.simhash # query) & (${earlier.bits})) > radii[${earlier.number}]
+%     endfor
+% endfor
+        ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text) IS
+    'Every simhash of the collection within so many bits, with its distance; by default within the '
+    'collection''s distance.';
+
 </%def>
 <%def name="functions()">
 -- The radius of each permutation for a distance, -1 for a permutation that is not probed.
@@ -184,49 +206,6 @@ CREATE FUNCTION pgsimhash.probes${layout.suffix}(
 COMMENT ON FUNCTION pgsimhash.probes${layout.suffix}(bigint, integer, integer, integer) IS
     'The values of prefix_<permutation> that a lookup of this radius must visit.';
 
--- Every simhash of a collection within a distance of the one asked for, each once: a match is
--- reported by the first permutation whose probes reach it. The planner's estimates for arrays
--- of probes are guesses: with stale statistics they can end in a sequential scan, and with fresh
--- ones in a new plan for every call, which takes longer than the lookup. ROWS keeps the plans of
--- the statements around it generic too.
-CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
-    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.match${settings()}
-    ROWS 4
-    AS $$
-#variable_conflict use_column
-DECLARE${declarations("near_duplicates")}
-    sought constant bigint := near_duplicates${layout.suffix}.simhash;
-    own bigint;
-% for permutation in layout.permutations:
-    probes_${permutation.number} bigint[];
-% endfor
-BEGIN${collection_and("near_duplicates", "sought", "sought IS NULL")}
-% for permutation in layout.permutations:
-${probes(permutation, f"probes_{permutation.number}")}\
-% endfor
-    RETURN QUERY
-% for permutation in layout.permutations:
-%     if not loop.first:
-        UNION ALL
-%     endif
-        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
-        FROM pgsimhash.${layout.table} AS s
-        WHERE s.${permutation.column} = ANY (probes_${permutation.number})
-            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
-%     for earlier in layout.permutations[:permutation.number - 1]:
-            AND pgsimhash.bit_count((s.simhash # sought) & (${earlier.bits}))
-                > radius[${earlier.number}]
-%     endfor
-% endfor
-    ;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, text) IS
-    'Every simhash of the collection within so many bits, with its distance; by default within the '
-    'collection''s distance.';
-
 -- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
 -- planner from turning the walk around.
 CREATE FUNCTION pgsimhash.near_duplicates${layout.suffix}(
@@ -241,7 +220,7 @@ DECLARE${declarations("near_duplicates")}
 BEGIN${collection_and("near_duplicates", "simhashes", "array_position(simhashes, NULL) IS NOT NULL")}
 % for permutation in layout.permutations:
     flips_${permutation.number} :=
-        pgsimhash._flips${layout.suffix}(${permutation.number}, radius[${permutation.number}]);
+        pgsimhash._flips${layout.suffix}(${permutation.number}, radii[${permutation.number}]);
 % endfor
     RETURN QUERY
 % for permutation in layout.permutations:
@@ -253,10 +232,10 @@ BEGIN${collection_and("near_duplicates", "simhashes", "array_position(simhashes,
             SELECT
                 u.query,
                 u.query_number,
-                (wanted::bigint << ${collection_shift})
+                (own_id::bigint << ${collection_shift})
                     | ${prefix(permutation, "u.query")} AS prefix
             FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
-            WHERE radius[${permutation.number}] >= 0
+            WHERE radii[${permutation.number}] >= 0
             ORDER BY prefix
         ) AS q
         CROSS JOIN LATERAL (
@@ -265,10 +244,10 @@ BEGIN${collection_and("near_duplicates", "simhashes", "array_position(simhashes,
             WHERE s.${permutation.column} = ANY (ARRAY(
                     SELECT q.prefix # flip FROM unnest(flips_${permutation.number}) AS flip
                 ))
-                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= max_distance
 %     for earlier in layout.permutations[:permutation.number - 1]:
                 AND pgsimhash.bit_count((s.simhash # q.query) & (${earlier.bits}))
-                    > radius[${earlier.number}]
+                    > radii[${earlier.number}]
 %     endfor
             OFFSET 0
         ) AS m
@@ -286,16 +265,16 @@ CREATE FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(
 ) RETURNS boolean${settings()}
     AS $$
 DECLARE${declarations("has_near_duplicate")}
-    sought constant bigint := has_near_duplicate${layout.suffix}.simhash;
+    query constant bigint := has_near_duplicate${layout.suffix}.simhash;
     answer boolean;
-    own bigint;
+    own_prefix bigint;
     probes bigint[];
-BEGIN${collection_and("has_near_duplicate", "sought", "sought IS NULL")}
+BEGIN${collection_and("has_near_duplicate", "query", "query IS NULL")}
 % for permutation in reversed(layout.permutations):
 ${probes(permutation, "probes")}\
     PERFORM FROM pgsimhash.${layout.table} AS s
     WHERE s.${permutation.column} = ANY (probes)
-        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+        AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
         RETURN true;

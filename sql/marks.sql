@@ -81,7 +81,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'integrity_constraint_violation',
-            HINT = 'Take one of them back first: pgsimhash mark remove; pgsimhash mark list lists them.';
+            HINT = 'Take one of them back first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
     VALUES (

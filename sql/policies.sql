@@ -3,8 +3,8 @@
 -- Settings that are NULL stay as they are.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
-    scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
-    canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
+    scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
+    canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
@@ -16,14 +16,14 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._hold_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
-        collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_tokens, expire_after
+        collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
+        max_copies, min_tokens, expire_after
     )
     SELECT
         c.collection_id, parts.host, parts.path,
         pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
-        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
-        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
+        set_policy.scope, set_policy.window_size, set_policy.max_age, set_policy.canonical_link,
+        set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -31,10 +31,10 @@ BEGIN
         distance = coalesce(excluded.distance, p.distance),
         verify = coalesce(excluded.verify, p.verify),
         scope = coalesce(excluded.scope, p.scope),
-        newest = coalesce(excluded.newest, p.newest),
+        window_size = coalesce(excluded.window_size, p.window_size),
         max_age = coalesce(excluded.max_age, p.max_age),
         canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
-        keep_first = coalesce(excluded.keep_first, p.keep_first),
+        max_copies = coalesce(excluded.max_copies, p.max_copies),
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
         set_at = now()
@@ -65,8 +65,8 @@ COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
     'Takes back what was set for a pattern; whether anything was.';
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
-    distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
+    distance smallint, verify boolean, scope text, window_size integer, max_age interval,
+    canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -75,7 +75,7 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
 BEGIN
     RETURN QUERY
     SELECT
-        s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
+        s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
         s.min_tokens, s.expire_after
     FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
     LEFT JOIN LATERAL
@@ -95,8 +95,8 @@ COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
 -- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
 -- as many policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
-    url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
-    max_age interval, canonical_link boolean, keep_first integer, min_tokens integer,
+    url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
+    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
     expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
@@ -159,10 +159,10 @@ BEGIN
         (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
         (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
         (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
-        (array_agg(p.newest ORDER BY o.place) FILTER (WHERE p.newest IS NOT NULL))[1],
+        (array_agg(p.window_size ORDER BY o.place) FILTER (WHERE p.window_size IS NOT NULL))[1],
         (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
         (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
-        (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
+        (array_agg(p.max_copies ORDER BY o.place) FILTER (WHERE p.max_copies IS NOT NULL))[1],
         (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
         (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
     FROM alike AS a

@@ -74,15 +74,15 @@ $$;
 COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
     'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
 
-CREATE FUNCTION pgsimhash.sketch_distance(
+CREATE FUNCTION pgsimhash.signature_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
         + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
-    'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
+COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint) IS
+    'In how many of the 128 bits two signatures differ; copies as a rule in 20 or less.';
 
 -- As pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear one takes it away, and the
 -- simhash has a 1 where the sum is above zero (Charikar 2002). Weights count in units of 2**-16, so
@@ -136,17 +136,17 @@ COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,
--- and a page without a sketch confirms every match.
+-- What verified in pgsimhash/hashing/signature.py says, with the same numbers. Not STRICT, so that it is inlined,
+-- and a page without a signature confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN pgsimhash.sketch_distance(a_high, a_low, b_high, b_low)
+    RETURN pgsimhash.signature_distance(a_high, a_low, b_high, b_low)
         > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
 
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
-    'Whether the sketches of both pages confirm a match at this distance.';
+    'Whether the signatures of both pages confirm a match at this distance.';
 
 -- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
 -- layouts keep those masks as constants.

@@ -1,6 +1,5 @@
 -- What goes into the tables of simhashes, and when pages were seen.
 
--- What is being made from the collection gets them too, where simhashes mean the same there.
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -14,11 +13,7 @@ BEGIN
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
     END IF;
     added := pgsimhash._put_simhashes(wanted, simhashes, true);
-    PERFORM pgsimhash._note_load(wanted);
-    PERFORM
-        pgsimhash._note_load(made.collection_id),
-        pgsimhash._put_simhashes(made.collection_id, simhashes, true)
-    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
+    PERFORM pgsimhash._advance_epoch(wanted);
     RETURN added;
 END
 $$;
@@ -29,26 +24,26 @@ COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
 -- Internal: for the functions above and for the package, and may change with any release.
 
 -- Who holds simhashes in memory goes by this; see the table.
-CREATE FUNCTION pgsimhash._note_load(own_id integer) RETURNS void
+CREATE FUNCTION pgsimhash._advance_epoch(own_id integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    INSERT INTO pgsimhash.loads (collection_id) VALUES (own_id);
+    INSERT INTO pgsimhash.cache_epochs (collection_id) VALUES (own_id);
     -- Few rows are left, however many came. A snapshot of before would fail at what others changed.
     IF random() < 0.02 AND current_setting('transaction_isolation') = 'read committed' THEN
         WITH gone AS (
-            DELETE FROM pgsimhash.loads AS l
-            WHERE l.ctid = ANY (ARRAY(SELECT o.ctid FROM pgsimhash.loads AS o FOR UPDATE SKIP LOCKED))
-            RETURNING l.collection_id, l.mark
+            DELETE FROM pgsimhash.cache_epochs AS l
+            WHERE l.ctid = ANY (ARRAY(SELECT o.ctid FROM pgsimhash.cache_epochs AS o FOR UPDATE SKIP LOCKED))
+            RETURNING l.collection_id, l.epoch
         )
-        INSERT INTO pgsimhash.loads (collection_id, mark)
-        SELECT g.collection_id, sum(g.mark)::bigint FROM gone AS g GROUP BY g.collection_id;
+        INSERT INTO pgsimhash.cache_epochs (collection_id, epoch)
+        SELECT g.collection_id, sum(g.epoch)::bigint FROM gone AS g GROUP BY g.collection_id;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._note_load(integer) IS
+COMMENT ON FUNCTION pgsimhash._advance_epoch(integer) IS
     'Tells those who hold simhashes in memory that some were added; NULL is any collection.';
 
 CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
@@ -57,7 +52,7 @@ CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     AS $$
 BEGIN
     IF current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes' THEN
-        PERFORM pgsimhash._note_load(NULL);
+        PERFORM pgsimhash._advance_epoch(NULL);
     END IF;
     RETURN NULL;
 END
@@ -69,7 +64,7 @@ COMMENT ON FUNCTION pgsimhash._note_inserted() IS
 -- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
 -- order of the first index, so that of two that add the same none waits for one that waits for it.
 -- xmax tells a new row.
-CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], bare boolean)
+CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -80,23 +75,33 @@ DECLARE
     added bigint;
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
+    IF own_table = 'simhashes' AND NOT standalone THEN
+        -- The same without planning it each time.
+        INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone)
+        SELECT own_id, s.simhash, false
+        FROM (SELECT u FROM unnest(simhashes) AS u GROUP BY u ORDER BY u < 0, u) AS s (simhash)
+        ON CONFLICT ON CONSTRAINT simhashes_pkey DO NOTHING;
+        GET DIAGNOSTICS added = ROW_COUNT;
+        PERFORM set_config('simhashes.noted', 'no', true);
+        RETURN added;
+    END IF;
     statement := format(
-        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
+        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, standalone) '
         'SELECT $1, s.simhash, $3 FROM ('
         'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
         ') AS s (simhash) '
         'ON CONFLICT ON CONSTRAINT %2$I ',
         own_table, own_table || '_pkey'
     );
-    IF bare THEN
+    IF standalone THEN
         EXECUTE format(
             'WITH added AS ('
-            '%s DO UPDATE SET bare = true WHERE NOT o.bare RETURNING o.xmax = 0 AS is_new'
+            '%s DO UPDATE SET standalone = true WHERE NOT o.standalone RETURNING o.xmax = 0 AS is_new'
             ') SELECT count(*) FROM added WHERE is_new',
             statement
-        ) INTO added USING own_id, simhashes, bare;
+        ) INTO added USING own_id, simhashes, standalone;
     ELSE
-        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, bare;
+        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, standalone;
         GET DIAGNOSTICS added = ROW_COUNT;
     END IF;
     PERFORM set_config('simhashes.noted', 'no', true);
@@ -105,65 +110,19 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
-    'Adds simhashes to a collection, bare or with pages, and returns how many it did not have.';
+    'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
 
--- Of one slice of the source's first index; see _simhash_slice.
-CREATE FUNCTION pgsimhash._copy_bare_simhashes(
-    source_id integer, target_id integer, number integer, slices integer
-) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    source_table constant text := 'simhashes' || pgsimhash._suffix_of(source_id);
-    target_table constant text := 'simhashes' || pgsimhash._suffix_of(target_id);
-BEGIN
-    PERFORM pgsimhash._note_load(target_id);
-    PERFORM set_config('simhashes.noted', 'yes', true);
-    EXECUTE format(
-        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
-        'SELECT $2, s.simhash, true '
-        'FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout '
-        'JOIN pgsimhash.%2$I AS s '
-        'ON s.prefix_1 >= ($1::bigint << 40) + (($3::bigint << l.prefix_bits) / $4) '
-        'AND s.prefix_1 < ($1::bigint << 40) + ((($3 + 1)::bigint << l.prefix_bits) / $4) '
-        'WHERE c.collection_id = $1 AND s.bare '
-        'ORDER BY s.simhash < 0, s.simhash '
-        'ON CONFLICT ON CONSTRAINT %3$I DO UPDATE SET bare = true WHERE NOT o.bare',
-        target_table, source_table, target_table || '_pkey'
-    ) USING source_id, target_id, number, slices;
-    PERFORM set_config('simhashes.noted', 'no', true);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer) IS
-    'Copies a slice of the simhashes without a page from one collection to another.';
-
--- No column that changes is in an index, so only the first time writes one. What is being made of
--- the collection has its pages under the same ids.
+-- No column that changes is in an index, so only the first time writes one.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
         INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
-        SELECT t.collection_id, n.page_id, n.seen_at
-        FROM (
-            SELECT u.page_id, max(coalesce(u.seen_at, now())) AS seen_at
-            FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
-            GROUP BY u.page_id
-        ) AS n
-        CROSS JOIN (
-            SELECT own_id AS collection_id
-            UNION ALL
-            SELECT r.collection_id FROM pgsimhash.rebuilds AS r WHERE r.source_id = own_id
-        ) AS t
-        WHERE t.collection_id = own_id
-            OR EXISTS (
-                SELECT FROM pgsimhash.pages AS p
-                WHERE p.collection_id = t.collection_id AND p.page_id = n.page_id
-            )
-        ORDER BY t.collection_id, n.page_id
+        SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
+        FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
+        GROUP BY u.page_id
+        ORDER BY u.page_id
         ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
         WHERE s.seen_at < excluded.seen_at;
     END;
@@ -174,17 +133,17 @@ COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
 -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
 -- next batch, and one that was interrupted ends with its last one.
 CREATE FUNCTION pgsimhash._count_batch(
-    own_id integer, run bigint, what text, pages bigint, new bigint, duplicates bigint,
+    own_id integer, run bigint, label text, pages bigint, new bigint, duplicates bigint,
     updated bigint, unchanged bigint, first_page bigint, last_page bigint
 ) RETURNS bigint
     LANGUAGE sql
     BEGIN ATOMIC
         INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, what, pages, new, duplicates, updated, unchanged,
+            run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
             first_page, last_page
         )
         VALUES (
-            _count_batch.run, _count_batch.own_id, _count_batch.what, _count_batch.pages,
+            _count_batch.run, _count_batch.own_id, _count_batch.label, _count_batch.pages,
             _count_batch.new, _count_batch.duplicates, _count_batch.updated,
             _count_batch.unchanged, _count_batch.first_page, _count_batch.last_page
         )

@@ -16,9 +16,37 @@ pytest_plugins = ["pgsimhash.testing"]
 
 ROOT = Path(__file__).parent.parent
 
+LONG = (
+    "alembic",
+    "batch/test_parquet.py",
+    "batch/test_spark.py",
+    "bench",
+    "embedded",
+    "faults",
+    "html/test_data_pages.py",
+    "html/test_hostile_html.py",
+    "html_reports/test_in_a_browser.py",
+    "schemes/test_blog.py",
+    "store/connect/test_pooler.py",
+    "store/schema/test_hijacking.py",
+    "store/schema/test_second_schema.py",
+    "store/write/test_ingest_job.py",
+    "test_docs.py",
+    "test_scrapy.py",
+    "test_testing.py",
+)
+"""Tests that `./run test` leaves to `./run check`; more of them are marked one by one."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As a job in the background, whose children could not be stopped with Ctrl-C either.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of LONG."""
+    for item in items:
+        if item.path.as_posix().removeprefix(f"{ROOT.as_posix()}/tests/").startswith(LONG):
+            item.add_marker(pytest.mark.long)
 
 
 def wait_for_a_lock(dsn: str) -> None:

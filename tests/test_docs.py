@@ -11,9 +11,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from pgsimhash import connect, parse_simhash, planner
-from pgsimhash.layout import LAYOUTS, Layout
+from pgsimhash import connect, parse_simhash
 from pgsimhash.schemes import scheme_names
+from pgsimhash.search import layout_costs as planner
+from pgsimhash.search.layout import LAYOUTS, Layout
 from pgsimhash.sources import read_pages
 from tests import sparks
 from tests.conftest import ROOT
@@ -82,7 +83,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "store.find(",
             [
                 r"https://example.com/tide-pools new None None",
-                r"https://example.com/tide-pools-print identical \d https://example.com/tide-pools",
+                r"https://example.com/tide-pools-print duplicate \d https://example.com/tide-pools",
                 r"\d https://example.com/tide-pools .+",
             ],
         ),
@@ -105,17 +106,16 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             "PgsimhashPipeline",
             [
                 r"pgsimhash/dropped 15",
-                r"pgsimhash/identical \d+",
+                r"pgsimhash/duplicate \d+",
                 r"pgsimhash/near 1",
                 r"pgsimhash/new 8",
                 r"pgsimhash/too_short 1",
             ],
         ),
-        ("crawlers.md", "PgsimhashSpiderMiddleware", [r"(new|identical) .+"] * 2),
+        ("crawlers.md", "PgsimhashSpiderMiddleware", [r"(new|duplicate) .+"] * 2),
         ("crawlers.md", "urlopen", [r"keep file://.+\.html"] * 8),
         ("frames.md", "pandas", [r"\['first_seen', 'within_distance', .+\]", "3"]),
         ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", r"\d+ were .+", "8 8"]),
-        ("maintain.md", "rejudged-2", [f"https://example.com/{n} new" for n in "ab"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
         ("maintain.md", "maintenance.mark(", [r"\[\('https://[^']+', 'https://[^']+', False\)\]"]),
         ("deploy.md", 'schema="crawl"', ["1 1"]),
@@ -182,7 +182,6 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     "ingest.md": {"verdicts.jsonl": verdicts},
     "layouts.md": {},
     "maintain.md": {"strict.jsonl": verdicts},
-    "scale.md": {},
     "search.md": {},
 }
 """What the commands of each page leave behind."""

@@ -28,8 +28,8 @@ from pgsimhash.schemes import registry
 from pgsimhash.scrapy import PgsimhashPipeline, PgsimhashSpiderMiddleware
 from tests.conftest import ROOT
 from tests.crawl import PagesSpider
+from tests.reading.test_workers import HANGING, readers
 from tests.refusals import because
-from tests.test_workers import HANGING, readers
 
 PAGES = {path.name: path.read_bytes() for path in (ROOT / "examples" / "pages").glob("*.html")}
 MIRRORS = ("a", "b", "c")
@@ -156,7 +156,7 @@ def test_a_second_crawl_drops_all_that_the_first_met(site: Site, dsn: str) -> No
     assert len(crawl.items) == SHORT + 3
     with connect(dsn) as store:
         runs = maintenance.runs(store)
-    assert [(run.what, run.unchanged) for run in runs] == [
+    assert [(run.label, run.unchanged) for run in runs] == [
         ("scrapy pages", COUNT - SHORT),
         ("scrapy pages", 0),
     ]
@@ -214,7 +214,7 @@ def test_a_known_page_is_not_followed_if_nobody_asks_for_it(site: Site, dsn: str
 
 
 def test_match_options_and_a_collection_are_settings(site: Site, dsn: str) -> None:
-    settings = {"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_MATCH": {"keep_first": 2}}
+    settings = {"PGSIMHASH_COLLECTION": "crawl", "PGSIMHASH_MATCH": {"max_copies": 2}}
     crawl = Crawl(site, dsn, {**PIPELINE, **settings})
     known = stored(dsn)
     kept = [url for url in (item["url"] for item in crawl.items) if url in known]
@@ -364,12 +364,12 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
     assert list(map(id, made)) == list(map(id, items))
     assert crawler.stats.get_stats() == {
         "pgsimhash/new": 2,
-        "pgsimhash/identical": 1,
+        "pgsimhash/duplicate": 1,
         "pgsimhash/failed": 3,
         "pgsimhash/no_page": 3,
         "pgsimhash/untagged": 1,
     }
-    assert "StrictItem takes no field 'pgsimhash'" in caplog.text
+    assert "StrictItem has no field 'pgsimhash'" in caplog.text
     assert items[0].pgsimhash["verdict"] == "new"
     assert items[1]["pgsimhash"]["duplicate_of"] == f"{url}a"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pgsimhash import format_simhash, parse_simhash
-from pgsimhash.bits import to_base32, to_bigint
+from pgsimhash.hashing.bits import to_base32, to_bigint
 from pgsimhash.html import Article
 from pgsimhash.html.blocks import outline
 from pgsimhash.html.page_words import read_words

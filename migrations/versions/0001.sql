@@ -1,6 +1,6 @@
--- Every table, in the order in which they are understood: collections, their simhashes with the
--- prefix columns that make lookups fast, the pages behind the simhashes, then what people and jobs
--- say about pages. Schema files are deployed in the order of pgsimhash.statements.SCHEMA_FILES.
+-- All tables: collections, their simhashes with the prefix columns that make lookups fast, their
+-- pages, then runs, policies and marks. The first comment in a table describes the table, those
+-- behind columns describe the columns; the deployed schema has both as COMMENT ON.
 
 -- Only the letters A to Z become lower: of others, and without "C" of these, the database's locale
 -- decides.
@@ -19,21 +19,23 @@ COMMENT ON FUNCTION pgsimhash.host_of(text) IS
     'The host of an absolute URL, its letters A to Z in lower case; NULL where it has none.';
 
 CREATE TABLE pgsimhash.layouts (
-    name text PRIMARY KEY,
-    suffix text NOT NULL CONSTRAINT layouts_suffix_key UNIQUE,
-    indexed boolean NOT NULL,
-    largest_distance smallint NOT NULL,
-    prefix_bits smallint NOT NULL
+    -- The deployed layouts. Each has its own table simhashes<suffix> and its own functions.
+    name text PRIMARY KEY,               -- The widths of its bit blocks, such as 22+21+21.
+    suffix text NOT NULL,                -- The suffix of its table and functions; empty by default.
+    indexed boolean NOT NULL,            -- Whether all of its indexes are built.
+    largest_distance smallint NOT NULL,  -- The largest distance, in bits, that its lookups answer.
+    prefix_bits smallint NOT NULL,       -- How many bits the prefix of its first permutation has.
+    CONSTRAINT layouts_suffix_key UNIQUE (suffix)
 );
 
 COMMENT ON TABLE pgsimhash.layouts IS
-    'The block layouts that are deployed: each has its table simhashes<suffix> and functions.';
+    'The deployed layouts. Each has its own table simhashes<suffix> and its own functions.';
 
 COMMENT ON COLUMN pgsimhash.layouts.name IS
-    'The widths of the blocks, such as 22+21+21.';
+    'The widths of its bit blocks, such as 22+21+21.';
 
 COMMENT ON COLUMN pgsimhash.layouts.suffix IS
-    'What the names of its table and functions end in, empty for the default layout.';
+    'The suffix of its table and functions; empty by default.';
 
 COMMENT ON COLUMN pgsimhash.layouts.indexed IS
     'Whether all of its indexes are built.';
@@ -45,65 +47,67 @@ COMMENT ON COLUMN pgsimhash.layouts.prefix_bits IS
     'How many bits the prefix of its first permutation has.';
 
 CREATE TABLE pgsimhash.collections (
-    collection_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY
-        CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND 8388607),
-    name text NOT NULL CONSTRAINT collections_name_key UNIQUE
-        CONSTRAINT collections_name_given CHECK (name <> ''),
-    scheme text NOT NULL,
-    layout text NOT NULL DEFAULT '22+21+21' REFERENCES pgsimhash.layouts,
-    default_distance smallint NOT NULL DEFAULT 8
-        CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12),
-    keep_markdown boolean NOT NULL DEFAULT false,
-    normalize_urls boolean NOT NULL DEFAULT false,
-    created_at timestamptz NOT NULL DEFAULT now()
+    -- A set of pages that are compared with one another: one scheme, one layout.
+    collection_id integer GENERATED ALWAYS AS IDENTITY,  -- The leading bits of every prefix column.
+    name text NOT NULL,                            -- Its present name.
+    scheme text NOT NULL,                          -- The scheme that computes its simhashes.
+    layout text NOT NULL DEFAULT '22+21+21',       -- The layout whose table holds its simhashes.
+    default_distance smallint NOT NULL DEFAULT 8,  -- Up to how many bits near-duplicates differ.
+    keep_markdown boolean NOT NULL DEFAULT false,  -- Whether pages keep their Markdown.
+    normalize_urls boolean NOT NULL DEFAULT false, -- Whether the package normalizes incoming URLs.
+    created_at timestamptz NOT NULL DEFAULT now(), -- When it was created.
+    CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
+    CONSTRAINT collections_name_key UNIQUE (name),
+    CONSTRAINT collections_layout_fkey FOREIGN KEY (layout) REFERENCES pgsimhash.layouts,
+    CONSTRAINT collections_id_fits CHECK (collection_id BETWEEN 1 AND 8388607),
+    CONSTRAINT collections_name_given CHECK (name <> ''),
+    CONSTRAINT collections_distance_fits CHECK (default_distance BETWEEN 0 AND 12)
 );
 
 COMMENT ON TABLE pgsimhash.collections IS
-    'A set of pages compared with one another: one scheme, one layout.';
+    'A set of pages that are compared with one another: one scheme, one layout.';
 
 COMMENT ON COLUMN pgsimhash.collections.collection_id IS
-    'Stands above the prefix in every prefix column, so that indexes are scoped to a collection.';
+    'The leading bits of every prefix column.';
 
 COMMENT ON COLUMN pgsimhash.collections.name IS
-    'What it is called; it may change.';
+    'Its present name.';
 
 COMMENT ON COLUMN pgsimhash.collections.scheme IS
-    'The recipe from a page to its simhash; simhashes of two schemes do not compare.';
+    'The scheme that computes its simhashes.';
 
 COMMENT ON COLUMN pgsimhash.collections.layout IS
     'The layout whose table holds its simhashes.';
 
 COMMENT ON COLUMN pgsimhash.collections.default_distance IS
-    'In how many bits two pages may differ and still be near-duplicates.';
+    'Up to how many bits near-duplicates differ.';
 
 COMMENT ON COLUMN pgsimhash.collections.keep_markdown IS
-    'Whether pages keep their main content as Markdown.';
+    'Whether pages keep their Markdown.';
 
 COMMENT ON COLUMN pgsimhash.collections.normalize_urls IS
-    'Whether its URLs are brought into one spelling, by the package, when they come in.';
+    'Whether the package normalizes incoming URLs.';
 
 COMMENT ON COLUMN pgsimhash.collections.created_at IS
     'When it was created.';
 
--- One row per distinct simhash of a collection, however many pages share it. The server fills the
--- prefix columns, so that rows inserted by plain SQL are right too. A prefix column holds the
--- collection's number (shifted by 40) above the block of the simhash that comes first in that
--- permutation: 22, 21 and 21 bits. With the simhash behind the prefix, the Hamming check runs on the
--- index alone. Where bare stands it takes no space: the simhash begins at a multiple of eight bytes.
---
--- This is the default layout; layout.sql renders the same for others, and its indexes, functions and
--- triggers.
+-- The table of the default layout; layout.sql renders its indexes, functions and triggers, and the
+-- same for other layouts. Pages that share a simhash share a row. PostgreSQL computes the prefix
+-- columns, so plain INSERTs are right too. A prefix column holds the collection's number (shifted
+-- by 40) above the bit block that leads the permutation: 22, 21 and 21 bits. In each index the
+-- simhash follows, so the Hamming check reads the index alone. The boolean takes no space there.
 CREATE TABLE pgsimhash.simhashes (
-    collection_id integer NOT NULL,
-    bare boolean NOT NULL DEFAULT true,
-    simhash bigint NOT NULL,
-    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (
+    -- The distinct simhashes of collections with layout 22+21+21.
+    collection_id integer NOT NULL,            -- The collection that has the simhash.
+    standalone boolean NOT NULL DEFAULT true,  -- Whether it stays when its last page is deleted.
+    simhash bigint NOT NULL,                   -- The 64 bits, as a signed number.
+    prefix_1 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 63 to 42.
         (collection_id::bigint << 40) | ((simhash >> 42) & 4194303)
     ) STORED,
-    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (
+    prefix_2 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 41 to 21.
         (collection_id::bigint << 40) | ((simhash >> 21) & 2097151)
     ) STORED,
-    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (
+    prefix_3 bigint NOT NULL GENERATED ALWAYS AS (  -- The collection's number, then bits 20 to 0.
         (collection_id::bigint << 40) | ((simhash >> 0) & 2097151)
     ) STORED,
     CONSTRAINT simhashes_pkey PRIMARY KEY (prefix_1, simhash)
@@ -115,93 +119,79 @@ CREATE TABLE pgsimhash.simhashes (
 );
 
 COMMENT ON TABLE pgsimhash.simhashes IS
-    'The distinct simhashes of each collection, with one prefix column per permutation '
-    '(layout 22+21+21).';
+    'The distinct simhashes of collections with layout 22+21+21.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.collection_id IS
-    'The collection whose simhash it is.';
+    'The collection that has the simhash.';
 
-COMMENT ON COLUMN pgsimhash.simhashes.bare IS
-    'Whether it was added by itself, so that it stays when the pages go that share it.';
+COMMENT ON COLUMN pgsimhash.simhashes.standalone IS
+    'Whether it stays when its last page is deleted.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.simhash IS
     'The 64 bits, as a signed number.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_1 IS
-    'The collection''s number, and bits 63 to 42 of the simhash.';
+    'The collection''s number, then bits 63 to 42.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_2 IS
-    'The collection''s number, and bits 41 to 21 of the simhash.';
+    'The collection''s number, then bits 41 to 21.';
 
 COMMENT ON COLUMN pgsimhash.simhashes.prefix_3 IS
-    'The collection''s number, and bits 20 to 0 of the simhash.';
+    'The collection''s number, then bits 20 to 0.';
 
--- A page seen again with other content is a new row: the newest row of a URL is its present
--- version. There is no foreign key to simhashes: it would lock the row of a hot value for every page
--- sharing it. For that to collections the trigger put_simhashes stands, which asks once a statement.
+-- The newest row of a URL is its present version. There is no foreign key to simhashes: it would
+-- lock the row of a frequent simhash for every page that shares it. The trigger put_simhashes checks
+-- the collection instead of a foreign key, once a statement.
 CREATE TABLE pgsimhash.pages (
-    page_id bigint GENERATED BY DEFAULT AS IDENTITY,
-    collection_id integer NOT NULL,
-    url text NOT NULL CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
-    host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,
-    simhash bigint NOT NULL,
-    fetched_at timestamptz NOT NULL DEFAULT now()
-        CONSTRAINT pages_fetched_at_fits
-            CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
-    run_id bigint,
-    title text,
-    canonical_url text,
-    language text,
-    features integer,
-    tokens integer,
-    html_bytes integer,
-    html_digest bytea,
-    text_digest bigint,
-    structure bigint,
-    sketch_high bigint,
-    sketch_low bigint,
-    markdown text,
-    duplicate_of bigint,
-    distance smallint,
-    CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id)
+    -- Every version of every page, with its simhash and the page that it duplicates.
+    page_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number; later ones are higher.
+    collection_id integer NOT NULL,  -- The collection that it is in.
+    url text NOT NULL,               -- Its URL, as it was given.
+    host text GENERATED ALWAYS AS (pgsimhash.host_of(url)) STORED,  -- The host, in lower case.
+    simhash bigint NOT NULL,         -- Its simhash, by the collection's scheme.
+    fetched_at timestamptz NOT NULL DEFAULT now(),  -- When it was fetched.
+    run_id bigint,                   -- The run that added it.
+    title text,                      -- The text of its title element.
+    canonical_url text,              -- The absolute URL of its rel=canonical.
+    language text,                   -- Its lang attribute.
+    features integer,                -- How many distinct features voted for the simhash.
+    tokens integer,                  -- How many tokens its main content has.
+    html_bytes integer,              -- How many bytes the HTML had.
+    html_digest bytea,               -- The first 16 bytes of the SHA-256 of the HTML.
+    text_digest bigint,              -- A hash of the words and numbers of its main content.
+    structure bigint,                -- The simhash of its elements: alike within a template.
+    signature_high bigint,           -- The upper 64 of the 128 bits that verify a match.
+    signature_low bigint,            -- The lower 64 bits.
+    markdown text,                   -- Its main content, if the collection keeps it.
+    duplicate_of bigint,             -- The page_id of its original when it was stored.
+    distance smallint,               -- In how many bits it differs from that; NULL for an original.
+    CONSTRAINT pages_pkey PRIMARY KEY (collection_id, page_id),
+    CONSTRAINT pages_url_length CHECK (octet_length(url) BETWEEN 1 AND 2048),
+    CONSTRAINT pages_fetched_at_fits
+        CHECK (fetched_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
 ) WITH (
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05
 );
 
-CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
-
-CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
-
--- With the duplicates of a host apart, so that its newest originals are found at once among however
--- many copies; pages_original_idx does the same for a collection.
-CREATE INDEX pages_host_idx
-    ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
-
-CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
-    WHERE distance IS NULL;
-
-CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
-    WHERE duplicate_of IS NOT NULL;
-
 COMMENT ON TABLE pgsimhash.pages IS
-    'Every version of every page, with its simhash and the page it duplicates.';
+    'Every version of every page, with its simhash and the page that it duplicates.';
 
 COMMENT ON COLUMN pgsimhash.pages.page_id IS
-    'Its number: versions that came later have higher ones.';
+    'Its number; later ones are higher.';
 
 COMMENT ON COLUMN pgsimhash.pages.collection_id IS
     'The collection that it is in.';
 
 COMMENT ON COLUMN pgsimhash.pages.url IS
-    'Where it was found, as it was given.';
+    'Its URL, as it was given.';
 
 COMMENT ON COLUMN pgsimhash.pages.host IS
-    'The host of the URL in lower case.';
+    'The host, in lower case.';
 
 COMMENT ON COLUMN pgsimhash.pages.simhash IS
-    'Its simhash by the collection''s scheme.';
+    'Its simhash, by the collection''s scheme.';
 
 COMMENT ON COLUMN pgsimhash.pages.fetched_at IS
     'When it was fetched.';
@@ -213,10 +203,10 @@ COMMENT ON COLUMN pgsimhash.pages.title IS
     'The text of its title element.';
 
 COMMENT ON COLUMN pgsimhash.pages.canonical_url IS
-    'What its rel=canonical says, absolute.';
+    'The absolute URL of its rel=canonical.';
 
 COMMENT ON COLUMN pgsimhash.pages.language IS
-    'What its lang attribute says.';
+    'Its lang attribute.';
 
 COMMENT ON COLUMN pgsimhash.pages.features IS
     'How many distinct features voted for the simhash.';
@@ -225,45 +215,62 @@ COMMENT ON COLUMN pgsimhash.pages.tokens IS
     'How many tokens its main content has.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_bytes IS
-    'How many bytes it had as it came.';
+    'How many bytes the HTML had.';
 
 COMMENT ON COLUMN pgsimhash.pages.html_digest IS
-    'The first 16 bytes of the SHA-256 of the page as it came.';
+    'The first 16 bytes of the SHA-256 of the HTML.';
 
 COMMENT ON COLUMN pgsimhash.pages.text_digest IS
-    'A hash of the words and numbers of its main content: it tells versions that say the same.';
+    'A hash of the words and numbers of its main content.';
 
 COMMENT ON COLUMN pgsimhash.pages.structure IS
-    'The simhash of the shape of its tree: alike for pages of one template.';
+    'The simhash of its elements: alike within a template.';
 
-COMMENT ON COLUMN pgsimhash.pages.sketch_high IS
-    'The upper 64 of the 128 bits of its sketch, to verify a match.';
+COMMENT ON COLUMN pgsimhash.pages.signature_high IS
+    'The upper 64 of the 128 bits that verify a match.';
 
-COMMENT ON COLUMN pgsimhash.pages.sketch_low IS
-    'The lower 64 bits of its sketch.';
+COMMENT ON COLUMN pgsimhash.pages.signature_low IS
+    'The lower 64 bits.';
 
 COMMENT ON COLUMN pgsimhash.pages.markdown IS
-    'Its main content, where the collection keeps that.';
+    'Its main content, if the collection keeps it.';
 
 COMMENT ON COLUMN pgsimhash.pages.duplicate_of IS
-    'The page_id of the page that it was found to duplicate when it came in.';
+    'The page_id of its original when it was stored.';
 
 COMMENT ON COLUMN pgsimhash.pages.distance IS
-    'In how many bits it differs from that one; NULL for an original.';
+    'In how many bits it differs from that; NULL for an original.';
 
--- Beside the pages and narrow, with room in each block for a second version of all its rows: seeing
--- a whole crawl again writes no index.
+CREATE INDEX pages_url_idx ON pgsimhash.pages (collection_id, url, page_id);
+
+CREATE INDEX pages_simhash_idx ON pgsimhash.pages (collection_id, simhash, page_id);
+
+-- The originals of a host stand together, so any number of copies does not slow a window down.
+CREATE INDEX pages_host_idx
+    ON pgsimhash.pages (collection_id, host, (distance IS NULL), page_id);
+
+CREATE INDEX pages_original_idx ON pgsimhash.pages (collection_id, page_id)
+    WHERE distance IS NULL;
+
+CREATE INDEX pages_duplicate_of_idx ON pgsimhash.pages (collection_id, duplicate_of)
+    WHERE duplicate_of IS NOT NULL;
+
+-- Narrow, and each disk page has room for a second version of all its rows: a crawl that meets
+-- everything again writes no index.
 CREATE TABLE pgsimhash.last_seen (
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
-    page_id bigint NOT NULL,
-    seen_at timestamptz NOT NULL
-        CONSTRAINT last_seen_at_fits
-            CHECK (seen_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00'),
-    CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id)
+    -- When versions were last met again unchanged. A version that never was has no row.
+    collection_id integer NOT NULL,  -- The collection of the page.
+    page_id bigint NOT NULL,         -- The version that was met again.
+    seen_at timestamptz NOT NULL,    -- When it was met last.
+    CONSTRAINT last_seen_pkey PRIMARY KEY (collection_id, page_id),
+    CONSTRAINT last_seen_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
+    CONSTRAINT last_seen_at_fits
+        CHECK (seen_at BETWEEN '1970-01-01 00:00+00' AND '9999-12-30 00:00+00')
 ) WITH (fillfactor = 45);
 
 COMMENT ON TABLE pgsimhash.last_seen IS
-    'When versions were last met again unchanged; those that never were have no row.';
+    'When versions were last met again unchanged. A version that never was has no row.';
 
 COMMENT ON COLUMN pgsimhash.last_seen.collection_id IS
     'The collection of the page.';
@@ -272,28 +279,30 @@ COMMENT ON COLUMN pgsimhash.last_seen.page_id IS
     'The version that was met again.';
 
 COMMENT ON COLUMN pgsimhash.last_seen.seen_at IS
-    'When, the last time.';
+    'When it was met last.';
 
--- Each batch adds to the figures. The pages of a run have ids from first_page to last_page, among
--- those of other runs.
+-- Pages of other runs may have ids between first_page and last_page.
 CREATE TABLE pgsimhash.runs (
-    run_id bigint GENERATED BY DEFAULT AS IDENTITY,
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
-    what text NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT now(),
-    finished_at timestamptz NOT NULL DEFAULT now(),
-    pages bigint NOT NULL DEFAULT 0,
-    new bigint NOT NULL DEFAULT 0,
-    duplicates bigint NOT NULL DEFAULT 0,
-    updated bigint NOT NULL DEFAULT 0,
-    unchanged bigint NOT NULL DEFAULT 0,
-    first_page bigint,
-    last_page bigint,
-    CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id)
+    -- The jobs that added pages, with their figures.
+    run_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
+    collection_id integer NOT NULL,                  -- The collection that it added to.
+    label text NOT NULL,                             -- The name that the caller gave it.
+    started_at timestamptz NOT NULL DEFAULT now(),   -- When its first batch was written.
+    finished_at timestamptz NOT NULL DEFAULT now(),  -- When its last batch so far was written.
+    pages bigint NOT NULL DEFAULT 0,                 -- How many pages it decided about.
+    new bigint NOT NULL DEFAULT 0,                   -- How many of them were new.
+    duplicates bigint NOT NULL DEFAULT 0,            -- How many were duplicates or near-duplicates.
+    updated bigint NOT NULL DEFAULT 0,               -- How many were new versions of known pages.
+    unchanged bigint NOT NULL DEFAULT 0,             -- How many were known and unchanged.
+    first_page bigint,                               -- The first page_id that it added.
+    last_page bigint,                                -- The last page_id that it added.
+    CONSTRAINT runs_pkey PRIMARY KEY (collection_id, run_id),
+    CONSTRAINT runs_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
 COMMENT ON TABLE pgsimhash.runs IS
-    'Every run that added pages, with what it did; finished_at is its last batch so far.';
+    'The jobs that added pages, with their figures.';
 
 COMMENT ON COLUMN pgsimhash.runs.run_id IS
     'Its number.';
@@ -301,67 +310,75 @@ COMMENT ON COLUMN pgsimhash.runs.run_id IS
 COMMENT ON COLUMN pgsimhash.runs.collection_id IS
     'The collection that it added to.';
 
-COMMENT ON COLUMN pgsimhash.runs.what IS
-    'What it was, in words.';
+COMMENT ON COLUMN pgsimhash.runs.label IS
+    'The name that the caller gave it.';
 
 COMMENT ON COLUMN pgsimhash.runs.started_at IS
     'When its first batch was written.';
 
 COMMENT ON COLUMN pgsimhash.runs.finished_at IS
-    'When its last batch was written.';
+    'When its last batch so far was written.';
 
 COMMENT ON COLUMN pgsimhash.runs.pages IS
-    'How many pages it took.';
+    'How many pages it decided about.';
 
 COMMENT ON COLUMN pgsimhash.runs.new IS
     'How many of them were new.';
 
 COMMENT ON COLUMN pgsimhash.runs.duplicates IS
-    'How many were duplicates.';
+    'How many were duplicates or near-duplicates.';
 
 COMMENT ON COLUMN pgsimhash.runs.updated IS
-    'How many were other versions of pages that were there already.';
+    'How many were new versions of known pages.';
 
 COMMENT ON COLUMN pgsimhash.runs.unchanged IS
-    'How many were there already.';
+    'How many were known and unchanged.';
 
 COMMENT ON COLUMN pgsimhash.runs.first_page IS
     'The first page_id that it added.';
 
 COMMENT ON COLUMN pgsimhash.runs.last_page IS
-    'The last one.';
+    'The last page_id that it added.';
 
--- A setting that is NULL is left to the next policy that fits: of the page's host, of the hosts it is
--- a subdomain of, of all hosts; for the same host the one with the longer path comes first. Ages are
--- such as can be taken off the present time, or else no writer could go on.
+-- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
+-- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded
+-- so that they can be subtracted from the present time.
 CREATE TABLE pgsimhash.policies (
-    policy_id bigint GENERATED ALWAYS AS IDENTITY,
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
-    host text NOT NULL
-        CONSTRAINT policies_host_given
-            CHECK (host = '*' OR host = lower(host COLLATE "C") AND host ~ '^[^/?#@:\s*]+$'),
-    path text NOT NULL DEFAULT '*'
-        CONSTRAINT policies_path_fits CHECK (path = '*' OR path ~ '^/\S*$' AND length(path) <= 500),
-    distance smallint CONSTRAINT policies_distance_fits CHECK (distance BETWEEN 0 AND 12),
-    verify boolean,
-    scope text CONSTRAINT policies_scope_known CHECK (scope IN ('host', 'collection', 'global')),
-    newest integer CONSTRAINT policies_newest_positive CHECK (newest >= 1),
-    max_age interval
-        CONSTRAINT policies_max_age_fits
-            CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
-    canonical_link boolean,
-    keep_first integer CONSTRAINT policies_keep_first_positive CHECK (keep_first >= 1),
-    min_tokens integer CONSTRAINT policies_min_tokens_positive CHECK (min_tokens >= 1),
-    expire_after interval
-        CONSTRAINT policies_expire_after_fits
-            CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years'),
-    set_at timestamptz NOT NULL DEFAULT now(),
+    -- Settings for the pages of some hosts and paths, over those of the collection.
+    policy_id bigint GENERATED ALWAYS AS IDENTITY,  -- Its number.
+    collection_id integer NOT NULL,  -- The collection whose pages it is for.
+    host text NOT NULL,              -- The host that it is for, with its subdomains; * is all.
+    path text NOT NULL DEFAULT '*',  -- The path that it is for; * in it stands for anything.
+    distance smallint,               -- Up to how many bits a duplicate differs from its original.
+    verify boolean,                  -- Whether signatures must agree too.
+    scope text,                      -- Which pages are searched for originals.
+    window_size integer,             -- How many of the newest originals are compared with.
+    max_age interval,                -- How much older than the page an original may be.
+    canonical_link boolean,          -- Whether a rel=canonical link makes a duplicate.
+    max_copies integer,              -- How many near-duplicates are worth keeping.
+    min_tokens integer,              -- Pages with fewer tokens are not stored.
+    expire_after interval,           -- How long a version stays that is not met again.
+    set_at timestamptz NOT NULL DEFAULT now(),  -- When it was set last.
     CONSTRAINT policies_pkey PRIMARY KEY (collection_id, policy_id),
-    CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path)
+    CONSTRAINT policies_pattern_key UNIQUE (collection_id, host, path),
+    CONSTRAINT policies_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
+    CONSTRAINT policies_host_given
+        CHECK (host = '*' OR host = lower(host COLLATE "C") AND host ~ '^[^/?#@:\s*]+$'),
+    CONSTRAINT policies_path_fits CHECK (path = '*' OR path ~ '^/\S*$' AND length(path) <= 500),
+    CONSTRAINT policies_distance_fits CHECK (distance BETWEEN 0 AND 12),
+    CONSTRAINT policies_scope_known CHECK (scope IN ('host', 'collection', 'global')),
+    CONSTRAINT policies_window_size_positive CHECK (window_size >= 1),
+    CONSTRAINT policies_max_age_fits
+        CHECK (max_age > interval '0' AND max_age <= interval '1000 years'),
+    CONSTRAINT policies_max_copies_positive CHECK (max_copies >= 1),
+    CONSTRAINT policies_min_tokens_positive CHECK (min_tokens >= 1),
+    CONSTRAINT policies_expire_after_fits
+        CHECK (expire_after > interval '0' AND expire_after <= interval '1000 years')
 );
 
 COMMENT ON TABLE pgsimhash.policies IS
-    'PolicySettings for the pages of a host and its subdomains, * for all, and a path with * in it.';
+    'Settings for the pages of some hosts and paths, over those of the collection.';
 
 COMMENT ON COLUMN pgsimhash.policies.policy_id IS
     'Its number.';
@@ -373,57 +390,56 @@ COMMENT ON COLUMN pgsimhash.policies.host IS
     'The host that it is for, with its subdomains; * is all.';
 
 COMMENT ON COLUMN pgsimhash.policies.path IS
-    'The path that it is for, in which * stands for anything.';
+    'The path that it is for; * in it stands for anything.';
 
 COMMENT ON COLUMN pgsimhash.policies.distance IS
-    'In how many bits a page may differ from its original.';
+    'Up to how many bits a duplicate differs from its original.';
 
 COMMENT ON COLUMN pgsimhash.policies.verify IS
-    'Whether sketches must agree too.';
+    'Whether signatures must agree too.';
 
 COMMENT ON COLUMN pgsimhash.policies.scope IS
-    'Among which pages originals are looked for.';
+    'Which pages are searched for originals.';
 
-COMMENT ON COLUMN pgsimhash.policies.newest IS
-    'How many of the newest originals a page is compared with, and what came since.';
+COMMENT ON COLUMN pgsimhash.policies.window_size IS
+    'How many of the newest originals are compared with.';
 
 COMMENT ON COLUMN pgsimhash.policies.max_age IS
     'How much older than the page an original may be.';
 
 COMMENT ON COLUMN pgsimhash.policies.canonical_link IS
-    'Whether a page duplicates the one that its rel=canonical names.';
+    'Whether a rel=canonical link makes a duplicate.';
 
-COMMENT ON COLUMN pgsimhash.policies.keep_first IS
-    'How many pages of a kind are worth keeping.';
+COMMENT ON COLUMN pgsimhash.policies.max_copies IS
+    'How many near-duplicates are worth keeping.';
 
 COMMENT ON COLUMN pgsimhash.policies.min_tokens IS
-    'A page of fewer words is not remembered.';
+    'Pages with fewer tokens are not stored.';
 
 COMMENT ON COLUMN pgsimhash.policies.expire_after IS
-    'After how long a version that was not seen again expires.';
+    'How long a version stays that is not met again.';
 
 COMMENT ON COLUMN pgsimhash.policies.set_at IS
     'When it was set last.';
 
--- By URL, so that a mark holds for versions to come and outlives the pages. Written by the functions of
--- marks.sql, which keep marks free of contradictions.
+-- Marks are about URLs, so they hold for later versions too. The functions of marks.sql keep them
+-- free of contradictions.
 CREATE TABLE pgsimhash.marks (
-    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
-    url_a text NOT NULL,
-    url_b text NOT NULL,
-    same boolean NOT NULL,
-    marked_at timestamptz NOT NULL DEFAULT now(),
+    -- Pairs of URLs that a person called the same or different, whatever their simhashes say.
+    mark_id bigint GENERATED BY DEFAULT AS IDENTITY,  -- Its number.
+    collection_id integer NOT NULL,                   -- The collection that it is for.
+    url_a text NOT NULL,                              -- The lesser of the two URLs.
+    url_b text NOT NULL,                              -- The other URL.
+    same boolean NOT NULL,                            -- Whether the pages are the same.
+    marked_at timestamptz NOT NULL DEFAULT now(),     -- When it was set.
     CONSTRAINT marks_pkey PRIMARY KEY (collection_id, mark_id),
+    CONSTRAINT marks_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
     CONSTRAINT marks_in_order CHECK (url_a COLLATE "C" < url_b COLLATE "C")
 );
 
-CREATE INDEX marks_url_a_idx ON pgsimhash.marks (collection_id, url_a);
-
-CREATE INDEX marks_url_b_idx ON pgsimhash.marks (collection_id, url_b);
-
 COMMENT ON TABLE pgsimhash.marks IS
-    'Pairs of URLs that a person called the same or different, over what simhashes say.';
+    'Pairs of URLs that a person called the same or different, whatever their simhashes say.';
 
 COMMENT ON COLUMN pgsimhash.marks.mark_id IS
     'Its number.';
@@ -432,75 +448,74 @@ COMMENT ON COLUMN pgsimhash.marks.collection_id IS
     'The collection that it is for.';
 
 COMMENT ON COLUMN pgsimhash.marks.url_a IS
-    'The URL that comes first in the order of its characters'' numbers.';
+    'The lesser of the two URLs.';
 
 COMMENT ON COLUMN pgsimhash.marks.url_b IS
     'The other URL.';
 
 COMMENT ON COLUMN pgsimhash.marks.same IS
-    'Whether the pages are the same or different.';
+    'Whether the pages are the same.';
 
 COMMENT ON COLUMN pgsimhash.marks.marked_at IS
-    'When a person said so.';
+    'When it was set.';
 
--- Moved on in the transaction that copies a batch, so that after an interruption it goes on with the
--- next one. While the row is there, what is deleted, seen again or added without a page in the
--- source is so in the collection too, and nobody else writes there.
+CREATE INDEX marks_url_a_idx ON pgsimhash.marks (collection_id, url_a);
+
+CREATE INDEX marks_url_b_idx ON pgsimhash.marks (collection_id, url_b);
+
+-- The transaction that copies a batch updates the row, so an interrupted rebuild continues there.
+-- While the row exists, only the rebuild writes to the collection.
 CREATE TABLE pgsimhash.rebuilds (
-    collection_id integer NOT NULL REFERENCES pgsimhash.collections,
-    source_id integer NOT NULL REFERENCES pgsimhash.collections,
-    asked jsonb NOT NULL,
-    last_page bigint NOT NULL DEFAULT 0,
-    last_slice integer NOT NULL DEFAULT 0,
-    slices integer NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT rebuilds_pkey PRIMARY KEY (collection_id)
+    -- Collections that are built from others, with another layout, scheme or settings.
+    collection_id integer NOT NULL,                 -- The collection that is built.
+    source_id integer NOT NULL,                     -- The collection that it is built from.
+    asked jsonb NOT NULL,                           -- The request; only the same one continues.
+    last_page bigint NOT NULL DEFAULT 0,            -- The largest page_id that was copied.
+    started_at timestamptz NOT NULL DEFAULT now(),  -- When it began.
+    updated_at timestamptz NOT NULL DEFAULT now(),  -- When its last batch was copied.
+    CONSTRAINT rebuilds_pkey PRIMARY KEY (collection_id),
+    CONSTRAINT rebuilds_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections,
+    CONSTRAINT rebuilds_source_id_fkey FOREIGN KEY (source_id) REFERENCES pgsimhash.collections
 );
 
 COMMENT ON TABLE pgsimhash.rebuilds IS
-    'Collections that are being made from others, with another layout, scheme or settings.';
+    'Collections that are built from others, with another layout, scheme or settings.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.collection_id IS
-    'The collection that is being made.';
+    'The collection that is built.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.source_id IS
-    'The collection that it is made from.';
+    'The collection that it is built from.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.asked IS
-    'What was asked for, so that only the same goes on.';
+    'The request; only the same one continues.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.last_page IS
-    'The last page_id of the source that was taken.';
-
-COMMENT ON COLUMN pgsimhash.rebuilds.last_slice IS
-    'How many slices of simhashes without a page were taken.';
-
-COMMENT ON COLUMN pgsimhash.rebuilds.slices IS
-    'How many slices there are.';
+    'The largest page_id that was copied.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.started_at IS
     'When it began.';
 
 COMMENT ON COLUMN pgsimhash.rebuilds.updated_at IS
-    'When its last batch was taken.';
+    'When its last batch was copied.';
 
--- What is known may be held in memory, by many at once, who go by the ids of pages to hear what is new.
--- What comes in another way adds a row here, so that none waits for another; the sum of all tells
--- whether there was any. The numbers are random: a sum that comes again means the same rows.
-CREATE TABLE pgsimhash.loads (
-    collection_id integer,
-    mark bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint
+-- Caches learn of new pages by their ids. Simhashes that come in another way add a row here, so that
+-- no writer waits for another. The epochs are random, so that an equal sum means the same rows.
+CREATE TABLE pgsimhash.cache_epochs (
+    -- Rows whose sum changes when simhashes come in another way than page by page.
+    collection_id integer,  -- The collection that they went to; NULL if it is not known.
+    epoch bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint  -- A random number, or a sum.
 );
 
-COMMENT ON TABLE pgsimhash.loads IS
-    'What added simhashes in other ways than page by page under the lock of their collection.';
+COMMENT ON TABLE pgsimhash.cache_epochs IS
+    'Rows whose sum changes when simhashes come in another way than page by page.';
 
-COMMENT ON COLUMN pgsimhash.loads.collection_id IS
-    'Where to, NULL where that is not known.';
+COMMENT ON COLUMN pgsimhash.cache_epochs.collection_id IS
+    'The collection that they went to; NULL if it is not known.';
 
-COMMENT ON COLUMN pgsimhash.loads.mark IS
-    'A random number, or the sum of some.';
+COMMENT ON COLUMN pgsimhash.cache_epochs.epoch IS
+    'A random number, or a sum.';
 
 CREATE TYPE pgsimhash.match AS (
     simhash bigint,
@@ -620,15 +635,15 @@ $$;
 COMMENT ON FUNCTION pgsimhash.from_base32(text) IS
     'The simhash that to_base32 wrote, in either case; raises an error for any other text.';
 
-CREATE FUNCTION pgsimhash.sketch_distance(
+CREATE FUNCTION pgsimhash.signature_distance(
     a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN pg_catalog.bit_count((a_high # b_high)::bit(64))::integer
         + pg_catalog.bit_count((a_low # b_low)::bit(64))::integer;
 
-COMMENT ON FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint) IS
-    'In how many of the 128 bits two sketches differ; copies as a rule in 20 or less.';
+COMMENT ON FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint) IS
+    'In how many of the 128 bits two signatures differ; copies as a rule in 20 or less.';
 
 -- As pgsimhash.simhash in Python: a set bit adds a feature's weight, a clear one takes it away, and the
 -- simhash has a 1 where the sum is above zero (Charikar 2002). Weights count in units of 2**-16, so
@@ -682,17 +697,17 @@ COMMENT ON FUNCTION pgsimhash.simhash(bigint[], double precision[]) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- What verified in pgsimhash/sketch.py says, with the same numbers. Not STRICT, so that it is inlined,
--- and a page without a sketch confirms every match.
+-- What verified in pgsimhash/hashing/signature.py says, with the same numbers. Not STRICT, so that it is inlined,
+-- and a page without a signature confirms every match.
 CREATE FUNCTION pgsimhash._verified(
     distance integer, a_high bigint, a_low bigint, b_high bigint, b_low bigint
 ) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN pgsimhash.sketch_distance(a_high, a_low, b_high, b_low)
+    RETURN pgsimhash.signature_distance(a_high, a_low, b_high, b_low)
         > CASE WHEN distance <= 5 THEN 28 ELSE 22 END IS NOT TRUE;
 
 COMMENT ON FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint) IS
-    'Whether the sketches of both pages confirm a match at this distance.';
+    'Whether the signatures of both pages confirm a match at this distance.';
 
 -- Every mask of width bits with at most radius bits set. Two bits are enough for most lookups:
 -- layouts keep those masks as constants.
@@ -888,15 +903,22 @@ $$;
 COMMENT ON FUNCTION pgsimhash._check_row_security() IS
     'Raises an error if the role may not see all rows of the schema''s tables.';
 
--- In pieces, between which a warning says for whom it waits: it reaches the client at once, while
--- pg_blocking_pids() knows nothing any more. No piece is shorter than what finds deadlocks takes.
-CREATE FUNCTION pgsimhash._take_locks(
-    key integer, collection_ids integer[], shared boolean DEFAULT false
-) RETURNS void
+-- Loaders share a row (FOR KEY SHARE), writers keep other writers out (FOR NO KEY UPDATE), and who
+-- removes or moves rows keeps all of them out (FOR UPDATE). Rows are locked in the order of their
+-- numbers, so that none waits for one that waits for it; those of collections that are gone are not.
+-- Strengths are 1, 2 and 3: two of them exclude each other if their sum is 4 or more.
+--
+-- PostgreSQL does not tell who locked a row. So a shared advisory lock, for which nobody waits, names
+-- the process, the collection and the strength.
+--
+-- In pieces, between which a warning says for whom it waits: it reaches the client at once. No piece
+-- is shorter than what finds deadlocks takes.
+CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
+    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
     patience constant interval := nullif(given::interval, interval '0');
     began constant timestamptz := clock_timestamp();
@@ -916,12 +938,23 @@ BEGIN
                 )::text,
                 true
             );
-            IF shared THEN
-                PERFORM pg_advisory_xact_lock_shared(key, c) FROM unnest(collection_ids) AS c;
-            ELSE
-                PERFORM pg_advisory_xact_lock(key, c) FROM unnest(collection_ids) AS c;
-            END IF;
+            CASE strength
+                WHEN 1 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR KEY SHARE;
+                WHEN 2 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR NO KEY UPDATE;
+                WHEN 3 THEN
+                    PERFORM FROM pgsimhash.collections AS c
+                    WHERE c.collection_id = ANY (collection_ids)
+                    ORDER BY c.collection_id FOR UPDATE;
+            END CASE;
             PERFORM set_config('lock_timeout', given, true);
+            PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength)
+            FROM unnest(collection_ids) AS c;
             RETURN;
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
@@ -949,13 +982,14 @@ BEGIN
             END AS who
             FROM pg_locks AS l
             LEFT JOIN pg_stat_activity AS a USING (pid)
-            WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+            WHERE l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()
                 AND l.database = (
                     SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()
                 )
-                AND l.classid::bigint = key::bigint & 4294967295
-                AND l.objid::bigint = ANY (collection_ids::bigint[])
-                AND l.pid IS DISTINCT FROM pg_backend_pid()
+                AND l.locktype = 'advisory' AND l.objsubid = 2
+                AND l.classid::bigint = own::bigint & 4294967295
+                AND l.objid::bigint / 4 = ANY (collection_ids)
+                AND l.objid::bigint % 4 + strength >= 4
         ) AS h;
         IF waited >= patience THEN
             RAISE EXCEPTION 'gave up after waiting %', holders
@@ -969,14 +1003,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._take_locks(integer, integer[], boolean) IS
-    'Takes locks of collections until the commit; who waits is warned, and lock_timeout is for all.';
+COMMENT ON FUNCTION pgsimhash._lock_rows(integer[], integer) IS
+    'Locks the rows of collections until the commit; who waits is warned, and lock_timeout is for '
+    'all.';
 
--- The first keys are "pgsh" and "pgsl" in ASCII: they keep this package's locks apart from an
--- application's; and as each is mixed with the number of the table, from those of another schema.
--- Two keys that are alike by chance only make a writer wait. All lock in the same order, so that none
--- waits for one that waits for it. Who has the lock of a collection has those of what is being made
--- from it, and so writes there too. Who keeps loaders out is about to remove or to move rows.
+-- All lock in the order of the ids, so that no two writers wait for each other. Functions that remove or
+-- move rows keep loaders out too.
 CREATE FUNCTION pgsimhash._lock_collections(
     collection_ids integer[], loaders boolean DEFAULT false
 ) RETURNS void
@@ -985,37 +1017,22 @@ CREATE FUNCTION pgsimhash._lock_collections(
     AS $$
 DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
-    locked integer[] := '{}';
-    wanted integer[];
+    wanted constant integer[] := ARRAY(
+        SELECT DISTINCT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL ORDER BY u
+    );
 BEGIN
     PERFORM pgsimhash._check_isolation();
     IF loaders THEN
         PERFORM pgsimhash._check_row_security();
     END IF;
-    LOOP
-        wanted := ARRAY(
-            SELECT u FROM unnest(collection_ids) AS u WHERE u IS NOT NULL
-            UNION
-            SELECT r.collection_id
-            FROM pgsimhash.rebuilds AS r
-            WHERE r.source_id = ANY (collection_ids)
-            ORDER BY 1
-        );
-        -- While it waited, someone could begin to make another one.
-        EXIT WHEN wanted <@ locked;
-        PERFORM pgsimhash._take_locks(1885827944 # own, wanted);
-        IF loaders THEN
-            PERFORM pgsimhash._take_locks(1885827948 # own, wanted);
-        END IF;
-        locked := wanted;
-    END LOOP;
+    PERFORM pgsimhash._lock_rows(wanted, CASE WHEN loaders THEN 3 ELSE 2 END);
     PERFORM set_config(
         'simhashes.locked',
         concat(
             current_setting('simhashes.locked', true),
             (
                 SELECT string_agg(format(' %s.%s ', own, u), '')
-                FROM unnest(locked) AS u
+                FROM unnest(wanted) AS u
                 WHERE NOT pgsimhash._is_locked(u)
             )
         ),
@@ -1028,6 +1045,7 @@ COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
     'Waits until nobody else changes the pages of collections, or adds simhashes without pages, and '
     'holds them until the commit.';
 
+-- A row does not say whether it is this transaction that locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
     SET search_path = pg_catalog, pg_temp
@@ -1067,7 +1085,6 @@ CREATE FUNCTION pgsimhash._hold_collection(collection text) RETURNS integer
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     wanted integer;
     held integer;
 BEGIN
@@ -1075,7 +1092,7 @@ BEGIN
     LOOP
         wanted := pgsimhash._writable_collection(collection);
         EXIT WHEN wanted = held;
-        PERFORM pgsimhash._take_locks(1885827948 # own, ARRAY[wanted], true);
+        PERFORM pgsimhash._lock_rows(ARRAY[wanted], 1);
         held := wanted;
     END LOOP;
     RETURN wanted;
@@ -1101,7 +1118,7 @@ BEGIN
             collection, present.source
             USING ERRCODE = 'object_in_use',
             HINT = format(
-                'Finish that: pgsimhash collection rebuild %s --into %s --then separate.',
+                'Finish that: pgsimhash collection rebuild %s --into %s.',
                 present.source, collection
             );
     END IF;
@@ -1111,19 +1128,6 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
-
-CREATE FUNCTION pgsimhash._made_alike(own_id integer) RETURNS SETOF integer
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
-        SELECT t.collection_id
-        FROM pgsimhash.rebuilds AS r
-        JOIN pgsimhash.collections AS t USING (collection_id)
-        JOIN pgsimhash.collections AS s ON s.collection_id = r.source_id
-        WHERE r.source_id = own_id AND t.scheme = s.scheme;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._made_alike(integer) IS
-    'The collections that are being made from one with simhashes of the same scheme.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
     LANGUAGE sql STABLE
@@ -1210,7 +1214,6 @@ COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
 
 -- What goes into the tables of simhashes, and when pages were seen.
 
--- What is being made from the collection gets them too, where simhashes mean the same there.
 CREATE FUNCTION pgsimhash.add_simhashes(collection text, simhashes bigint[]) RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -1224,11 +1227,7 @@ BEGIN
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave it out.';
     END IF;
     added := pgsimhash._put_simhashes(wanted, simhashes, true);
-    PERFORM pgsimhash._note_load(wanted);
-    PERFORM
-        pgsimhash._note_load(made.collection_id),
-        pgsimhash._put_simhashes(made.collection_id, simhashes, true)
-    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
+    PERFORM pgsimhash._advance_epoch(wanted);
     RETURN added;
 END
 $$;
@@ -1239,26 +1238,26 @@ COMMENT ON FUNCTION pgsimhash.add_simhashes(text, bigint[]) IS
 -- Internal: for the functions above and for the package, and may change with any release.
 
 -- Who holds simhashes in memory goes by this; see the table.
-CREATE FUNCTION pgsimhash._note_load(own_id integer) RETURNS void
+CREATE FUNCTION pgsimhash._advance_epoch(own_id integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    INSERT INTO pgsimhash.loads (collection_id) VALUES (own_id);
+    INSERT INTO pgsimhash.cache_epochs (collection_id) VALUES (own_id);
     -- Few rows are left, however many came. A snapshot of before would fail at what others changed.
     IF random() < 0.02 AND current_setting('transaction_isolation') = 'read committed' THEN
         WITH gone AS (
-            DELETE FROM pgsimhash.loads AS l
-            WHERE l.ctid = ANY (ARRAY(SELECT o.ctid FROM pgsimhash.loads AS o FOR UPDATE SKIP LOCKED))
-            RETURNING l.collection_id, l.mark
+            DELETE FROM pgsimhash.cache_epochs AS l
+            WHERE l.ctid = ANY (ARRAY(SELECT o.ctid FROM pgsimhash.cache_epochs AS o FOR UPDATE SKIP LOCKED))
+            RETURNING l.collection_id, l.epoch
         )
-        INSERT INTO pgsimhash.loads (collection_id, mark)
-        SELECT g.collection_id, sum(g.mark)::bigint FROM gone AS g GROUP BY g.collection_id;
+        INSERT INTO pgsimhash.cache_epochs (collection_id, epoch)
+        SELECT g.collection_id, sum(g.epoch)::bigint FROM gone AS g GROUP BY g.collection_id;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._note_load(integer) IS
+COMMENT ON FUNCTION pgsimhash._advance_epoch(integer) IS
     'Tells those who hold simhashes in memory that some were added; NULL is any collection.';
 
 CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
@@ -1267,7 +1266,7 @@ CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     AS $$
 BEGIN
     IF current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes' THEN
-        PERFORM pgsimhash._note_load(NULL);
+        PERFORM pgsimhash._advance_epoch(NULL);
     END IF;
     RETURN NULL;
 END
@@ -1279,7 +1278,7 @@ COMMENT ON FUNCTION pgsimhash._note_inserted() IS
 -- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
 -- order of the first index, so that of two that add the same none waits for one that waits for it.
 -- xmax tells a new row.
-CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], bare boolean)
+CREATE FUNCTION pgsimhash._put_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -1290,23 +1289,33 @@ DECLARE
     added bigint;
 BEGIN
     PERFORM set_config('simhashes.noted', 'yes', true);
+    IF own_table = 'simhashes' AND NOT standalone THEN
+        -- The same without planning it each time.
+        INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone)
+        SELECT own_id, s.simhash, false
+        FROM (SELECT u FROM unnest(simhashes) AS u GROUP BY u ORDER BY u < 0, u) AS s (simhash)
+        ON CONFLICT ON CONSTRAINT simhashes_pkey DO NOTHING;
+        GET DIAGNOSTICS added = ROW_COUNT;
+        PERFORM set_config('simhashes.noted', 'no', true);
+        RETURN added;
+    END IF;
     statement := format(
-        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
+        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, standalone) '
         'SELECT $1, s.simhash, $3 FROM ('
         'SELECT u FROM unnest($2) AS u GROUP BY u ORDER BY u < 0, u'
         ') AS s (simhash) '
         'ON CONFLICT ON CONSTRAINT %2$I ',
         own_table, own_table || '_pkey'
     );
-    IF bare THEN
+    IF standalone THEN
         EXECUTE format(
             'WITH added AS ('
-            '%s DO UPDATE SET bare = true WHERE NOT o.bare RETURNING o.xmax = 0 AS is_new'
+            '%s DO UPDATE SET standalone = true WHERE NOT o.standalone RETURNING o.xmax = 0 AS is_new'
             ') SELECT count(*) FROM added WHERE is_new',
             statement
-        ) INTO added USING own_id, simhashes, bare;
+        ) INTO added USING own_id, simhashes, standalone;
     ELSE
-        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, bare;
+        EXECUTE statement || 'DO NOTHING' USING own_id, simhashes, standalone;
         GET DIAGNOSTICS added = ROW_COUNT;
     END IF;
     PERFORM set_config('simhashes.noted', 'no', true);
@@ -1315,65 +1324,19 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
-    'Adds simhashes to a collection, bare or with pages, and returns how many it did not have.';
+    'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
 
--- Of one slice of the source's first index; see _simhash_slice.
-CREATE FUNCTION pgsimhash._copy_bare_simhashes(
-    source_id integer, target_id integer, number integer, slices integer
-) RETURNS void
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-    AS $$
-DECLARE
-    source_table constant text := 'simhashes' || pgsimhash._suffix_of(source_id);
-    target_table constant text := 'simhashes' || pgsimhash._suffix_of(target_id);
-BEGIN
-    PERFORM pgsimhash._note_load(target_id);
-    PERFORM set_config('simhashes.noted', 'yes', true);
-    EXECUTE format(
-        'INSERT INTO pgsimhash.%1$I AS o (collection_id, simhash, bare) '
-        'SELECT $2, s.simhash, true '
-        'FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout '
-        'JOIN pgsimhash.%2$I AS s '
-        'ON s.prefix_1 >= ($1::bigint << 40) + (($3::bigint << l.prefix_bits) / $4) '
-        'AND s.prefix_1 < ($1::bigint << 40) + ((($3 + 1)::bigint << l.prefix_bits) / $4) '
-        'WHERE c.collection_id = $1 AND s.bare '
-        'ORDER BY s.simhash < 0, s.simhash '
-        'ON CONFLICT ON CONSTRAINT %3$I DO UPDATE SET bare = true WHERE NOT o.bare',
-        target_table, source_table, target_table || '_pkey'
-    ) USING source_id, target_id, number, slices;
-    PERFORM set_config('simhashes.noted', 'no', true);
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer) IS
-    'Copies a slice of the simhashes without a page from one collection to another.';
-
--- No column that changes is in an index, so only the first time writes one. What is being made of
--- the collection has its pages under the same ids.
+-- No column that changes is in an index, so only the first time writes one.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
         INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
-        SELECT t.collection_id, n.page_id, n.seen_at
-        FROM (
-            SELECT u.page_id, max(coalesce(u.seen_at, now())) AS seen_at
-            FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
-            GROUP BY u.page_id
-        ) AS n
-        CROSS JOIN (
-            SELECT own_id AS collection_id
-            UNION ALL
-            SELECT r.collection_id FROM pgsimhash.rebuilds AS r WHERE r.source_id = own_id
-        ) AS t
-        WHERE t.collection_id = own_id
-            OR EXISTS (
-                SELECT FROM pgsimhash.pages AS p
-                WHERE p.collection_id = t.collection_id AND p.page_id = n.page_id
-            )
-        ORDER BY t.collection_id, n.page_id
+        SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
+        FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
+        GROUP BY u.page_id
+        ORDER BY u.page_id
         ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
         WHERE s.seen_at < excluded.seen_at;
     END;
@@ -1384,17 +1347,17 @@ COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
 -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
 -- next batch, and one that was interrupted ends with its last one.
 CREATE FUNCTION pgsimhash._count_batch(
-    own_id integer, run bigint, what text, pages bigint, new bigint, duplicates bigint,
+    own_id integer, run bigint, label text, pages bigint, new bigint, duplicates bigint,
     updated bigint, unchanged bigint, first_page bigint, last_page bigint
 ) RETURNS bigint
     LANGUAGE sql
     BEGIN ATOMIC
         INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, what, pages, new, duplicates, updated, unchanged,
+            run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
             first_page, last_page
         )
         VALUES (
-            _count_batch.run, _count_batch.own_id, _count_batch.what, _count_batch.pages,
+            _count_batch.run, _count_batch.own_id, _count_batch.label, _count_batch.pages,
             _count_batch.new, _count_batch.duplicates, _count_batch.updated,
             _count_batch.unchanged, _count_batch.first_page, _count_batch.last_page
         )
@@ -1496,110 +1459,6 @@ CREATE FUNCTION pgsimhash.probes(
 COMMENT ON FUNCTION pgsimhash.probes(bigint, integer, integer, integer) IS
     'The values of prefix_<permutation> that a lookup of this radius must visit.';
 
--- Every simhash of a collection within a distance of the one asked for, each once: a match is
--- reported by the first permutation whose probes reach it. The planner's estimates for arrays
--- of probes are guesses: with stale statistics they can end in a sequential scan, and with fresh
--- ones in a new plan for every call, which takes longer than the lookup. ROWS keeps the plans of
--- the statements around it generic too.
-CREATE FUNCTION pgsimhash.near_duplicates(
-    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
-) RETURNS SETOF pgsimhash.match
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    ROWS 4
-    AS $$
-#variable_conflict use_column
-DECLARE
-    asked constant integer := near_duplicates.distance;
-    wanted integer;
-    chosen text;
-    most integer;
-    radius integer[];
-    sought constant bigint := near_duplicates.simhash;
-    own bigint;
-    probes_1 bigint[];
-    probes_2 bigint[];
-    probes_3 bigint[];
-BEGIN
-    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
-    FROM pgsimhash.collections AS c WHERE c.name = collection;
-    IF chosen IS DISTINCT FROM '22+21+21' THEN
-        RETURN QUERY EXECUTE
-            'SELECT * FROM ' || pgsimhash._name_for(collection, 'near_duplicates') || '($1, $2, $3)'
-            USING sought, asked, collection;
-        RETURN;
-    END IF;
-    radius := pgsimhash.radii(most);
-    IF radius IS NULL OR sought IS NULL THEN
-        PERFORM pgsimhash._check_lookup(most, '22+21+21', sought IS NULL);
-    END IF;
-    own := pgsimhash.prefix(sought, 1, wanted);
-    IF radius[1] = 0 THEN
-        probes_1 := ARRAY[own];
-    ELSE
-        probes_1 := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(1, radius[1])
-            ) AS flip
-        );
-    END IF;
-    own := pgsimhash.prefix(sought, 2, wanted);
-    IF radius[2] = 0 THEN
-        probes_2 := ARRAY[own];
-    ELSE
-        probes_2 := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(2, radius[2])
-            ) AS flip
-        );
-    END IF;
-    own := pgsimhash.prefix(sought, 3, wanted);
-    IF radius[3] = 0 THEN
-        probes_3 := ARRAY[own];
-    ELSE
-        probes_3 := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(3, radius[3])
-            ) AS flip
-        );
-    END IF;
-    RETURN QUERY
-        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
-        FROM pgsimhash.simhashes AS s
-        WHERE s.prefix_1 = ANY (probes_1)
-            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
-        UNION ALL
-        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
-        FROM pgsimhash.simhashes AS s
-        WHERE s.prefix_2 = ANY (probes_2)
-            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
-            AND pgsimhash.bit_count((s.simhash # sought) & (-4398046511104))
-                > radius[1]
-        UNION ALL
-        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, sought)
-        FROM pgsimhash.simhashes AS s
-        WHERE s.prefix_3 = ANY (probes_3)
-            AND pgsimhash.hamming_distance(s.simhash, sought) <= most
-            AND pgsimhash.bit_count((s.simhash # sought) & (-4398046511104))
-                > radius[1]
-            AND pgsimhash.bit_count((s.simhash # sought) & (4398044413952))
-                > radius[2]
-    ;
-END
-$$;
-
-COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
-    'Every simhash of the collection within so many bits, with its distance; by default within the '
-    'collection''s distance.';
-
 -- The same for many queries: each index is walked in its own order, and OFFSET 0 keeps the
 -- planner from turning the walk around.
 CREATE FUNCTION pgsimhash.near_duplicates(
@@ -1615,43 +1474,44 @@ CREATE FUNCTION pgsimhash.near_duplicates(
     AS $$
 #variable_conflict use_column
 DECLARE
-    asked constant integer := near_duplicates.distance;
-    wanted integer;
-    chosen text;
-    most integer;
-    radius integer[];
+    given_distance constant integer := near_duplicates.distance;
+    own_id integer;
+    own_layout text;
+    max_distance integer;
+    radii integer[];
     flips_1 bigint[];
     flips_2 bigint[];
     flips_3 bigint[];
 BEGIN
-    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    SELECT c.collection_id, c.layout, coalesce(given_distance, c.default_distance)
+    INTO own_id, own_layout, max_distance
     FROM pgsimhash.collections AS c WHERE c.name = collection;
-    IF chosen IS DISTINCT FROM '22+21+21' THEN
+    IF own_layout IS DISTINCT FROM '22+21+21' THEN
         RETURN QUERY EXECUTE
             'SELECT * FROM ' || pgsimhash._name_for(collection, 'near_duplicates') || '($1, $2, $3)'
-            USING simhashes, asked, collection;
+            USING simhashes, given_distance, collection;
         RETURN;
     END IF;
-    radius := pgsimhash.radii(most);
-    IF radius IS NULL OR array_position(simhashes, NULL) IS NOT NULL THEN
-        PERFORM pgsimhash._check_lookup(most, '22+21+21', array_position(simhashes, NULL) IS NOT NULL);
+    radii := pgsimhash.radii(max_distance);
+    IF radii IS NULL OR array_position(simhashes, NULL) IS NOT NULL THEN
+        PERFORM pgsimhash._check_lookup(max_distance, '22+21+21', array_position(simhashes, NULL) IS NOT NULL);
     END IF;
     flips_1 :=
-        pgsimhash._flips(1, radius[1]);
+        pgsimhash._flips(1, radii[1]);
     flips_2 :=
-        pgsimhash._flips(2, radius[2]);
+        pgsimhash._flips(2, radii[2]);
     flips_3 :=
-        pgsimhash._flips(3, radius[3]);
+        pgsimhash._flips(3, radii[3]);
     RETURN QUERY
         SELECT q.query_number, m.simhash, m.distance
         FROM (
             SELECT
                 u.query,
                 u.query_number,
-                (wanted::bigint << 40)
+                (own_id::bigint << 40)
                     | ((u.query >> 42) & 4194303) AS prefix
             FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
-            WHERE radius[1] >= 0
+            WHERE radii[1] >= 0
             ORDER BY prefix
         ) AS q
         CROSS JOIN LATERAL (
@@ -1660,7 +1520,7 @@ BEGIN
             WHERE s.prefix_1 = ANY (ARRAY(
                     SELECT q.prefix # flip FROM unnest(flips_1) AS flip
                 ))
-                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= max_distance
             OFFSET 0
         ) AS m
         UNION ALL
@@ -1669,10 +1529,10 @@ BEGIN
             SELECT
                 u.query,
                 u.query_number,
-                (wanted::bigint << 40)
+                (own_id::bigint << 40)
                     | ((u.query >> 21) & 2097151) AS prefix
             FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
-            WHERE radius[2] >= 0
+            WHERE radii[2] >= 0
             ORDER BY prefix
         ) AS q
         CROSS JOIN LATERAL (
@@ -1681,9 +1541,9 @@ BEGIN
             WHERE s.prefix_2 = ANY (ARRAY(
                     SELECT q.prefix # flip FROM unnest(flips_2) AS flip
                 ))
-                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= max_distance
                 AND pgsimhash.bit_count((s.simhash # q.query) & (-4398046511104))
-                    > radius[1]
+                    > radii[1]
             OFFSET 0
         ) AS m
         UNION ALL
@@ -1692,10 +1552,10 @@ BEGIN
             SELECT
                 u.query,
                 u.query_number,
-                (wanted::bigint << 40)
+                (own_id::bigint << 40)
                     | ((u.query >> 0) & 2097151) AS prefix
             FROM unnest(simhashes) WITH ORDINALITY AS u (query, query_number)
-            WHERE radius[3] >= 0
+            WHERE radii[3] >= 0
             ORDER BY prefix
         ) AS q
         CROSS JOIN LATERAL (
@@ -1704,11 +1564,11 @@ BEGIN
             WHERE s.prefix_3 = ANY (ARRAY(
                     SELECT q.prefix # flip FROM unnest(flips_3) AS flip
                 ))
-                AND pgsimhash.hamming_distance(s.simhash, q.query) <= most
+                AND pgsimhash.hamming_distance(s.simhash, q.query) <= max_distance
                 AND pgsimhash.bit_count((s.simhash # q.query) & (-4398046511104))
-                    > radius[1]
+                    > radii[1]
                 AND pgsimhash.bit_count((s.simhash # q.query) & (4398044413952))
-                    > radius[2]
+                    > radii[2]
             OFFSET 0
         ) AS m
     ;
@@ -1731,77 +1591,72 @@ CREATE FUNCTION pgsimhash.has_near_duplicate(
     SET max_parallel_workers_per_gather = 0
     AS $$
 DECLARE
-    asked constant integer := has_near_duplicate.distance;
-    wanted integer;
-    chosen text;
-    most integer;
-    radius integer[];
-    sought constant bigint := has_near_duplicate.simhash;
+    given_distance constant integer := has_near_duplicate.distance;
+    own_id integer;
+    own_layout text;
+    max_distance integer;
+    radii integer[];
+    query constant bigint := has_near_duplicate.simhash;
     answer boolean;
-    own bigint;
+    own_prefix bigint;
     probes bigint[];
 BEGIN
-    SELECT c.collection_id, c.layout, coalesce(asked, c.default_distance) INTO wanted, chosen, most
+    SELECT c.collection_id, c.layout, coalesce(given_distance, c.default_distance)
+    INTO own_id, own_layout, max_distance
     FROM pgsimhash.collections AS c WHERE c.name = collection;
-    IF chosen IS DISTINCT FROM '22+21+21' THEN
+    IF own_layout IS DISTINCT FROM '22+21+21' THEN
         EXECUTE 'SELECT ' || pgsimhash._name_for(collection, 'has_near_duplicate') || '($1, $2, $3)'
-            INTO answer USING sought, asked, collection;
+            INTO answer USING query, given_distance, collection;
         RETURN answer;
     END IF;
-    radius := pgsimhash.radii(most);
-    IF radius IS NULL OR sought IS NULL THEN
-        PERFORM pgsimhash._check_lookup(most, '22+21+21', sought IS NULL);
+    radii := pgsimhash.radii(max_distance);
+    IF radii IS NULL OR query IS NULL THEN
+        PERFORM pgsimhash._check_lookup(max_distance, '22+21+21', query IS NULL);
     END IF;
-    own := pgsimhash.prefix(sought, 3, wanted);
-    IF radius[3] = 0 THEN
-        probes := ARRAY[own];
+    own_prefix := pgsimhash.prefix(query, 3, own_id);
+    IF radii[3] = 0 THEN
+        probes := ARRAY[own_prefix];
     ELSE
         probes := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(3, radius[3])
-            ) AS flip
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(3, radii[3])) AS flip
         );
     END IF;
     PERFORM FROM pgsimhash.simhashes AS s
     WHERE s.prefix_3 = ANY (probes)
-        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+        AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
     END IF;
-    own := pgsimhash.prefix(sought, 2, wanted);
-    IF radius[2] = 0 THEN
-        probes := ARRAY[own];
+    own_prefix := pgsimhash.prefix(query, 2, own_id);
+    IF radii[2] = 0 THEN
+        probes := ARRAY[own_prefix];
     ELSE
         probes := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(2, radius[2])
-            ) AS flip
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(2, radii[2])) AS flip
         );
     END IF;
     PERFORM FROM pgsimhash.simhashes AS s
     WHERE s.prefix_2 = ANY (probes)
-        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+        AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
     END IF;
-    own := pgsimhash.prefix(sought, 1, wanted);
-    IF radius[1] = 0 THEN
-        probes := ARRAY[own];
+    own_prefix := pgsimhash.prefix(query, 1, own_id);
+    IF radii[1] = 0 THEN
+        probes := ARRAY[own_prefix];
     ELSE
         probes := ARRAY(
-            SELECT own # flip
-            FROM unnest(
-                pgsimhash._flips(1, radius[1])
-            ) AS flip
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(1, radii[1])) AS flip
         );
     END IF;
     PERFORM FROM pgsimhash.simhashes AS s
     WHERE s.prefix_1 = ANY (probes)
-        AND pgsimhash.hamming_distance(s.simhash, sought) <= most
+        AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
     LIMIT 1;
     IF FOUND THEN
         RETURN true;
@@ -1823,7 +1678,105 @@ VALUES (
     12, 22
 );
 
--- Lookups that answer with pages; those that answer with simhashes are in layout.sql.
+-- Lookups. The first one is written out for the default layout, 22+21+21; layout.sql renders the same
+-- for other layouts, and the lookups of many simhashes at once. The rest answer with pages.
+
+-- Manku, Jain, Das Sarma (WWW 2007), section 3. Two simhashes within max_distance bits differ in few
+-- bits of at least one bit block. So for each permutation the lookup visits all prefixes that differ
+-- from the query's in at most radii[n] bits, and compares the simhashes that it finds there. A match is
+-- reported once, by the first permutation whose probes reach it.
+-- The settings keep one generic plan of index scans: the planner cannot estimate arrays of probes, and
+-- a new plan takes longer than the lookup. ROWS keeps plans of statements around it generic too.
+CREATE FUNCTION pgsimhash.near_duplicates(
+    simhash bigint, distance integer DEFAULT NULL, collection text DEFAULT 'default'
+) RETURNS SETOF pgsimhash.match
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
+    ROWS 4
+    AS $$
+#variable_conflict use_column
+DECLARE
+    given_distance constant integer := near_duplicates.distance;
+    own_id integer;
+    own_layout text;
+    max_distance integer;
+    radii integer[];
+    query constant bigint := near_duplicates.simhash;
+    own_prefix bigint;
+    probes_1 bigint[];
+    probes_2 bigint[];
+    probes_3 bigint[];
+BEGIN
+    SELECT c.collection_id, c.layout, coalesce(given_distance, c.default_distance)
+    INTO own_id, own_layout, max_distance
+    FROM pgsimhash.collections AS c WHERE c.name = collection;
+    IF own_layout IS DISTINCT FROM '22+21+21' THEN
+        RETURN QUERY EXECUTE
+            'SELECT * FROM ' || pgsimhash._name_for(collection, 'near_duplicates') || '($1, $2, $3)'
+            USING query, given_distance, collection;
+        RETURN;
+    END IF;
+    radii := pgsimhash.radii(max_distance);
+    IF radii IS NULL OR query IS NULL THEN
+        PERFORM pgsimhash._check_lookup(max_distance, '22+21+21', query IS NULL);
+    END IF;
+    own_prefix := pgsimhash.prefix(query, 1, own_id);
+    IF radii[1] = 0 THEN
+        probes_1 := ARRAY[own_prefix];
+    ELSE
+        probes_1 := ARRAY(
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(1, radii[1])) AS flip
+        );
+    END IF;
+    own_prefix := pgsimhash.prefix(query, 2, own_id);
+    IF radii[2] = 0 THEN
+        probes_2 := ARRAY[own_prefix];
+    ELSE
+        probes_2 := ARRAY(
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(2, radii[2])) AS flip
+        );
+    END IF;
+    own_prefix := pgsimhash.prefix(query, 3, own_id);
+    IF radii[3] = 0 THEN
+        probes_3 := ARRAY[own_prefix];
+    ELSE
+        probes_3 := ARRAY(
+            SELECT own_prefix # flip
+            FROM unnest(pgsimhash._flips(3, radii[3])) AS flip
+        );
+    END IF;
+    RETURN QUERY
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, query)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_1 = ANY (probes_1)
+            AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
+        UNION ALL
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, query)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_2 = ANY (probes_2)
+            AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
+            AND pgsimhash.bit_count((s.simhash # query) & (-4398046511104)) > radii[1]
+        UNION ALL
+        SELECT s.simhash, pgsimhash.hamming_distance(s.simhash, query)
+        FROM pgsimhash.simhashes AS s
+        WHERE s.prefix_3 = ANY (probes_3)
+            AND pgsimhash.hamming_distance(s.simhash, query) <= max_distance
+            AND pgsimhash.bit_count((s.simhash # query) & (-4398046511104)) > radii[1]
+            AND pgsimhash.bit_count((s.simhash # query) & (4398044413952)) > radii[2]
+        ;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.near_duplicates(bigint, integer, text) IS
+    'Every simhash of the collection within so many bits, with its distance; by default within the '
+    'collection''s distance.';
 
 CREATE FUNCTION pgsimhash.near_pages(
     url text, distance integer DEFAULT NULL, collection text DEFAULT 'default'
@@ -1841,7 +1794,7 @@ DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     present record;
 BEGIN
-    SELECT p.simhash, p.sketch_high, p.sketch_low INTO present
+    SELECT p.simhash, p.signature_high, p.signature_low INTO present
     FROM pgsimhash.pages AS p
     WHERE p.collection_id = own_id AND p.url = asked
     ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
@@ -1850,7 +1803,7 @@ BEGIN
         RETURN QUERY
         SELECT *
         FROM pgsimhash._near_pages(
-            collection, present.simhash, present.sketch_high, present.sketch_low,
+            collection, present.simhash, present.signature_high, present.signature_low,
             near_pages.distance, asked, NULL
         );
     ELSE
@@ -1890,7 +1843,7 @@ COMMENT ON FUNCTION pgsimhash.near_pages(bigint, integer, text) IS
 -- Of the pages of each simhash the first ones are enough, so that a simhash with ten thousand of them
 -- costs a small question little. BETWEEN is there for the order that only one index has.
 CREATE FUNCTION pgsimhash._near_pages(
-    collection text, simhash bigint, sketch_high bigint, sketch_low bigint, distance integer,
+    collection text, simhash bigint, signature_high bigint, signature_low bigint, distance integer,
     own_url text, most bigint
 ) RETURNS SETOF pgsimhash.near_page
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
@@ -1905,8 +1858,8 @@ CREATE FUNCTION pgsimhash._near_pages(
 DECLARE
     own_id constant integer := pgsimhash._id_of(collection);
     sought constant bigint := _near_pages.simhash;
-    own_high constant bigint := _near_pages.sketch_high;
-    own_low constant bigint := _near_pages.sketch_low;
+    own_high constant bigint := _near_pages.signature_high;
+    own_low constant bigint := _near_pages.signature_low;
 BEGIN
     RETURN QUERY
     SELECT p.url, m.distance, m.simhash, p.title, p.fetched_at, p.page_id
@@ -1917,7 +1870,7 @@ BEGIN
         WHERE k.collection_id = own_id
             AND k.simhash BETWEEN m.simhash AND m.simhash
             AND (own_url IS NULL OR k.url <> own_url)
-            AND pgsimhash._verified(m.distance, k.sketch_high, k.sketch_low, own_high, own_low)
+            AND pgsimhash._verified(m.distance, k.signature_high, k.signature_low, own_high, own_low)
             AND NOT EXISTS (
                 SELECT FROM pgsimhash.pages AS newer
                 WHERE newer.collection_id = k.collection_id
@@ -1934,7 +1887,7 @@ $$;
 
 COMMENT ON FUNCTION pgsimhash._near_pages(
     text, bigint, bigint, bigint, integer, text, bigint
-) IS 'The nearest pages to a simhash, but for one URL; their sketches count too.';
+) IS 'The nearest pages to a simhash, but for one URL; their signatures count too.';
 
 -- What people say about two pages, whatever their simhashes say.
 
@@ -2019,7 +1972,7 @@ BEGIN
         RAISE EXCEPTION 'other marks say that % and % are %',
             against.url_a, against.url_b, CASE WHEN same THEN 'different' ELSE 'the same' END
             USING ERRCODE = 'integrity_constraint_violation',
-            HINT = 'Take one of them back first: pgsimhash mark remove; pgsimhash mark list lists them.';
+            HINT = 'Take one of them back first: pgsimhash mark --remove; pgsimhash mark lists them.';
     END IF;
     INSERT INTO pgsimhash.marks (collection_id, url_a, url_b, same)
     VALUES (
@@ -2070,8 +2023,8 @@ COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
 -- Settings that are NULL stay as they are.
 CREATE FUNCTION pgsimhash.set_policy(
     collection text, pattern text, distance integer DEFAULT NULL, verify boolean DEFAULT NULL,
-    scope text DEFAULT NULL, newest integer DEFAULT NULL, max_age interval DEFAULT NULL,
-    canonical_link boolean DEFAULT NULL, keep_first integer DEFAULT NULL,
+    scope text DEFAULT NULL, window_size integer DEFAULT NULL, max_age interval DEFAULT NULL,
+    canonical_link boolean DEFAULT NULL, max_copies integer DEFAULT NULL,
     min_tokens integer DEFAULT NULL, expire_after interval DEFAULT NULL
 ) RETURNS pgsimhash.policies
     LANGUAGE plpgsql
@@ -2083,14 +2036,14 @@ DECLARE
 BEGIN
     PERFORM pgsimhash._hold_collection(set_policy.collection);
     INSERT INTO pgsimhash.policies AS p (
-        collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link,
-        keep_first, min_tokens, expire_after
+        collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link,
+        max_copies, min_tokens, expire_after
     )
     SELECT
         c.collection_id, parts.host, parts.path,
         pgsimhash._policy_distance(c.collection_id, set_policy.distance), set_policy.verify,
-        set_policy.scope, set_policy.newest, set_policy.max_age, set_policy.canonical_link,
-        set_policy.keep_first, set_policy.min_tokens, set_policy.expire_after
+        set_policy.scope, set_policy.window_size, set_policy.max_age, set_policy.canonical_link,
+        set_policy.max_copies, set_policy.min_tokens, set_policy.expire_after
     FROM pgsimhash.collections AS c
     CROSS JOIN pgsimhash._pattern_parts(set_policy.pattern) AS parts
     WHERE c.name = set_policy.collection
@@ -2098,10 +2051,10 @@ BEGIN
         distance = coalesce(excluded.distance, p.distance),
         verify = coalesce(excluded.verify, p.verify),
         scope = coalesce(excluded.scope, p.scope),
-        newest = coalesce(excluded.newest, p.newest),
+        window_size = coalesce(excluded.window_size, p.window_size),
         max_age = coalesce(excluded.max_age, p.max_age),
         canonical_link = coalesce(excluded.canonical_link, p.canonical_link),
-        keep_first = coalesce(excluded.keep_first, p.keep_first),
+        max_copies = coalesce(excluded.max_copies, p.max_copies),
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
         set_at = now()
@@ -2132,8 +2085,8 @@ COMMENT ON FUNCTION pgsimhash.remove_policy(text, text) IS
     'Takes back what was set for a pattern; whether anything was.';
 
 CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
-    distance smallint, verify boolean, scope text, newest integer, max_age interval,
-    canonical_link boolean, keep_first integer, min_tokens integer, expire_after interval
+    distance smallint, verify boolean, scope text, window_size integer, max_age interval,
+    canonical_link boolean, max_copies integer, min_tokens integer, expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
@@ -2142,7 +2095,7 @@ CREATE FUNCTION pgsimhash.policy_for(collection text, url text) RETURNS TABLE (
 BEGIN
     RETURN QUERY
     SELECT
-        s.distance, s.verify, s.scope, s.newest, s.max_age, s.canonical_link, s.keep_first,
+        s.distance, s.verify, s.scope, s.window_size, s.max_age, s.canonical_link, s.max_copies,
         s.min_tokens, s.expire_after
     FROM (SELECT pgsimhash._id_of(policy_for.collection)) AS asked (own_id)
     LEFT JOIN LATERAL
@@ -2162,8 +2115,8 @@ COMMENT ON FUNCTION pgsimhash.policy_for(text, text) IS
 -- none fits have none. Joined by hash, whatever the caller's plans may use, for a thousand URLs and
 -- as many policies are a million pairs.
 CREATE FUNCTION pgsimhash._settings_for(own_id integer, urls text[]) RETURNS TABLE (
-    url_numbers integer[], distance smallint, verify boolean, scope text, newest integer,
-    max_age interval, canonical_link boolean, keep_first integer, min_tokens integer,
+    url_numbers integer[], distance smallint, verify boolean, scope text, window_size integer,
+    max_age interval, canonical_link boolean, max_copies integer, min_tokens integer,
     expire_after interval
 )
     LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
@@ -2226,10 +2179,10 @@ BEGIN
         (array_agg(p.distance ORDER BY o.place) FILTER (WHERE p.distance IS NOT NULL))[1],
         (array_agg(p.verify ORDER BY o.place) FILTER (WHERE p.verify IS NOT NULL))[1],
         (array_agg(p.scope ORDER BY o.place) FILTER (WHERE p.scope IS NOT NULL))[1],
-        (array_agg(p.newest ORDER BY o.place) FILTER (WHERE p.newest IS NOT NULL))[1],
+        (array_agg(p.window_size ORDER BY o.place) FILTER (WHERE p.window_size IS NOT NULL))[1],
         (array_agg(p.max_age ORDER BY o.place) FILTER (WHERE p.max_age IS NOT NULL))[1],
         (array_agg(p.canonical_link ORDER BY o.place) FILTER (WHERE p.canonical_link IS NOT NULL))[1],
-        (array_agg(p.keep_first ORDER BY o.place) FILTER (WHERE p.keep_first IS NOT NULL))[1],
+        (array_agg(p.max_copies ORDER BY o.place) FILTER (WHERE p.max_copies IS NOT NULL))[1],
         (array_agg(p.min_tokens ORDER BY o.place) FILTER (WHERE p.min_tokens IS NOT NULL))[1],
         (array_agg(p.expire_after ORDER BY o.place) FILTER (WHERE p.expire_after IS NOT NULL))[1]
     FROM alike AS a
@@ -2356,8 +2309,6 @@ CREATE FUNCTION pgsimhash.delete_simhashes(collection text, simhashes bigint[]) 
 DECLARE
     wanted constant integer := pgsimhash._lock_collection(collection, true);
 BEGIN
-    PERFORM pgsimhash._drop_simhashes(made.collection_id, simhashes, true)
-    FROM pgsimhash._made_alike(wanted) AS made (collection_id);
     RETURN pgsimhash._drop_simhashes(wanted, simhashes, true);
 END
 $$;
@@ -2367,7 +2318,7 @@ COMMENT ON FUNCTION pgsimhash.delete_simhashes(text, bigint[]) IS
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
-CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], bare boolean)
+CREATE FUNCTION pgsimhash._drop_simhashes(own_id integer, simhashes bigint[], standalone boolean)
 RETURNS bigint
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -2376,29 +2327,29 @@ DECLARE
     suffix constant text := pgsimhash._suffix_of(own_id);
     dropped bigint;
 BEGIN
-    -- CASE: where few are not bare, the planner would rather walk the table to find those.
+    -- CASE: where few are not standalone, the planner would rather walk the table to find those.
     EXECUTE format(
         'DELETE FROM pgsimhash.%I AS s '
         'USING unnest($2) AS o (simhash) '
         'WHERE s.prefix_1 = pgsimhash.%I(o.simhash, 1, $1) AND s.simhash = o.simhash '
-        'AND CASE WHEN s.bare THEN $3 ELSE true END '
+        'AND CASE WHEN s.standalone THEN $3 ELSE true END '
         'AND NOT EXISTS ('
         'SELECT FROM pgsimhash.pages AS p WHERE p.collection_id = $1 AND p.simhash = o.simhash)',
         'simhashes' || suffix, 'prefix' || suffix
-    ) USING own_id, simhashes, bare;
+    ) USING own_id, simhashes, standalone;
     GET DIAGNOSTICS dropped = ROW_COUNT;
     RETURN dropped;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean) IS
-    'Removes those of the simhashes that no page of the collection has, bare ones where they are '
+    'Removes those of the simhashes that no page of the collection has, standalone ones where they are '
     'to go too; returns how many.';
 
 -- Pages go under the collection's lock, as they come: what a writer decides meanwhile it decides
 -- before or after, not in between. Loaders are waited for too: pages that they inserted may have the
 -- simhashes that go, and nobody sees them yet. With seen_befores, one for each page, those that were
--- seen since stay. What is being made from the collection has its pages under the same ids.
+-- seen since stay.
 CREATE FUNCTION pgsimhash._delete_pages(
     collection text, page_ids bigint[], seen_befores timestamptz[] DEFAULT NULL,
     OUT pages bigint, OUT gone text[], OUT reverted text[]
@@ -2431,8 +2382,6 @@ BEGIN
         GROUP BY p.url
     ) AS t;
     PERFORM pgsimhash._drop_pages(wanted, deleted);
-    PERFORM pgsimhash._drop_pages(r.collection_id, deleted)
-    FROM pgsimhash.rebuilds AS r WHERE r.source_id = wanted;
     pages := cardinality(deleted);
     SELECT
         coalesce(array_agg(t.url ORDER BY t.newest) FILTER (WHERE r.page_id IS NULL), '{}'),
@@ -2572,14 +2521,13 @@ $$;
 COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
     'Deletes the next pages not seen for so long; last_page is where to go on, NULL at the end.';
 
--- What writers ask before they decide about a batch.
+-- Which page counts as the original: the rule, and the one function that decides and stores by it.
 
--- Internal: for the functions above and for the package, and may change with any release.
+-- Internal: for the package and for add_pages, and may change with any release.
 
--- For each query the original that counts, and how many pages count, up to keep_first for each
--- simhash. Which original counts (decide in pgsimhash/store/decisions.py says it for the pages of a
--- batch and those that arrived meanwhile, in the same order): a page that came before before_page
---   1. in the collections compared with,
+-- The rule. tests/store/test_rule.py has it in words; here it is asked about a page of which only the
+-- distance is known. A page counts as an original
+--   1. in the collections compared with (the callers see to that),
 --   2. on the page's host, where the scope is the host,
 --   3. fetched not longer before it than is asked for,
 --   4. among the newest, where only these count,
@@ -2588,220 +2536,138 @@ COMMENT ON FUNCTION pgsimhash._expire_batch(text, interval, bigint, integer) IS
 --   6. not the page itself: where its URL is known in its own collection, neither what is at the URL,
 --      nor a copy of it, that is what came after its first version and is as near to the version
 --      before,
---   7. with a sketch like the page's beyond the trusted distance, where both have one.
--- Of these the nearest is the original, and of equally near ones the one that came first. A simhash
--- without a page counts after them, if nothing is asked of its page by 2 to 5.
--- Which simhashes are near may be given, from what somebody remembers: near_to has the query of each,
--- near_simhashes what is near to it, and then it is one collection. Some may be gone.
--- Matches go to queries by a hash: where a whole batch is near to much, a loop would go through the
--- batch for each match.
--- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
--- one index has: a plan made while the table is small must not walk another one later.
-CREATE FUNCTION pgsimhash._nearest(
-    own_id integer, compared_ids integer[], before_page bigint, queries bigint[],
-    sketches_high bigint[], sketches_low bigint[], hosts text[], sinces timestamptz[],
-    oldest_pages bigint[], keep_firsts integer[], urls text[], versions_before bigint[],
-    first_pages bigint[], max_distance integer, near_to bigint[] DEFAULT NULL,
-    near_simhashes bigint[] DEFAULT NULL
-) RETURNS TABLE (
-    query_number bigint, distance integer, page_id bigint, url text, html_digest bytea,
-    copies integer
-)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_generic_plan
-    SET jit = off
-    SET enable_seqscan = off
-    SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
-    SET enable_nestloop = off
-    AS $$
-#variable_conflict use_column
-DECLARE
-    was_asked constant boolean := near_simhashes IS NULL;
-    distinct_queries bigint[];
-    near_in integer[];
-    aparts jsonb[];
-BEGIN
-    IF was_asked THEN
-        distinct_queries := ARRAY(SELECT DISTINCT u FROM unnest(queries) AS u);
-        SELECT
-            array_agg(c.collection_id), array_agg(distinct_queries[m.query_number]),
-            array_agg(m.simhash)
-        INTO near_in, near_to, near_simhashes
-        FROM unnest(compared_ids) AS c (collection_id)
-        -- One that was deleted meanwhile has none.
-        JOIN pgsimhash.collections AS o USING (collection_id)
-        CROSS JOIN LATERAL pgsimhash.near_duplicates(distinct_queries, max_distance, o.name) AS m;
-    END IF;
-    IF near_simhashes IS NULL OR near_simhashes = '{}' THEN
-        RETURN;
-    END IF;
-    IF EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id AND NOT m.same) THEN
-        aparts := ARRAY(
-            SELECT (
-                SELECT jsonb_agg(o.url)
-                FROM pgsimhash._marks_of(own_id, u.url) AS o
-                WHERE NOT o.same
-            )
-            FROM unnest(urls) WITH ORDINALITY AS u (url, query_number)
-            ORDER BY u.query_number
-        );
-    END IF;
-    RETURN QUERY
-    SELECT DISTINCT ON (q.query_number)
-        q.query_number, m.distance,
-        CASE WHEN m.collection_id = own_id THEN p.page_id END,
-        p.url, p.html_digest,
-        count(*) OVER (PARTITION BY q.query_number)::integer
-    FROM (
-        SELECT
-            coalesce(n.collection_id, own_id) AS collection_id, n.query, n.simhash,
-            pgsimhash.hamming_distance(n.simhash, n.query) AS distance
-        FROM unnest(near_in, near_to, near_simhashes) AS n (collection_id, query, simhash)
-    ) AS m
-    JOIN unnest(
-        queries, sketches_high, sketches_low, hosts, sinces, oldest_pages, keep_firsts, aparts, urls,
-        versions_before, first_pages
-    ) WITH ORDINALITY AS q (
-        query, sketch_high, sketch_low, host, since, oldest, keep_first, apart, url,
-        version_before, first_page, query_number
-    )
-        ON q.query = m.query
-    LEFT JOIN LATERAL (
-        SELECT k.page_id, k.url, k.html_digest
-        FROM pgsimhash.pages AS k
-        WHERE k.collection_id = m.collection_id
-            AND k.simhash BETWEEN m.simhash AND m.simhash
-            AND k.page_id < before_page
-            AND (q.host IS NULL OR k.host = q.host)
-            AND (q.since IS NULL OR k.fetched_at >= q.since)
-            AND (q.oldest IS NULL OR k.page_id >= q.oldest)
-            AND (
-                q.apart IS NULL
-                OR k.url = q.url
-                OR NOT q.apart ? k.url AND NOT EXISTS (
-                    SELECT FROM pgsimhash.pages AS o
-                    WHERE o.collection_id = k.collection_id
-                        AND o.page_id = k.duplicate_of
-                        AND q.apart ? o.url
-                )
-            )
-            AND (
-                q.version_before IS NULL
-                OR k.url <> q.url AND (
-                    q.first_page IS NULL
-                    OR k.page_id < q.first_page
-                    OR pgsimhash.hamming_distance(m.simhash, q.version_before) > max_distance
-                )
-            )
-            AND pgsimhash._verified(
-                m.distance, k.sketch_high, k.sketch_low, q.sketch_high, q.sketch_low
-            )
-        ORDER BY k.simhash, k.page_id
-        LIMIT q.keep_first
-    ) AS p ON true
-    LEFT JOIN LATERAL (
-        SELECT true AS found
-        FROM pgsimhash.pages AS k
-        WHERE p.page_id IS NULL
-            AND k.collection_id = m.collection_id
-            AND k.simhash BETWEEN m.simhash AND m.simhash
-        ORDER BY k.simhash
-        LIMIT 1
-    ) AS other ON true
-    WHERE p.page_id IS NOT NULL
-        OR q.host IS NULL AND q.since IS NULL AND q.oldest IS NULL AND q.apart IS NULL
-        AND other.found IS NULL
-        -- Who remembers simhashes does not know which are gone.
+--   7. with a signature like the page's beyond the trusted distance, where both have one.
+-- Not STRICT and without a search_path, so that PostgreSQL inlines it.
+CREATE FUNCTION pgsimhash._counts(
+    distance integer, page_id bigint, url text, host text, fetched_at timestamptz, simhash bigint,
+    signature_high bigint, signature_low bigint, duplicate_of_url text,
+    own_url text, only_host text, since timestamptz, oldest bigint, apart text[],
+    version_before bigint, first_page bigint, largest integer, own_high bigint, own_low bigint
+) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN distance <= largest
+        AND (only_host IS NULL OR host = only_host)
+        AND (since IS NULL OR fetched_at >= since)
+        AND (oldest IS NULL OR page_id >= oldest)
         AND (
-            was_asked
-            OR pgsimhash.has_near_duplicate(
-                m.simhash, 0,
-                (SELECT o.name FROM pgsimhash.collections AS o WHERE o.collection_id = own_id)
+            apart IS NULL
+            OR url = own_url
+            OR url <> ALL (apart) AND (duplicate_of_url = ANY (apart)) IS NOT TRUE
+        )
+        AND (
+            version_before IS NULL
+            OR url <> own_url AND (
+                page_id < first_page
+                OR pgsimhash.hamming_distance(simhash, version_before) > largest
             )
         )
-    ORDER BY q.query_number, m.distance, p.page_id NULLS LAST, m.simhash;
+        AND pgsimhash._verified(distance, signature_high, signature_low, own_high, own_low);
+
+COMMENT ON FUNCTION pgsimhash._counts(
+    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
+    bigint, text[], bigint, bigint, integer, bigint, bigint
+) IS 'Whether a page counts as an original of another one that is so many bits away.';
+
+-- What is near to the simhashes of a batch, each with a distance of its own; the collections that they
+-- are compared with, and the newest page of each at that moment.
+CREATE FUNCTION pgsimhash._near_pairs(
+    own_id integer, simhashes bigint[], distances integer[], scopes text[],
+    OUT compared integer[], OUT near_to bigint[], OUT near_simhashes bigint[],
+    OUT newest_pages bigint[]
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    asked record;
+    more record;
+BEGIN
+    compared := CASE
+        WHEN 'global' = ANY (scopes) THEN pgsimhash._siblings(own_id)
+        ELSE ARRAY[own_id]
+    END;
+    newest_pages := pgsimhash._newest_pages(compared);
+    FOR asked IN
+        SELECT u.distance, u.scope = 'global' AS everywhere, array_agg(DISTINCT u.simhash) AS queries
+        FROM unnest(simhashes, distances, scopes) AS u (simhash, distance, scope)
+        GROUP BY 1, 2
+    LOOP
+        SELECT array_agg(asked.queries[m.query_number]) AS queries, array_agg(m.simhash) AS simhashes
+        INTO more
+        FROM pgsimhash.collections AS c
+        CROSS JOIN LATERAL pgsimhash.near_duplicates(asked.queries, asked.distance, c.name) AS m
+        WHERE c.collection_id = own_id
+            OR asked.everywhere AND c.collection_id = ANY (compared);
+        near_to := near_to || more.queries;
+        near_simhashes := near_simhashes || more.simhashes;
+    END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._nearest(
-    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, bigint[], bigint[]
-) IS 'For each query the nearest known simhash that meets what is asked of its page.';
+COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) IS
+    'The stored simhashes near to those of a batch, and the newest page of each collection.';
 
--- Of each URL, and of those marked the same: its newest version before a page, the first one, and
--- which URLs it was marked the same as, or different from. URLs of which nothing is known are left
--- out.
-CREATE FUNCTION pgsimhash._known_pages(own_id integer, before_page bigint, urls text[])
-RETURNS TABLE (
-    url text, page_id bigint, simhash bigint, text_digest bigint, first_page bigint, same text[],
-    different text[]
+CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    BEGIN ATOMIC
+        SELECT array_agg(
+            coalesce(
+                (
+                    SELECT max(p.page_id)
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = c.collection_id
+                ),
+                0
+            )
+            ORDER BY c.number
+        )
+        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number);
+    END;
+
+COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
+    'The newest page of each collection, 0 where it has none.';
+
+-- Page ids are drawn under the lock, so those above the newest one came later. From here on nobody
+-- else adds pages to what is compared.
+CREATE FUNCTION pgsimhash._lock_compared(
+    collection text, own_id integer, compared integer[], INOUT newest_pages bigint[],
+    OUT arrived bigint[]
 )
-    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 4
+    LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
-    SET jit = off
     SET enable_seqscan = off
     SET enable_bitmapscan = off
-    SET max_parallel_workers_per_gather = 0
     AS $$
-#variable_conflict use_column
-DECLARE
-    marked constant boolean := EXISTS (
-        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
-    );
 BEGIN
-    RETURN QUERY
-    SELECT k.url, k.page_id, k.simhash, k.text_digest, k.first_page, k.same, k.different
-    FROM (
-        SELECT
-            w.url, p.page_id, p.simhash, p.text_digest, p.first_page,
-            CASE WHEN marked THEN (
-                SELECT array_agg(m.url ORDER BY m.mark_id)
-                FROM pgsimhash._marks_of(own_id, w.url) AS m
-                WHERE m.same
-            ) END AS same,
-            CASE WHEN marked THEN (
-                SELECT array_agg(m.url ORDER BY m.mark_id)
-                FROM pgsimhash._marks_of(own_id, w.url) AS m
-                WHERE NOT m.same
-            ) END AS different
-        FROM (
-            SELECT u.url FROM unnest(urls) AS u (url)
-            UNION
-            SELECT m.url
-            FROM unnest(urls) AS u (url)
-            CROSS JOIN LATERAL pgsimhash._marks_of(own_id, u.url) AS m
-            WHERE marked AND m.same
-        ) AS w
-        LEFT JOIN LATERAL (
-            SELECT
-                n.page_id, n.simhash, n.text_digest,
-                (
-                    SELECT f.page_id
-                    FROM pgsimhash.pages AS f
-                    WHERE f.collection_id = own_id AND f.url = n.url
-                    ORDER BY f.collection_id, f.url, f.page_id
-                    LIMIT 1
-                ) AS first_page
-            FROM pgsimhash.pages AS n
-            WHERE n.collection_id = own_id AND n.url = w.url AND n.page_id < before_page
-            ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
-            LIMIT 1
-        ) AS p ON true
-        OFFSET 0
-    ) AS k
-    WHERE k.page_id IS NOT NULL OR k.same IS NOT NULL OR k.different IS NOT NULL;
+    PERFORM pgsimhash._lock_collections(compared);
+    IF pgsimhash._writable_collection(collection) <> own_id THEN
+        RAISE EXCEPTION 'collection "%" was replaced at this moment', collection
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Try again.';
+    END IF;
+    arrived := ARRAY(
+        SELECT DISTINCT a.simhash
+        FROM unnest(compared, newest_pages) AS c (collection_id, newest_page)
+        CROSS JOIN LATERAL (
+            SELECT p.simhash
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = c.collection_id AND p.page_id > coalesce(c.newest_page, 0)
+            OFFSET 0
+        ) AS a
+    );
+    IF cardinality(arrived) > 0 THEN
+        newest_pages := pgsimhash._newest_pages(compared);
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION pgsimhash._known_pages(integer, bigint, text[]) IS
-    'The newest and first versions of URLs before a page, and what was said about them.';
+COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]) IS
+    'Locks what a batch is compared with; returns the simhashes of pages that came since the newest '
+    'ones, and which are the newest now.';
 
 -- Copies do not count: a hundred of one story push no other one out.
 CREATE FUNCTION pgsimhash._window(
-    compared_ids integer[], of_host text, newest integer, before_page bigint
+    compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     BEGIN ATOMIC
@@ -2817,10 +2683,10 @@ CREATE FUNCTION pgsimhash._window(
                         AND p.distance IS NULL
                         AND p.page_id < before_page
                     ORDER BY p.page_id DESC
-                    LIMIT newest
+                    LIMIT window_size
                 ) AS n
                 ORDER BY n.page_id DESC
-                OFFSET newest - 1
+                OFFSET window_size - 1
                 LIMIT 1
             ),
             (
@@ -2834,10 +2700,10 @@ CREATE FUNCTION pgsimhash._window(
                         AND p.distance IS NULL
                         AND p.page_id < before_page
                     ORDER BY p.page_id DESC
-                    LIMIT newest
+                    LIMIT window_size
                 ) AS n
                 ORDER BY n.page_id DESC
-                OFFSET newest - 1
+                OFFSET window_size - 1
                 LIMIT 1
             ),
             0
@@ -2847,6 +2713,486 @@ CREATE FUNCTION pgsimhash._window(
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
     'The oldest of the newest originals of a host in some collections, or of all originals there '
     'where it is NULL; 0 where there are fewer.';
+
+CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
+RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+    BEGIN ATOMIC
+        SELECT
+            p.page_id, p.simhash, p.text_digest,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = of_url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            )
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1;
+    END;
+
+COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
+    'The newest version of a URL before a page, and the id of the first one.';
+
+-- Decides about a batch in its order and stores it. Each page is compared with what was stored
+-- before the batch and with the pages of the batch before it.
+--
+-- Near simhashes are looked up here, before the lock, or are given: near_to has the query of each of
+-- near_simhashes, of which some may be gone, in the collections compared and up to newest_pages. Then
+-- batch_to and batch_simhashes are what is near within the batch.
+--
+-- Without remember nothing is locked and nothing is stored. With page_ids, pages are judged as if
+-- they came when they got these ids, nothing is locked, and each has a row of its own.
+--
+-- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only
+-- one index has: a plan made while the table is small must not walk another one later.
+CREATE FUNCTION pgsimhash._add_batch(
+    collection text, own_id integer, remember boolean, by_policies boolean, run_ids bigint[],
+    label text, page_ids bigint[],
+    urls text[], simhashes bigint[], fetched_at timestamptz[], signatures_high bigint[],
+    signatures_low bigint[], text_digests bigint[], html_digests bytea[], canonicals text[],
+    distances integer[], verify boolean[], scopes text[], window_sizes integer[], since timestamptz[],
+    max_copies integer[],
+    compared integer[] DEFAULT NULL, near_to bigint[] DEFAULT NULL,
+    near_simhashes bigint[] DEFAULT NULL,
+    batch_to bigint[] DEFAULT NULL, batch_simhashes bigint[] DEFAULT NULL,
+    newest_pages bigint[] DEFAULT NULL,
+    titles text[] DEFAULT NULL, canonical_urls text[] DEFAULT NULL, languages text[] DEFAULT NULL,
+    features integer[] DEFAULT NULL, tokens integer[] DEFAULT NULL,
+    html_bytes integer[] DEFAULT NULL, structures bigint[] DEFAULT NULL,
+    markdowns text[] DEFAULT NULL
+) RETURNS TABLE (
+    verdict text, reason text, distance integer, duplicate_of text, keep boolean, page_id bigint,
+    run_pages bigint, lookup_seconds double precision
+)
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET jit = off
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET max_parallel_workers_per_gather = 0
+    SET enable_nestloop = off
+    AS $$
+#variable_conflict use_column
+DECLARE
+    batch_size constant integer := cardinality(urls);
+    drawn constant regclass := pg_get_serial_sequence('pgsimhash.pages', 'page_id');
+    is_given constant boolean := page_ids IS NOT NULL;
+    is_asked constant boolean := near_to IS NULL;
+    started constant timestamptz := clock_timestamp();
+    looked_up timestamptz;
+    arrived bigint[] := '{}';
+    -- What each page is compared by.
+    hosts text[];
+    marked boolean;
+    -- The version before of each page: in the store, or another page of the batch.
+    before_numbers integer[];
+    first_numbers integer[];
+    version_ids bigint[];
+    version_simhashes bigint[];
+    version_digests bigint[];
+    first_pages bigint[];
+    -- The version after it, which is its own unless it is unchanged.
+    present_ids bigint[];
+    present_digests bigint[];
+    is_stored boolean[];
+    -- Its original.
+    original_ids bigint[];
+    original_urls text[];
+    original_distances integer[];
+    reasons text[];
+    copies integer[];
+    earlier integer;
+    candidate record;
+    counted_pages bigint;
+BEGIN
+    IF urls IS NULL
+        OR NOT by_policies AND EXISTS (
+            SELECT FROM pgsimhash.policies AS p WHERE p.collection_id = own_id
+        )
+    THEN
+        RETURN;
+    END IF;
+    IF is_asked THEN
+        SELECT n.compared, n.near_to, n.near_simhashes, n.newest_pages
+        INTO compared, near_to, near_simhashes, newest_pages
+        FROM pgsimhash._near_pairs(own_id, simhashes, distances, scopes) AS n;
+        near_to := coalesce(near_to, '{}');
+        near_simhashes := coalesce(near_simhashes, '{}');
+        IF batch_size > 1 THEN
+            SELECT array_agg(p.query), array_agg(p.simhash) INTO batch_to, batch_simhashes
+            FROM (
+                SELECT DISTINCT q.simhash, b.simhash
+                FROM unnest(simhashes, distances) WITH ORDINALITY AS q (simhash, distance, number)
+                JOIN unnest(simhashes) WITH ORDINALITY AS b (simhash, number) ON b.number < q.number
+                WHERE pgsimhash.hamming_distance(q.simhash, b.simhash) <= q.distance
+            ) AS p (query, simhash);
+        END IF;
+    END IF;
+    batch_to := coalesce(batch_to, '{}');
+    looked_up := clock_timestamp();
+    IF remember AND NOT is_given THEN
+        SELECT l.arrived INTO arrived
+        FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages) AS l;
+        page_ids := ARRAY(
+            SELECT nextval(drawn) FROM generate_series(1, batch_size)
+        );
+    ELSIF NOT is_given THEN
+        -- Above those of all pages.
+        page_ids := ARRAY(
+            SELECT 9223372036854775807 - batch_size + g FROM generate_series(1, batch_size) AS g
+        );
+    END IF;
+    IF cardinality(arrived) > 0 THEN
+        SELECT near_to || array_agg(q.simhash), near_simhashes || array_agg(a.simhash)
+        INTO near_to, near_simhashes
+        FROM unnest(simhashes, distances) AS q (simhash, distance)
+        CROSS JOIN unnest(arrived) AS a (simhash)
+        WHERE pgsimhash.hamming_distance(q.simhash, a.simhash) <= q.distance;
+    END IF;
+    SELECT
+        array_agg(u.before_number ORDER BY u.number),
+        array_agg(u.first_number ORDER BY u.number),
+        array_agg(v.page_id ORDER BY u.number),
+        array_agg(v.simhash ORDER BY u.number),
+        array_agg(v.text_digest ORDER BY u.number),
+        array_agg(v.first_page ORDER BY u.number),
+        array_agg(CASE WHEN u.scope = 'host' THEN pgsimhash.host_of(u.url) END ORDER BY u.number)
+    INTO
+        before_numbers, first_numbers, version_ids, version_simhashes, version_digests,
+        first_pages, hosts
+    FROM (
+        SELECT
+            b.url, b.scope, b.number,
+            lag(b.number) OVER same_url AS before_number,
+            first_value(b.number) OVER same_url AS first_number
+        FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
+        WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
+    ) AS u
+    LEFT JOIN LATERAL pgsimhash._version_before(own_id, u.url, page_ids[1]) AS v
+        ON true;
+    FOR number IN 1..batch_size LOOP
+        earlier := before_numbers[number];
+        IF earlier IS NOT NULL THEN
+            version_ids[number] := present_ids[earlier];
+            version_simhashes[number] := simhashes[earlier];
+            version_digests[number] := present_digests[earlier];
+            first_pages[number] := coalesce(first_pages[number], page_ids[first_numbers[number]]);
+        END IF;
+        -- The present version again, as far as one can tell.
+        is_stored[number] := (
+            version_simhashes[number] = simhashes[number]
+            AND coalesce(version_digests[number] = text_digests[number], true)
+        ) IS NOT TRUE;
+        IF is_stored[number] THEN
+            present_ids[number] := page_ids[number];
+            present_digests[number] := text_digests[number];
+        ELSE
+            present_ids[number] := version_ids[number];
+            present_digests[number] := version_digests[number];
+        END IF;
+    END LOOP;
+    original_ids := array_fill(NULL::bigint, ARRAY[batch_size]);
+    original_urls := array_fill(NULL::text, ARRAY[batch_size]);
+    original_distances := array_fill(NULL::integer, ARRAY[batch_size]);
+    reasons := array_fill(NULL::text, ARRAY[batch_size]);
+    copies := array_fill(0, ARRAY[batch_size]);
+    -- A page marked the same counts at any distance, if it was known before this one; of several the
+    -- one known first. Else so does the page that this one names as the canonical one.
+    marked := EXISTS (SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id);
+    IF marked OR cardinality(array_remove(canonicals, NULL)) > 0 THEN
+        FOR candidate IN
+            SELECT DISTINCT ON (q.number)
+                q.number, n.reason, n.url,
+                coalesce(present_ids[b.last_number], v.page_id) AS page_id,
+                coalesce(simhashes[b.last_number], v.simhash) AS simhash
+            FROM unnest(urls, canonicals, is_stored) WITH ORDINALITY
+                AS q (url, canonical, is_stored, number)
+            CROSS JOIN LATERAL (
+                SELECT m.url, 'marked_same' AS reason
+                FROM pgsimhash._marks_of(own_id, q.url) AS m
+                WHERE m.same
+                UNION ALL
+                SELECT q.canonical, 'canonical_link'
+                WHERE NOT EXISTS (
+                    SELECT FROM pgsimhash._marks_of(own_id, q.url) AS m
+                    WHERE NOT m.same AND m.url = q.canonical
+                )
+            ) AS n
+            LEFT JOIN LATERAL (
+                SELECT min(u.number) AS first_number, max(u.number) AS last_number
+                FROM unnest(urls) WITH ORDINALITY AS u (url, number)
+                WHERE u.url = n.url AND u.number < q.number
+            ) AS b ON true
+            LEFT JOIN LATERAL pgsimhash._version_before(own_id, n.url, page_ids[1]) AS v
+                ON true
+            WHERE q.is_stored
+                AND coalesce(v.first_page, page_ids[b.first_number])
+                    < coalesce(first_pages[q.number], 9223372036854775807)
+            ORDER BY
+                q.number, n.reason DESC, coalesce(v.first_page, page_ids[b.first_number]),
+                n.url COLLATE "C"
+        LOOP
+            reasons[candidate.number] := candidate.reason;
+            original_ids[candidate.number] := candidate.page_id;
+            original_urls[candidate.number] := candidate.url;
+            original_distances[candidate.number] := pgsimhash.hamming_distance(
+                simhashes[candidate.number], candidate.simhash
+            );
+        END LOOP;
+    END IF;
+    -- Else the original is the nearest page that counts, the one that came first among equals, and
+    -- after these a simhash without a page.
+    IF cardinality(near_to) + cardinality(batch_to) > 0 THEN
+        FOR candidate IN
+            WITH near AS MATERIALIZED (
+                SELECT
+                    n.query, n.simhash, pgsimhash.hamming_distance(n.query, n.simhash) AS distance
+                FROM unnest(near_to, near_simhashes) AS n (query, simhash)
+                GROUP BY n.query, n.simhash
+            ),
+            page AS MATERIALIZED (
+                SELECT
+                    u.*, hosts[u.number] AS only_host,
+                    CASE WHEN u.verify THEN u.own_high END AS signature_high,
+                    CASE WHEN u.verify THEN u.own_low END AS signature_low,
+                    version_simhashes[u.number] AS version_before,
+                    first_pages[u.number] AS first_page,
+                    CASE WHEN marked THEN (
+                        SELECT array_agg(m.url)
+                        FROM pgsimhash._marks_of(own_id, u.url) AS m
+                        WHERE NOT m.same
+                    ) END AS apart
+                FROM unnest(
+                    urls, simhashes, signatures_high, signatures_low, distances, verify, scopes, window_sizes,
+                    since, max_copies, is_stored
+                ) WITH ORDINALITY AS u (
+                    url, simhash, own_high, own_low, largest, verify, scope, window_size, since,
+                    max_copies, is_stored, number
+                )
+                WHERE u.is_stored
+            ),
+            oldest AS MATERIALIZED (
+                SELECT
+                    d.scope, d.window_size, d.only_host,
+                    pgsimhash._window(
+                        CASE WHEN d.scope = 'global' THEN compared ELSE ARRAY[own_id] END,
+                        d.only_host, d.window_size, page_ids[1]
+                    ) AS page_id
+                FROM (SELECT DISTINCT p.scope, p.window_size, p.only_host FROM page AS p) AS d
+                WHERE d.window_size IS NOT NULL
+            ),
+            question AS MATERIALIZED (
+                SELECT p.*, o.page_id AS oldest
+                FROM page AS p
+                LEFT JOIN oldest AS o
+                    ON o.scope = p.scope AND o.window_size = p.window_size
+                    AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
+            ),
+            -- Which pages of the batch have a simhash, and which simhashes have no page.
+            sharing AS MATERIALIZED (
+                SELECT p.simhash, array_agg(p.number ORDER BY p.number) AS numbers
+                FROM page AS p
+                GROUP BY p.simhash
+            ),
+            standalone AS MATERIALIZED (
+                SELECT n.simhash, c.collection_id
+                FROM (SELECT DISTINCT n.simhash FROM near AS n) AS n
+                CROSS JOIN pgsimhash.collections AS c
+                WHERE c.collection_id = ANY (compared)
+                    AND (
+                        SELECT true
+                        FROM pgsimhash.pages AS p
+                        WHERE p.collection_id = c.collection_id
+                            AND p.simhash BETWEEN n.simhash AND n.simhash
+                        ORDER BY p.simhash
+                        LIMIT 1
+                    ) IS NULL
+                    -- Who remembers simhashes does not know which are gone.
+                    AND pgsimhash.has_near_duplicate(n.simhash, 0, c.name)
+            )
+            SELECT
+                q.number, n.distance, k.page_id, k.url, k.html_digest, NULL::bigint AS batch_number,
+                q.apart, k.collection_id = own_id AS is_own
+            FROM near AS n
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            CROSS JOIN LATERAL unnest(
+                CASE WHEN q.scope = 'global' THEN compared ELSE ARRAY[own_id] END
+            ) AS o (collection_id)
+            CROSS JOIN LATERAL (
+                SELECT p.collection_id, p.page_id, p.url, p.html_digest
+                FROM pgsimhash.pages AS p
+                WHERE p.collection_id = o.collection_id
+                    AND p.simhash BETWEEN n.simhash AND n.simhash
+                    AND p.page_id < page_ids[1]
+                    AND pgsimhash._counts(
+                        n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
+                        p.signature_high, p.signature_low,
+                        (
+                            SELECT d.url
+                            FROM pgsimhash.pages AS d
+                            WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
+                        ),
+                        q.url, q.only_host, q.since, q.oldest, q.apart, q.version_before,
+                        q.first_page, q.largest, q.signature_high, q.signature_low
+                    )
+                ORDER BY p.simhash, p.page_id
+                LIMIT q.max_copies
+            ) AS k
+            UNION ALL
+            SELECT
+                q.number, n.distance, page_ids[k.number], urls[k.number], html_digests[k.number],
+                k.number, q.apart, true
+            FROM (
+                SELECT
+                    b.query, b.simhash, pgsimhash.hamming_distance(b.query, b.simhash) AS distance
+                FROM unnest(batch_to, batch_simhashes) AS b (query, simhash)
+            ) AS n
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            JOIN sharing AS s ON s.simhash = n.simhash AND s.numbers[1] < q.number
+            CROSS JOIN LATERAL (
+                SELECT b.number
+                FROM unnest(s.numbers) AS b (number)
+                WHERE b.number < q.number
+                    -- Whom it duplicates is decided in the loop.
+                    AND pgsimhash._counts(
+                        n.distance, page_ids[b.number], urls[b.number],
+                        CASE WHEN q.only_host IS NOT NULL
+                            THEN pgsimhash.host_of(urls[b.number]) END,
+                        coalesce(fetched_at[b.number], now()), n.simhash,
+                        signatures_high[b.number], signatures_low[b.number], NULL,
+                        q.url, q.only_host, q.since, NULL, q.apart, q.version_before,
+                        q.first_page, q.largest, q.signature_high, q.signature_low
+                    )
+                LIMIT CASE WHEN q.apart IS NULL THEN q.max_copies END
+            ) AS k
+            UNION ALL
+            SELECT q.number, n.distance, NULL, NULL, NULL, NULL, NULL, false
+            FROM near AS n
+            JOIN standalone AS l USING (simhash)
+            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+            LEFT JOIN sharing AS s ON s.simhash = n.simhash
+            WHERE (l.collection_id = own_id OR q.scope = 'global')
+                AND q.only_host IS NULL AND q.since IS NULL AND q.oldest IS NULL
+                AND q.apart IS NULL
+                AND (l.collection_id = own_id AND s.numbers[1] < q.number) IS NOT TRUE
+            ORDER BY 1, 2, 3 NULLS LAST
+        LOOP
+            earlier := candidate.batch_number;
+            CONTINUE WHEN copies[candidate.number] >= max_copies[candidate.number]
+                OR earlier IS NOT NULL
+                    AND candidate.url <> urls[candidate.number]
+                    AND original_ids[earlier] IS NOT NULL
+                    AND original_urls[earlier] = ANY (candidate.apart);
+            copies[candidate.number] := copies[candidate.number] + 1;
+            IF original_distances[candidate.number] IS NULL THEN
+                original_ids[candidate.number] := CASE WHEN candidate.is_own THEN candidate.page_id END;
+                original_urls[candidate.number] := candidate.url;
+                original_distances[candidate.number] := candidate.distance;
+                reasons[candidate.number] := CASE
+                    WHEN candidate.distance > 0 THEN 'within_distance'
+                    WHEN candidate.html_digest = html_digests[candidate.number] THEN 'same_bytes'
+                    ELSE 'same_simhash'
+                END;
+            END IF;
+        END LOOP;
+    END IF;
+    IF remember THEN
+        INSERT INTO pgsimhash.pages (
+            collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
+            features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
+            signature_low, markdown, duplicate_of, distance
+        )
+        SELECT
+            own_id, b.page_id, b.url, b.simhash, coalesce(b.fetched_at, now()), b.run_id, b.title,
+            b.canonical_url, b.language, b.features, b.tokens, b.html_bytes, b.html_digest,
+            b.text_digest, b.structure, b.signature_high, b.signature_low, b.markdown, b.duplicate_of,
+            b.distance
+        FROM unnest(
+            page_ids, urls, simhashes, fetched_at, run_ids, titles, canonical_urls, languages,
+            features, tokens, html_bytes, html_digests, text_digests, structures, signatures_high,
+            signatures_low, markdowns, original_ids, original_distances, is_stored
+        ) AS b (
+            page_id, url, simhash, fetched_at, run_id, title, canonical_url, language, features,
+            tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
+            markdown, duplicate_of, distance, is_stored
+        )
+        WHERE b.is_stored OR is_given;
+    END IF;
+    IF remember AND NOT is_given THEN
+        IF false = ANY (is_stored) THEN
+            PERFORM pgsimhash._see_pages(own_id, array_agg(b.page_id), array_agg(b.fetched_at))
+            FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
+            WHERE NOT b.is_stored;
+        END IF;
+        SELECT
+            pgsimhash._count_batch(
+                own_id, run_ids[1], label, batch_size,
+                count(*) FILTER (
+                    WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NULL
+                ),
+                count(b.distance),
+                count(*) FILTER (
+                    WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NOT NULL
+                ),
+                count(*) FILTER (WHERE NOT b.is_stored),
+                min(b.page_id) FILTER (WHERE b.is_stored), max(b.page_id) FILTER (WHERE b.is_stored)
+            )
+        INTO counted_pages
+        FROM unnest(present_ids, original_distances, version_ids, is_stored)
+            AS b (page_id, distance, version_id, is_stored);
+    END IF;
+    RETURN QUERY
+    SELECT
+        CASE
+            WHEN NOT b.is_stored THEN 'unchanged'
+            WHEN b.distance <= 3 THEN 'duplicate'
+            WHEN b.distance > 3 THEN 'near'
+            WHEN b.version_id IS NOT NULL THEN 'updated'
+            ELSE 'new'
+        END,
+        CASE
+            WHEN NOT b.is_stored THEN 'unchanged'
+            WHEN b.reason IS NOT NULL THEN b.reason
+            WHEN b.version_id IS NULL THEN 'first_seen'
+            WHEN b.version_digest = b.text_digest THEN 'same_text'
+            ELSE 'changed'
+        END,
+        CASE
+            WHEN NOT b.is_stored THEN 0
+            WHEN b.distance IS NULL AND b.version_id IS NOT NULL
+                THEN pgsimhash.hamming_distance(b.simhash, b.version_simhash)
+            ELSE b.distance
+        END,
+        b.original_url,
+        CASE
+            WHEN NOT b.is_stored THEN false
+            WHEN b.distance IS NOT NULL THEN greatest(b.copies, 1) < b.max_copies
+            ELSE (b.version_digest = b.text_digest) IS NOT TRUE
+        END,
+        CASE WHEN remember OR NOT b.is_stored THEN b.page_id END,
+        counted_pages,
+        extract(epoch FROM looked_up - started)::double precision
+    FROM unnest(
+        is_stored, original_distances, version_ids, reasons, version_digests, text_digests,
+        simhashes, version_simhashes, original_urls, copies, max_copies, present_ids
+    ) WITH ORDINALITY AS b (
+        is_stored, distance, version_id, reason, version_digest, text_digest, simhash,
+        version_simhash, original_url, copies, max_copies, page_id, number
+    )
+    ORDER BY b.number;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._add_batch(
+    text, integer, boolean, boolean, bigint[], text, bigint[], text[], bigint[], timestamptz[],
+    bigint[], bigint[], bigint[], bytea[], text[], integer[], boolean[], text[], integer[],
+    timestamptz[], integer[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[], text[],
+    text[], text[], integer[], integer[], integer[], bigint[], text[]
+) IS 'Decides about pages in their order, stores them, and returns a verdict for each.';
 
 -- Pages that come by SQL.
 
@@ -2880,9 +3226,12 @@ CREATE FUNCTION pgsimhash.add_pages(
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
-    wanted integer := pgsimhash._id_of(collection);
-    run constant bigint := nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id'));
-    made pgsimhash.verdict;
+    own_id constant integer := pgsimhash._id_of(collection);
+    failures constant text[] := ARRAY(
+        SELECT pgsimhash._failure_of(p.url, p.fetched_at)
+        FROM unnest(urls, fetched_at) WITH ORDINALITY AS p (url, fetched_at, number)
+        ORDER BY p.number
+    );
     page record;
 BEGIN
     IF num_nulls(urls, simhashes) > 0
@@ -2896,160 +3245,70 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value',
             HINT = 'Give two arrays of one length, without NULL.';
     END IF;
-    -- All at once and in one order, so that of two writers none waits for one that waits for it.
-    PERFORM pgsimhash._lock_collections(pgsimhash._siblings(wanted))
-    FROM pgsimhash._settings_for(wanted, urls) AS s
-    WHERE s.scope = 'global';
-    wanted := pgsimhash._lock_collection(collection);
-    FOR page IN
-        SELECT u.url, u.simhash, u.fetched_at
-        FROM unnest(urls, simhashes, fetched_at) WITH ORDINALITY
-            AS u (url, simhash, fetched_at, number)
-        ORDER BY u.number
-    LOOP
-        made := pgsimhash._add_page(wanted, page.url, page.simhash, page.fetched_at, run);
-        PERFORM pgsimhash._count_batch(
-            wanted, run, 'SQL', 1, (made.verdict = 'new')::integer,
-            (made.verdict IN ('identical', 'near'))::integer, (made.verdict = 'updated')::integer,
-            (made.verdict = 'unchanged')::integer, o.page_id, o.page_id
-        )
-        FROM (
-            SELECT CASE WHEN made.verdict <> 'unchanged' THEN made.page_id END AS page_id
-        ) AS o
-        WHERE made.verdict <> 'failed';
-        RETURN NEXT made;
-    END LOOP;
+    SELECT
+        array_agg(p.url ORDER BY p.number) AS urls,
+        array_agg(p.simhash ORDER BY p.number) AS simhashes,
+        array_agg(p.fetched_at ORDER BY p.number) AS fetched_at,
+        array_agg(coalesce(s.distance, c.default_distance)::integer ORDER BY p.number) AS distances,
+        array_agg(coalesce(s.scope, 'collection') ORDER BY p.number) AS scopes,
+        array_agg(s.window_size ORDER BY p.number) AS window_sizes,
+        array_agg(coalesce(p.fetched_at, now()) - s.max_age ORDER BY p.number) AS since,
+        array_agg(coalesce(s.max_copies, 1) ORDER BY p.number) AS max_copies
+    INTO page
+    FROM unnest(urls, simhashes, fetched_at, failures) WITH ORDINALITY
+        AS p (url, simhash, fetched_at, failure, number)
+    JOIN pgsimhash.collections AS c ON c.collection_id = own_id
+    LEFT JOIN (
+        SELECT n.number, s.*
+        FROM pgsimhash._settings_for(own_id, urls) AS s
+        CROSS JOIN LATERAL unnest(s.url_numbers) AS n (number)
+    ) AS s USING (number)
+    WHERE p.failure IS NULL;
+    RETURN QUERY
+    SELECT
+        p.url, coalesce(v.verdict, 'failed'), coalesce(v.reason, p.failure), v.distance,
+        v.duplicate_of, coalesce(v.keep, false), v.page_id
+    FROM (
+        SELECT u.url, u.failure, u.number, count(*) FILTER (WHERE u.failure IS NULL) OVER numbered
+            AS place
+        FROM unnest(urls, failures) WITH ORDINALITY AS u (url, failure, number)
+        WINDOW numbered AS (ORDER BY u.number)
+    ) AS p
+    LEFT JOIN pgsimhash._add_batch(
+        collection, own_id, true, true,
+        array_fill(
+            nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id')),
+            ARRAY[coalesce(cardinality(page.urls), 0)]
+        ), 'SQL', NULL, page.urls, page.simhashes, page.fetched_at, NULL, NULL, NULL, NULL, NULL,
+        page.distances, NULL, page.scopes, page.window_sizes, page.since, page.max_copies
+    ) WITH ORDINALITY AS v ON v.ordinality = p.place AND p.failure IS NULL
+    ORDER BY p.number;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for each of some pages, in their order.';
+    'add_page for each of some pages, in their order, as one batch.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
 
--- One page, under the lock of the collections that it is compared with. What decide in
--- pgsimhash/store/decisions.py and verdicts.py say of a page without a text, a sketch and a
--- rel=canonical.
-CREATE FUNCTION pgsimhash._add_page(
-    own_id integer, url text, simhash bigint, fetched_at timestamptz, run bigint
-) RETURNS pgsimhash.verdict
-    LANGUAGE plpgsql
+-- What check_url in pages/urls.py and check_time in pages/times.py refuse. Another machine's
+-- clock may be ahead.
+CREATE FUNCTION pgsimhash._failure_of(url text, fetched_at timestamptz) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
-    AS $$
-#variable_conflict use_column
-DECLARE
-    own_url constant text := _add_page.url;
-    sought constant bigint := _add_page.simhash;
-    fetched constant timestamptz := coalesce(_add_page.fetched_at, now());
-    every_page constant bigint := 9223372036854775807;
-    own_host constant text := pgsimhash.host_of(own_url);
-    settings record;
-    compared integer[];
-    version record;
-    nearest record;
-    original record;
-    made pgsimhash.verdict;
-BEGIN
-    made.url := own_url;
-    made.keep := false;
-    IF octet_length(own_url) NOT BETWEEN 1 AND 2048
-        OR own_url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
-        OR own_url !~ '^[Ff]' AND own_host IS NULL
-        OR own_url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
-            '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
-    THEN
-        made.verdict := 'failed';
-        made.reason := 'invalid_url';
-        RETURN made;
-    END IF;
-    -- Another machine's clock may be ahead; see pgsimhash/times.py.
-    IF fetched NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day' THEN
-        made.verdict := 'failed';
-        made.reason := 'invalid_time';
-        RETURN made;
-    END IF;
-    SELECT
-        coalesce(s.distance, c.default_distance)::integer AS distance,
-        coalesce(s.scope, 'collection') AS scope,
-        s.newest, s.max_age,
-        coalesce(s.keep_first, 1) AS keep_first
-    INTO settings
-    FROM pgsimhash.collections AS c
-    LEFT JOIN pgsimhash._settings_for(own_id, ARRAY[own_url]) AS s ON true
-    WHERE c.collection_id = own_id;
-    compared := CASE settings.scope
-        WHEN 'global' THEN pgsimhash._siblings(own_id)
-        ELSE ARRAY[own_id]
+    RETURN CASE
+        WHEN octet_length(url) NOT BETWEEN 1 AND 2048
+            OR url !~ '^(?:[Hh][Tt][Tt][Pp][Ss]?://|[Ff][Ii][Ll][Ee]:)'
+            OR url !~ '^[Ff]' AND pgsimhash.host_of(url) IS NULL
+            OR url ~ ('[\u0001- \u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f'
+                '\u205f-\u206f\u3000\ufeff\ufff9-\ufffb]')
+            THEN 'invalid_url'
+        WHEN fetched_at NOT BETWEEN '1970-01-01 00:00+00' AND now() + interval '1 day'
+            THEN 'invalid_time'
     END;
-    SELECT k.page_id, k.simhash, k.first_page, k.same INTO version
-    FROM pgsimhash._known_pages(own_id, every_page, ARRAY[own_url]) AS k
-    WHERE k.url = own_url;
-    IF version.simhash = sought THEN
-        PERFORM pgsimhash._see_pages(own_id, ARRAY[version.page_id], ARRAY[_add_page.fetched_at]);
-        made.verdict := 'unchanged';
-        made.reason := 'unchanged';
-        made.distance := 0;
-        made.page_id := version.page_id;
-        RETURN made;
-    END IF;
-    SELECT n.page_id, n.url, n.distance, n.copies, NULL::text AS reason INTO nearest
-    FROM pgsimhash._nearest(
-        own_id, compared, every_page, ARRAY[sought], ARRAY[NULL::bigint], ARRAY[NULL::bigint],
-        CASE WHEN settings.scope = 'host' THEN ARRAY[own_host] END,
-        CASE WHEN settings.max_age IS NOT NULL THEN ARRAY[fetched - settings.max_age] END,
-        CASE WHEN settings.newest IS NOT NULL THEN ARRAY(
-            SELECT pgsimhash._window(
-                compared, CASE WHEN settings.scope = 'host' THEN own_host END, settings.newest,
-                every_page
-            )
-        ) END,
-        ARRAY[settings.keep_first], ARRAY[own_url], ARRAY[version.simhash],
-        ARRAY[version.first_page], settings.distance
-    ) AS n;
-    SELECT k.page_id, k.url, k.simhash INTO original
-    FROM pgsimhash._known_pages(own_id, every_page, version.same) AS k
-    WHERE k.url = ANY (version.same)
-        AND k.page_id IS NOT NULL
-        AND (version.first_page IS NULL OR k.first_page < version.first_page)
-    ORDER BY k.first_page, k.url COLLATE "C"
-    LIMIT 1;
-    IF original.page_id IS NOT NULL THEN
-        SELECT
-            original.page_id, original.url,
-            pgsimhash.hamming_distance(sought, original.simhash) AS distance,
-            coalesce(nearest.copies, 1) AS copies, 'marked_same' AS reason
-        INTO nearest;
-    END IF;
-    made.page_id := nextval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'));
-    made.distance := nearest.distance;
-    made.duplicate_of := nearest.url;
-    IF nearest.distance IS NOT NULL THEN
-        made.verdict := CASE WHEN nearest.distance <= 3 THEN 'identical' ELSE 'near' END;
-        made.reason := coalesce(
-            nearest.reason,
-            CASE WHEN nearest.distance > 0 THEN 'within_distance' ELSE 'same_simhash' END
-        );
-        made.keep := nearest.copies < settings.keep_first;
-    ELSIF version.page_id IS NOT NULL THEN
-        made.verdict := 'updated';
-        made.reason := 'changed';
-        made.distance := pgsimhash.hamming_distance(sought, version.simhash);
-        made.keep := true;
-    ELSE
-        made.verdict := 'new';
-        made.reason := 'first_seen';
-        made.keep := true;
-    END IF;
-    INSERT INTO pgsimhash.pages (
-        collection_id, page_id, url, simhash, fetched_at, run_id, duplicate_of, distance
-    )
-    VALUES (own_id, made.page_id, own_url, sought, fetched, run, nearest.page_id, nearest.distance);
-    RETURN made;
-END
-$$;
 
-COMMENT ON FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint) IS
-    'Decides whether a page is known, and stores it, under the locks that this takes.';
+COMMENT ON FUNCTION pgsimhash._failure_of(text, timestamptz) IS
+    'Why a page cannot be added, NULL where it can.';
 
 -- Whoever inserts pages, they are found: their simhashes come along. Until the commit nobody deletes
 -- their collection.
@@ -3078,7 +3337,7 @@ BEGIN
             END IF;
             PERFORM pgsimhash._hold_collection(name);
             -- Ids were drawn while others wrote, and may be below theirs.
-            PERFORM pgsimhash._note_load(own.collection_id);
+            PERFORM pgsimhash._advance_epoch(own.collection_id);
         END IF;
         PERFORM pgsimhash._put_simhashes(own.collection_id, own.simhashes, false);
     END LOOP;
@@ -3093,6 +3352,154 @@ CREATE TRIGGER put_simhashes
     AFTER INSERT ON pgsimhash.pages
     REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._put_inserted();
+
+-- What has to hold between the rows of a collection, and how a violation is repaired. Tables, indexes
+-- and functions are not checked here: see docs/maintain.md.
+
+CREATE TYPE pgsimhash.violation AS (
+    reason text,
+    page_id bigint,
+    url text,
+    simhash bigint,
+    repair text
+);
+
+COMMENT ON TYPE pgsimhash.violation IS
+    'A row that contradicts the others, and how a repair changes it.';
+
+-- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot. Each row
+-- is looked up through an index, whatever the planner thinks, so that a slice takes no more than its
+-- share. Only a repair takes the collection's lock.
+CREATE FUNCTION pgsimhash.check_collection(
+    collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
+) RETURNS SETOF pgsimhash.violation
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
+    SET jit = off
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    suffix constant text := pgsimhash._suffix_of(own_id);
+    first_page bigint;
+    last_page bigint;
+    violations pgsimhash.violation[];
+BEGIN
+    IF slices < 1 OR slice NOT BETWEEN 0 AND slices - 1 THEN
+        RAISE EXCEPTION 'there is no slice % of %', slice, slices
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Slices are counted from 0.';
+    END IF;
+    IF repair THEN
+        PERFORM pgsimhash._lock_collections(ARRAY[own_id], true);
+    ELSE
+        PERFORM pgsimhash._check_row_security();
+    END IF;
+    SELECT
+        div((slices - slice) * o.lowest::numeric + slice * (o.highest + 1::numeric), slices),
+        div((slices - slice - 1) * o.lowest::numeric + (slice + 1) * (o.highest + 1::numeric), slices)
+            - 1
+    INTO first_page, last_page
+    FROM (
+        SELECT min(p.page_id) AS lowest, max(p.page_id) AS highest
+        FROM (
+            SELECT p.page_id FROM pgsimhash.pages AS p WHERE p.collection_id = own_id
+            UNION ALL
+            SELECT s.page_id FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+        ) AS p
+    ) AS o;
+    EXECUTE format(
+        $query$
+        SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id, v.simhash)
+        FROM (
+            -- A lookup misses the page.
+            SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
+                'its simhash is added to %1$s' AS repair
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.%1$I AS s
+                    WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
+                )
+            UNION ALL
+            -- A lookup returns a simhash that nobody has.
+            SELECT 'simhash_unused', NULL, NULL, s.simhash, 'the simhash is removed from %1$s'
+            FROM pgsimhash.layouts AS l
+            JOIN pgsimhash.%1$I AS s
+                ON s.prefix_1 >= ($1::bigint << 40) + (($4::bigint << l.prefix_bits) / $5)
+                AND s.prefix_1 < ($1::bigint << 40) + ((($4 + 1)::bigint << l.prefix_bits) / $5)
+            WHERE l.suffix = $6 AND NOT s.standalone
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = $1 AND p.simhash = s.simhash
+                )
+            UNION ALL
+            SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND p.duplicate_of IS NOT NULL
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS o
+                    WHERE o.collection_id = $1
+                        AND o.page_id = p.duplicate_of
+                        AND o.page_id < p.page_id
+                )
+            UNION ALL
+            SELECT 'distance_wrong', p.page_id, p.url, p.simhash, 'the distance is computed again'
+            FROM pgsimhash.pages AS p
+            JOIN pgsimhash.pages AS o
+                ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND o.page_id < p.page_id
+                AND p.distance::integer
+                    IS DISTINCT FROM pgsimhash.hamming_distance(p.simhash, o.simhash)
+            UNION ALL
+            SELECT 'seen_orphaned', s.page_id, NULL, NULL, 'the row of last_seen is removed'
+            FROM pgsimhash.last_seen AS s
+            WHERE s.collection_id = $1 AND s.page_id BETWEEN $2 AND $3
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = $1 AND p.page_id = s.page_id
+                )
+        ) AS v
+        $query$,
+        'simhashes' || suffix, 'prefix' || suffix
+    ) INTO violations USING own_id, first_page, last_page, slice, slices, suffix;
+    IF repair AND violations IS NOT NULL THEN
+        PERFORM
+            pgsimhash._put_simhashes(
+                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_missing'), false
+            ),
+            pgsimhash._drop_simhashes(
+                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_unused'), false
+            ),
+            pgsimhash._advance_epoch(own_id)
+        FROM unnest(violations) AS v;
+        UPDATE pgsimhash.pages AS p
+        SET duplicate_of = NULL, distance = NULL
+        FROM unnest(violations) AS v
+        WHERE v.reason = 'original_missing'
+            AND p.collection_id = own_id AND p.page_id = v.page_id;
+        UPDATE pgsimhash.pages AS p
+        SET distance = pgsimhash.hamming_distance(p.simhash, o.simhash)
+        FROM unnest(violations) AS v, pgsimhash.pages AS o
+        WHERE v.reason = 'distance_wrong'
+            AND p.collection_id = own_id AND p.page_id = v.page_id
+            AND o.collection_id = own_id AND o.page_id = p.duplicate_of;
+        DELETE FROM pgsimhash.last_seen AS s
+        USING unnest(violations) AS v
+        WHERE v.reason = 'seen_orphaned'
+            AND s.collection_id = own_id AND s.page_id = v.page_id;
+    END IF;
+    RETURN QUERY SELECT * FROM unnest(violations);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) IS
+    'The rows of a collection that contradict one another, repaired if asked for; in slices where it '
+    'is large.';
 
 -- Roles with as few rights as their work needs.
 

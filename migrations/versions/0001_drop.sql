@@ -1,27 +1,42 @@
+DROP FUNCTION pgsimhash.check_collection(text, boolean, integer, integer);
+
 DROP TRIGGER put_simhashes ON pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.create_roles(text);
 
 DROP FUNCTION pgsimhash._put_inserted();
 
-DROP FUNCTION pgsimhash._add_page(integer, text, bigint, timestamptz, bigint);
-
 DROP FUNCTION pgsimhash.add_page(text, bigint, text, timestamptz);
 
 DROP FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]);
+
+DROP FUNCTION pgsimhash._failure_of(text, timestamptz);
+
+DROP FUNCTION pgsimhash._add_batch(
+    text, integer, boolean, boolean, bigint[], text, bigint[], text[], bigint[], timestamptz[],
+    bigint[], bigint[], bigint[], bytea[], text[], integer[], boolean[], text[], integer[],
+    timestamptz[], integer[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[], text[],
+    text[], text[], integer[], integer[], integer[], bigint[], text[]
+);
+
+DROP FUNCTION pgsimhash._version_before(integer, text, bigint);
+
+DROP FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[]);
+
+DROP FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]);
+
+DROP FUNCTION pgsimhash._newest_pages(integer[]);
+
+DROP FUNCTION pgsimhash._counts(
+    integer, bigint, text, text, timestamptz, bigint, bigint, bigint, text, text, text, timestamptz,
+    bigint, text[], bigint, bigint, integer, bigint, bigint
+);
 
 DROP FUNCTION pgsimhash._count_batch(
     integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
 );
 
 DROP FUNCTION pgsimhash._window(integer[], text, integer, bigint);
-
-DROP FUNCTION pgsimhash._known_pages(integer, bigint, text[]);
-
-DROP FUNCTION pgsimhash._nearest(
-    integer, integer[], bigint, bigint[], bigint[], bigint[], text[], timestamptz[], bigint[],
-    integer[], text[], bigint[], bigint[], integer, bigint[], bigint[]
-);
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);
 
@@ -73,19 +88,15 @@ DROP FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]);
 
-DROP FUNCTION pgsimhash._copy_bare_simhashes(integer, integer, integer, integer);
-
 DROP FUNCTION pgsimhash._note_inserted();
 
-DROP FUNCTION pgsimhash._note_load(integer);
+DROP FUNCTION pgsimhash._advance_epoch(integer);
 
 DROP FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
 
 DROP FUNCTION pgsimhash._suffix_of(integer);
-
-DROP FUNCTION pgsimhash._made_alike(integer);
 
 DROP FUNCTION pgsimhash.near_pages(text, integer, text);
 
@@ -105,7 +116,7 @@ DROP FUNCTION pgsimhash._is_locked(integer);
 
 DROP FUNCTION pgsimhash._lock_collections(integer[], boolean);
 
-DROP FUNCTION pgsimhash._take_locks(integer, integer[], boolean);
+DROP FUNCTION pgsimhash._lock_rows(integer[], integer);
 
 DROP FUNCTION pgsimhash._check_row_security();
 
@@ -119,7 +130,7 @@ DROP FUNCTION pgsimhash._id_of(text);
 
 DROP FUNCTION pgsimhash._verified(integer, bigint, bigint, bigint, bigint);
 
-DROP FUNCTION pgsimhash.sketch_distance(bigint, bigint, bigint, bigint);
+DROP FUNCTION pgsimhash.signature_distance(bigint, bigint, bigint, bigint);
 
 DROP FUNCTION pgsimhash.simhash(bigint[], double precision[]);
 
@@ -137,7 +148,7 @@ DROP FUNCTION pgsimhash.hamming_distance(bigint, bigint);
 
 DROP FUNCTION pgsimhash.bit_count(bigint);
 
-DROP TABLE pgsimhash.loads;
+DROP TABLE pgsimhash.cache_epochs;
 
 DROP TABLE pgsimhash.policies;
 
@@ -156,6 +167,8 @@ DROP FUNCTION pgsimhash.host_of(text);
 DROP TABLE pgsimhash.collections;
 
 DROP TABLE pgsimhash.layouts;
+
+DROP TYPE pgsimhash.violation;
 
 DROP TYPE pgsimhash.verdict;
 

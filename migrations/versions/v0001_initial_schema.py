@@ -12,9 +12,9 @@ from importlib.resources import files
 from alembic.operations import Operations
 from sqlalchemy import text
 
-from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
-from pgsimhash.schema_names import in_schema
-from pgsimhash.statements import layout_statements, split_statements
+from pgsimhash.db.schema_names import in_schema
+from pgsimhash.db.statements import layout_statements, split_statements
+from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 
 revision: str = "0001"
 down_revision: str | None = None

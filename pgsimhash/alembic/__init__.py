@@ -22,8 +22,8 @@ wherever this package is installed.
 from __future__ import annotations
 
 from pgsimhash.alembic.own_tables import AddSimhash, DropSimhash, add_simhash, drop_simhash
+from pgsimhash.alembic.plugin import render_item
 from pgsimhash.alembic.schema import downgrade, include_name, upgrade
-from pgsimhash.alembic_plugin import render_item
 
 __all__ = [
     "AddSimhash",

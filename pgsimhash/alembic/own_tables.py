@@ -15,7 +15,7 @@ from sqlalchemy.sql.compiler import DDLCompiler
 
 from pgsimhash.alembic.present import check_not_partitioned, has_columns, present_indexes
 from pgsimhash.errors import StoreError
-from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
+from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 
 if TYPE_CHECKING:
     from alembic.migration import MigrationContext

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sqlalchemy import Connection, text
 
+from pgsimhash.db.schema_names import configured_schema
 from pgsimhash.errors import ArgumentError, StoreError
-from pgsimhash.schema_names import configured_schema
 
 if TYPE_CHECKING:
     from alembic.migration import MigrationContext
@@ -99,7 +99,7 @@ def _migrate(
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
-    from pgsimhash import migrate
+    from pgsimhash.db import migrate
 
     outer = op.get_context()
     if outer.dialect.name != "postgresql":

@@ -1,14 +1,14 @@
-"""What explains, compares, reports and measures: functions that take a store, and pure ones.
+"""Explain, compare, report and measure, with or without a store.
 
-The store knows nothing of them. :mod:`pgsimhash.html_reports` makes pages for people of what they
-return.
+Functions that take a store raise a ``StoreError`` if the database does not answer. The store does
+not depend on this package. :mod:`pgsimhash.html_reports` renders the results as HTML pages.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.later import loaded_later
+from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.analysis.explanation import Explanation, explain, explain_sides
@@ -23,22 +23,7 @@ if TYPE_CHECKING:
     from pgsimhash.analysis.sides import Side, known_side, read_side
     from pgsimhash.analysis.tables import save_clusters, save_pairs
 else:
-    __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            ".explanation": ["Explanation", "explain", "explain_sides"],
-            ".history": ["Version", "advise_fetch", "versions"],
-            ".labels": ["LabelledPair", "Labels", "read_labels"],
-            ".measures": ["AtDistance", "Measured", "Score", "measure", "recommend"],
-            ".near_pairs": ["NearSample", "Unlabelled", "sample_near_pairs"],
-            ".paired_pages": ["PagePair", "PairedPage", "page_pairs"],
-            ".limits": ["Limits"],
-            ".reports": ["Report", "report"],
-            ".sampling": ["Sample", "known_simhashes", "sample", "simhashes"],
-            ".sides": ["Side", "known_side", "read_side"],
-            ".tables": ["save_clusters", "save_pairs"],
-        },
-    )
+    __getattr__, __dir__ = loaded_later(__name__)
 
 __all__ = [
     "AtDistance",

@@ -1,4 +1,4 @@
-"""The biggest clusters of a collection, and what differs within them: a bounded number of each."""
+"""Show the biggest clusters of a collection and their differences, within limits."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pgsimhash.analysis.differences import Difference, side_by_side
-from pgsimhash.bits import hamming_distance
-from pgsimhash.clusters import Cluster, ClusterPage
+from pgsimhash.hashing.bits import hamming_distance
+from pgsimhash.search.clusters import Cluster, ClusterPage
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A page of a cluster, and how it differs from the canonical one."""
+    """A page of a cluster, and its difference from the canonical page."""
 
     page: ClusterPage
     distance: int
@@ -23,7 +23,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """A cluster of ``size`` pages: the canonical one, and those farthest from it."""
+    """A cluster of ``size`` pages: the canonical page, and the pages farthest from it."""
 
     size: int
     canonical: ClusterPage
@@ -31,7 +31,7 @@ class ClusterView:
 
 
 class Biggest(NamedTuple):
-    """The biggest clusters of all, and how many there were of how many pages."""
+    """The biggest clusters, and the numbers of all clusters and of their pages."""
 
     views: list[ClusterView]
     clusters: int
@@ -39,9 +39,9 @@ class Biggest(NamedTuple):
 
 
 def biggest(clusters: Iterable[Cluster], count: int, members: int) -> Biggest:
-    """Return the ``count`` biggest clusters, the biggest first, with ``members`` of each.
+    """Return the ``count`` biggest clusters, the biggest first, with ``members`` pages of each.
 
-    One more cluster than these is in memory at a time.
+    Besides the result, one cluster is in memory at a time.
     """
     heap: list[tuple[int, int, ClusterView]] = []
     number = pages = 0
@@ -59,7 +59,7 @@ def biggest(clusters: Iterable[Cluster], count: int, members: int) -> Biggest:
 def shown_texts(views: Iterable[ClusterView], members: int) -> list[int]:
     """Return the ids of the pages whose texts :func:`with_differences` compares.
 
-    The canonical ones, and of each cluster the first ``members``.
+    They are the canonical page and the first ``members`` of each cluster.
     """
     if not members:
         return []
@@ -78,8 +78,8 @@ def with_differences(view: ClusterView, texts: Mapping[int, str], *, rows: int =
 
     Args:
         view: the cluster.
-        texts: page id to Markdown.
-        rows: how many rows each difference has at most.
+        texts: Markdown by page id.
+        rows: the most rows of a difference.
     """
     original = texts.get(view.canonical.page_id)
     if original is None:

@@ -1,4 +1,4 @@
-"""What differs between two texts, side by side, paragraph by paragraph and word by word."""
+"""Compare two texts side by side, by paragraphs and words."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Final, Literal, NamedTuple
 Kind = Literal["same", "changed", "removed", "added", "skipped"]
 
 CHARS_MAX: Final = 100_000
-"""How much of each text is compared; longer ones are cut, and the difference says so."""
+"""How many characters of each text are compared; ``Difference.cut`` says if there are more."""
 
 _LINES_MAX: Final = 2_000
 _WORDS_MAX: Final = 2_000
 _CELLS_MAX: Final = 2_500
 _ALIKE: Final = 0.3
 
-# Words with the space after them; scripts that write none between words go by characters.
+# Words with the space after them; single characters in scripts without spaces.
 _WORD: Final = re.compile(r"[^\W\u2e80-\U0003ffff]+\s*|.\s*", re.DOTALL)
 
 
 class Piece(NamedTuple):
-    """A run of text, and whether the other side does not have it."""
+    """A run of text, and whether it is missing on the other side."""
 
     text: str
     changed: bool
@@ -32,10 +32,10 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A paragraph of each text beside the other; an empty side has none.
+    """A paragraph of each text, side by side.
 
-    ``same`` and ``changed`` have both sides, ``removed`` the left, ``added`` the right;
-    ``skipped`` stands for that many equal paragraphs.
+    ``same`` and ``changed`` have both sides, ``removed`` only the left, ``added`` only the right.
+    ``skipped`` is a number of equal paragraphs.
     """
 
     kind: Kind
@@ -46,45 +46,45 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The rows of a comparison; ``cut`` says that there was more than was compared or kept."""
+    """The rows of a comparison; ``cut`` says whether texts or rows were cut off."""
 
     rows: tuple[Row, ...]
     cut: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Return the rows as JSON values: both texts, and of ``changed`` what is not shared."""
+        """Return the rows as JSON values: both texts, and for ``changed`` the unshared pieces."""
         return {"cut": self.cut, "rows": [_row_json(row) for row in self.rows]}
 
 
 def side_by_side(left: str, right: str, *, context: int = 1, rows: int = 1_000) -> Difference:
-    """Return the difference of two texts, whose lines are taken for paragraphs.
+    """Return the difference of two texts; each line is a paragraph.
 
-    Paragraphs are matched first (Ratcliff and Metzener, "Pattern Matching: The Gestalt Approach",
-    1988, as in Python's difflib), then, where both sides have others, those that share most
-    words, and in these the words. Time is bounded: what exceeds ``CHARS_MAX`` is left out.
+    Equal paragraphs are matched first (Ratcliff and Metzener, "Pattern Matching: The Gestalt
+    Approach", 1988, as in Python's difflib). Of the others, those that share most words are paired,
+    and their words are compared. Text beyond ``CHARS_MAX`` is left out, which bounds the time.
 
     Args:
         left: a text.
-        right: another one.
+        right: another text.
         context: how many equal paragraphs to keep around those that differ.
-        rows: how many rows to keep at most.
+        rows: the most rows to keep.
     """
     a, cut_a = _lines(left)
     b, cut_b = _lines(right)
-    found = list(_collapsed(_rows(a, b), context))
-    return Difference(tuple(found[:rows]), cut_a or cut_b or len(found) > rows)
+    collapsed = list(_collapsed(_rows(a, b), context))
+    return Difference(tuple(collapsed[:rows]), cut_a or cut_b or len(collapsed) > rows)
 
 
 def _row_json(row: Row) -> dict[str, Any]:
     if row.kind == "skipped":
         return {"kind": row.kind, "paragraphs": row.skipped}
-    found: dict[str, Any] = {"kind": row.kind}
+    values: dict[str, Any] = {"kind": row.kind}
     for name, pieces in (("a", row.left), ("b", row.right)):
         if pieces:
-            found[name] = "".join(piece.text for piece in pieces)
+            values[name] = "".join(piece.text for piece in pieces)
             if row.kind == "changed":
-                found[f"only_{name}"] = [piece.text.strip() for piece in pieces if piece.changed]
-    return found
+                values[f"only_{name}"] = [piece.text.strip() for piece in pieces if piece.changed]
+    return values
 
 
 def _lines(text: str) -> tuple[list[str], bool]:
@@ -99,25 +99,25 @@ def _rows(a: Sequence[str], b: Sequence[str]) -> Iterator[Row]:
             for line in a[a_start:a_end]:
                 yield Row("same", (Piece(line, False),), (Piece(line, False),))
             continue
-        for one, other in _aligned(a[a_start:a_end], b[b_start:b_end]):
-            if one is None or other is None:
+        for left, right in _aligned(a[a_start:a_end], b[b_start:b_end]):
+            if left is None or right is None:
                 yield Row(
-                    "added" if one is None else "removed",
-                    () if one is None else (Piece(one, True),),
-                    () if other is None else (Piece(other, True),),
+                    "added" if left is None else "removed",
+                    () if left is None else (Piece(left, True),),
+                    () if right is None else (Piece(right, True),),
                 )
             else:
-                yield _changed(one, other)
+                yield _changed(left, right)
 
 
 def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Pair paragraphs in their order so that pairs share as much as possible."""
+    """Pair paragraphs in order, so that pairs share as many words as possible."""
     if not a or not b or len(a) * len(b) > _CELLS_MAX:
         yield from zip_longest(a, b)
         return
     words_a, words_b = ([set(_words(line)) for line in lines] for lines in (a, b))
     best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    alike = [[_alike(one, other) for other in words_b] for one in words_a]
+    alike = [[_alike(left, right) for right in words_b] for left in words_a]
     for i in range(len(a) - 1, -1, -1):
         for j in range(len(b) - 1, -1, -1):
             paired = alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0
@@ -136,18 +136,18 @@ def _aligned(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[str | None, s
 
 
 def _alike(a: set[str], b: set[str]) -> float:
-    """Dice's coefficient, 0 where it is too small for two versions of one paragraph."""
+    """Return Dice's coefficient, or 0 if it is too small for versions of one paragraph."""
     share = 2 * len(a & b) / (len(a) + len(b))
     return share if share >= _ALIKE else 0.0
 
 
-def _changed(one: str, other: str) -> Row:
-    a, b = _WORD.findall(one), _WORD.findall(other)
+def _changed(before: str, after: str) -> Row:
+    a, b = _WORD.findall(before), _WORD.findall(after)
     if len(a) > _WORDS_MAX or len(b) > _WORDS_MAX:
-        return Row("changed", (Piece(one, True),), (Piece(other, True),))
+        return Row("changed", (Piece(before, True),), (Piece(after, True),))
     left: list[Piece] = []
     right: list[Piece] = []
-    matcher = SequenceMatcher(None, _words(one), _words(other))
+    matcher = SequenceMatcher(None, _words(before), _words(after))
     for tag, a_start, a_end, b_start, b_end in matcher.get_opcodes():
         changed = tag != "equal"
         if a_end > a_start:
@@ -162,7 +162,7 @@ def _words(line: str) -> list[str]:
 
 
 def _collapsed(rows: Iterator[Row], context: int) -> Iterator[Row]:
-    """Replace runs of equal paragraphs by their number, but for those near a difference."""
+    """Replace runs of equal paragraphs by their number, except near a difference."""
     run: list[Row] = []
     begun = False
     for row in rows:
@@ -176,7 +176,7 @@ def _collapsed(rows: Iterator[Row], context: int) -> Iterator[Row]:
 
 
 def _skipped(run: Sequence[Row], after: int, before: int) -> Iterator[Row]:
-    # A single paragraph is no longer than the line that would stand for it.
+    # A single paragraph is not longer than the line that would replace it.
     if len(run) <= after + before + 1:
         yield from run
         return

@@ -1,4 +1,4 @@
-"""Why two pages match or do not: bits, blocks, probes, sketches, features, text."""
+"""Explain why two pages match or not: bits, blocks, probes, signatures, features, text."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.analysis.limits import TOP
 from pgsimhash.analysis.probes import BlockBits, PermutationView, block_bits, permutation_views
 from pgsimhash.analysis.sides import Origin, Side, known_side, weighted_features
-from pgsimhash.bits import BITS, check_distance, format_simhash, hamming_distance
-from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.hashing.bits import BITS, check_distance, format_simhash, hamming_distance
+from pgsimhash.hashing.signature import SIGNATURE_BITS, bits_max, verified
 from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme
-from pgsimhash.sketch import SKETCH_BITS, bits_max, verified
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 
-Reason = Literal["same_simhash", "within_distance", "beyond_distance", "sketches_differ"]
+Reason = Literal["same_simhash", "within_distance", "beyond_distance", "signatures_differ"]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureList:
-    """The features that only one side has: the heaviest, heaviest first, and how many in all.
+    """The features that only one side has: the heaviest first, their number and total weight.
 
-    ``origin`` and ``bits_off`` say what they were computed of, as :class:`Side` and
-    :class:`~pgsimhash.analysis.sides.Weighted` do.
+    ``origin`` and ``bits_off`` are those of :class:`Side` and
+    :class:`~pgsimhash.analysis.sides.Weighted`.
     """
 
     top: tuple[tuple[str, float], ...]
@@ -36,7 +36,7 @@ class FeatureList:
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """The heaviest features with weights for people; small ones keep two digits."""
+        """The heaviest features with formatted weights; small weights keep two digits."""
         return [
             (feature, f"{weight:,.1f}" if weight >= 1 else f"{weight:.2g}")
             for feature, weight in self.top
@@ -45,7 +45,7 @@ class FeatureList:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of two pages: those of one only, and how many and how much they share."""
+    """The features of two pages: those of one only, and the number and weight of shared ones."""
 
     only_a: FeatureList
     only_b: FeatureList
@@ -55,11 +55,10 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Two pages, and all that decides whether they match at ``max_distance``.
+    """Two pages, and everything that decides whether they match at ``max_distance``.
 
-    ``distance`` is how many bits they are apart, ``matches_from`` the smallest distance asked for
-    at which they match, None where there is none. ``features`` and ``difference`` need the texts
-    of both.
+    ``distance`` is their distance in bits. ``matches_from`` is the smallest ``max_distance`` at
+    which they match, or None. ``features`` and ``difference`` need both texts.
     """
 
     a: Side
@@ -74,13 +73,13 @@ class Explanation:
     sentence: str
     blocks: tuple[BlockBits, ...]
     permutations: tuple[PermutationView, ...]
-    sketch_distance: int | None
+    signature_distance: int | None
     structure_distance: int | None
     features: Features | None
     difference: Difference | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as JSON values, simhashes as 16 hex digits."""
+        """Return all fields as JSON values, simhashes as 16 hex digits."""
         return {
             "a": _side_json(self.a),
             "b": _side_json(self.b),
@@ -94,7 +93,7 @@ class Explanation:
             "sentence": self.sentence,
             "blocks": [block._asdict() for block in self.blocks],
             "permutations": [asdict(view) for view in self.permutations],
-            "sketch_distance": self.sketch_distance,
+            "signature_distance": self.signature_distance,
             "structure_distance": self.structure_distance,
             "features": None if self.features is None else asdict(self.features),
             "difference": None if self.difference is None else self.difference.as_json(),
@@ -104,26 +103,24 @@ class Explanation:
 def explain(
     store: Store, a: str | Side, b: str | Side, *, distance: int | None = None, top: int = TOP
 ) -> Explanation:
-    """Explain why two pages match or do not, at which distance, and what differs between them.
+    """Explain whether two pages match, at which distance, and what differs between them.
 
-    Features and the difference of the texts need both texts. A known page has one where the
-    collection keeps Markdown; its features are then computed of that, and the explanation
-    says in how many bits their simhash differs from the page's.
+    Features and the difference of the texts need both texts. A known page has a text if the
+    collection keeps Markdown. Its features are then computed from the Markdown, and the explanation
+    includes the distance of their simhash from the page's.
 
     Args:
-        store: whose scheme and layout count.
-        a: the URL of a known page, of which the present version counts, or a page from
-            elsewhere: :func:`~pgsimhash.analysis.sides.read_side` makes one of HTML,
-            ``Side(simhash)`` of a simhash.
-        b: another one.
-        distance: how many bits may differ; by default the collection's.
+        store: the store with the scheme and the layout.
+        a: the URL of a known page, for its current version; or a side, from
+            :func:`~pgsimhash.analysis.sides.read_side` for HTML or ``Side(simhash)``.
+        b: the other page.
+        distance: the largest number of differing bits; by default the collection's.
         top: how many features of each page to list.
 
     Raises:
         NotFoundError: the collection does not have the URL.
-        ArgumentError: the layout does not answer ``distance``, or the collection's scheme is not
+        ArgumentError: the layout does not support ``distance``, or the collection's scheme is not
             registered in this process.
-        StoreError: the database does not answer.
     """
     sides = [page if isinstance(page, Side) else known_side(store, page) for page in (a, b)]
     return explain_sides(
@@ -148,35 +145,35 @@ def explain_sides(
 
     Args:
         a: a page.
-        b: another one, whose simhash was made by the same scheme.
+        b: another page, with a simhash of the same scheme.
         scheme: the recipe of both.
-        layout: the layout of the collection in question.
-        distance: how many bits may differ; by default what suits the scheme.
+        layout: the layout of lookups.
+        distance: the largest number of differing bits; by default the scheme's.
         top: how many features of each side to list.
 
     Raises:
-        ArgumentError: a simhash is not in 0..2**64-1, or the layout does not answer ``distance``.
+        ArgumentError: a simhash is not in 0..2**64-1, or the layout does not support ``distance``.
     """
     largest = layout.distances[-1]
-    asked = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
+    limit = min(scheme.distance, largest) if distance is None else check_distance(distance, largest)
     bits = hamming_distance(a.simhash, b.simhash)
-    sketch_distance = _apart(a.sketch, b.sketch)
-    agreed = verified(bits, a.sketch, b.sketch)
-    reason = _reason(bits, asked, agreed)
+    signature_distance = _apart(a.signature, b.signature)
+    agreed = verified(bits, a.signature, b.signature)
+    reason = _reason(bits, limit, agreed)
     return Explanation(
         a=a,
         b=b,
         scheme=scheme.name,
         layout=layout.name,
-        max_distance=asked,
+        max_distance=limit,
         distance=bits,
         matches=reason in ("same_simhash", "within_distance"),
         reason=reason,
         matches_from=bits if bits in layout.distances and agreed else None,
-        sentence=_sentence(bits, asked, reason, sketch_distance, layout),
+        sentence=_sentence(bits, limit, reason, signature_distance, layout),
         blocks=tuple(block_bits(a.simhash, b.simhash, layout)),
         permutations=tuple(permutation_views(a.simhash, b.simhash, layout)),
-        sketch_distance=sketch_distance,
+        signature_distance=signature_distance,
         structure_distance=_apart(a.structure, b.structure),
         features=_features(a, b, scheme, top),
         difference=_difference(a, b),
@@ -187,42 +184,46 @@ def _apart(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else (a ^ b).bit_count()
 
 
-def _reason(bits: int, asked: int, agreed: bool) -> Reason:
-    if bits > asked:
+def _reason(bits: int, limit: int, agreed: bool) -> Reason:
+    if bits > limit:
         return "beyond_distance"
     if not agreed:
-        return "sketches_differ"
+        return "signatures_differ"
     return "within_distance" if bits else "same_simhash"
 
 
-def _sentence(bits: int, asked: int, reason: Reason, sketch: int | None, layout: Layout) -> str:
+def _sentence(bits: int, limit: int, reason: Reason, signature: int | None, layout: Layout) -> str:
     largest = layout.distances[-1]
     differ = f"They differ in {bits} of {BITS} bits"
+    no_match = f"{differ}, and the requested distance is {limit}: no match"
     if reason == "same_simhash":
-        return f"They have the same simhash, so they match at every distance; asked for is {asked}."
-    if reason == "within_distance":
-        return f"{differ}, so they match at distance {bits} and above; asked for is {asked}."
-    if reason == "sketches_differ":
         return (
-            f"{differ}, which is within the distance of {asked}. But their sketches must agree "
-            f"too, and these differ in {sketch} of {SKETCH_BITS} bits, where copies as near as "
-            f"this differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
+            "They have the same simhash, so they match at every distance; "
+            f"the requested distance is {limit}."
+        )
+    if reason == "within_distance":
+        return (
+            f"{differ}, so they match at distance {bits} and above; "
+            f"the requested distance is {limit}."
+        )
+    if reason == "signatures_differ":
+        return (
+            f"{differ}, which is within the requested distance of {limit}. But their signatures "
+            f"differ in {signature} of {SIGNATURE_BITS} bits, and those of copies as near as this "
+            f"differ in {bits_max(bits)} at most: no match, unless lookups do not verify."
         )
     if bits > largest:
         return (
-            f"{differ}, and the distance asked for is {asked}: no match, nor at any that the "
-            f"layout {layout.name} answers (0 to {largest})."
+            f"{no_match}, nor at any distance that the layout {layout.name} supports "
+            f"(0 to {largest})."
         )
-    if sketch is not None and sketch > bits_max(bits):
+    if signature is not None and signature > bits_max(bits):
         return (
-            f"{differ}, and the distance asked for is {asked}: no match, nor at a larger one, "
-            f"because their sketches differ in {sketch} of {SKETCH_BITS} bits, where copies differ "
-            f"in {bits_max(bits)} at most."
+            f"{no_match}, nor at a larger distance, because their signatures differ in "
+            f"{signature} of {SIGNATURE_BITS} bits, and those of copies differ in "
+            f"{bits_max(bits)} at most."
         )
-    return (
-        f"{differ}, and the distance asked for is {asked}: no match; at distance {bits} and above "
-        "they would."
-    )
+    return f"{no_match}; they match at distance {bits} and above."
 
 
 def _features(a: Side, b: Side, scheme: Scheme, top: int) -> Features | None:

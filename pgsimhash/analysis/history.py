@@ -1,4 +1,4 @@
-"""How a page changed from version to version: its content, and the template around it."""
+"""Show how a page changed from version to version, in its content and its template."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from typing import Any, Final, Literal, NamedTuple
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.bits import NEAR_MAX, Band, band, format_simhash, from_bigint, hamming_distance
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import (
+    NEAR_MAX,
+    Band,
+    band,
+    format_simhash,
+    from_bigint,
+    hamming_distance,
+)
 from pgsimhash.html.structure import SAME_TEMPLATE_MAX
-from pgsimhash.recrawl import FetchAdvice, fetch_advice
-from pgsimhash.statements import query
+from pgsimhash.pages.recrawl import FetchAdvice, fetch_advice
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.reader import unknown_page, visits
+from pgsimhash.store.lookups import unknown_page, visits
 
 Change = Literal["same", "edited", "rewritten", "redesign"]
 
@@ -26,17 +33,17 @@ CHANGES: Final[dict[Change, str]] = {
     "rewritten": "the content moved by 9 bits or more",
     "redesign": "the shape moved by more than 12 bits and the content by 8 or less",
 }
-"""What can have become of a page since its previous version."""
+"""The kinds of change since the previous version."""
 
 _OF_BAND: Final[dict[Band, Change]] = {
-    "identical": "same",
+    "duplicate": "same",
     "near": "edited",
     "different": "rewritten",
 }
 
 
 class Snapshot(NamedTuple):
-    """One version of a page, by itself; ``seen_at`` is None if it was never met again."""
+    """One version of a page alone; ``seen_at`` is None if it was not seen again."""
 
     url: str
     simhash: int
@@ -50,12 +57,12 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a page, beside those before it.
+    """One version of a page, compared with the versions before it.
 
-    ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last met,
-    ``fetched_at`` if it never came again. ``distance`` and ``structure_distance`` are bits to the
-    previous version, ``distance_to_first`` to the oldest; ``change`` is their judgement. The
-    oldest has none of these but 0 to itself.
+    ``number`` counts from 1, the oldest. ``seen_at`` is when the version was last seen;
+    ``fetched_at`` if it was not seen again. ``distance`` and ``structure_distance`` are the bits to
+    the previous version, and ``change`` is the kind of change; all three are None for the oldest.
+    ``distance_to_first`` are the bits to the oldest.
     """
 
     number: int
@@ -73,7 +80,7 @@ class Version:
     change: Change | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values but for the Markdown, simhashes as 16 hex digits."""
+        """Return the fields, except the Markdown, as JSON values, simhashes as 16 hex digits."""
         return {
             "url": self.url,
             "version": self.number,
@@ -90,21 +97,20 @@ class Version:
 
 
 def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
-    """Return all versions of a page in the order in which they came, whenever they were fetched.
+    """Return all versions of a page in the order in which they were added.
 
-    Each has its distance to the previous and to the first, and what became of the page:
-    ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that was seen again with the
-    same simhash added no version; ``seen_at`` of its version says when it last was.
-    :func:`pgsimhash.recrawl.recrawl_hint` makes of them when to come again.
+    Each has its distances to the previous and to the first version, and the kind of change:
+    ``same``, ``edited``, ``rewritten`` or ``redesign``. A page that is seen again unchanged adds no
+    version, but updates ``seen_at``. :func:`pgsimhash.pages.recrawl.recrawl_hint` computes from
+    the versions when to fetch the page again.
 
     Args:
-        store: where the page is.
-        url: the page.
-        markdown: whether to fetch the Markdown too, where the collection keeps it.
+        store: the store of the page.
+        url: the page's URL.
+        markdown: whether to read the Markdown, if the collection keeps it.
 
     Raises:
         NotFoundError: the collection does not have the URL.
-        StoreError: the database does not answer.
     """
     with (
         store.session.reading() as (connection, collection),
@@ -124,7 +130,7 @@ def versions(store: Store, url: str, *, markdown: bool = True) -> list[Version]:
 def newest_versions(
     connection: psycopg.Connection[Any], collection: Collection, url: str, limit: int
 ) -> list[Version]:
-    """Return the newest versions of a page, without Markdown; none where it is not known."""
+    """Return the newest versions of a page, without Markdown; empty if the page is unknown."""
     parameters = {"collection_id": collection.collection_id, "url": url, "limit": limit}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         return _from_rows(
@@ -133,19 +139,18 @@ def newest_versions(
 
 
 def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> FetchAdvice:
-    """Return whether to fetch a page, with the hint that says so where it is known.
+    """Return whether to fetch a page, with the recrawl hint of a known page.
 
-    The hint is that of :func:`pgsimhash.recrawl.recrawl_hint`, by when the page changed and when it
-    was last met unchanged. ``Store.should_fetch`` gives the answer alone.
+    The hint is that of :func:`pgsimhash.pages.recrawl.recrawl_hint`. ``Store.should_fetch`` returns
+    only whether to fetch.
 
     Args:
-        store: where the page is, if it is known.
-        url: the page.
-        now: the time to decide for, with a time zone; by default the present.
+        store: the store that may know the page.
+        url: the page's URL.
+        now: the time of the decision, with a time zone; by default the current time.
 
     Raises:
-        ArgumentError: ``now`` names no zone.
-        StoreError: the database does not answer.
+        ArgumentError: ``now`` has no zone.
     """
     with store.session.read() as connection:
         seen = visits(connection, store.opened, url)
@@ -153,11 +158,11 @@ def advise_fetch(store: Store, url: str, *, now: datetime | None = None) -> Fetc
 
 
 def judge(distance: int, structure_distance: int | None = None) -> Change:
-    """Return what became of a page.
+    """Return the kind of change of a page.
 
     Args:
-        distance: how many bits the content moved.
-        structure_distance: how many bits the simhash of the page's shape moved, where known.
+        distance: the number of changed bits of the content's simhash.
+        structure_distance: the number of changed bits of the structure's simhash, if known.
     """
     if structure_distance is not None and structure_distance > SAME_TEMPLATE_MAX:
         return "redesign" if distance <= NEAR_MAX else "rewritten"
@@ -165,35 +170,35 @@ def judge(distance: int, structure_distance: int | None = None) -> Change:
 
 
 def as_versions(snapshots: Iterable[Snapshot]) -> list[Version]:
-    """Return the versions of one page with what changed between them; the oldest comes first."""
-    found: list[Version] = []
-    for number, made in enumerate(snapshots, start=1):
-        first = found[0].simhash if found else made.simhash
+    """Return the versions of one page with their changes, given its snapshots, oldest first."""
+    compared: list[Version] = []
+    for number, snapshot in enumerate(snapshots, start=1):
+        first = compared[0].simhash if compared else snapshot.simhash
         distance = structure_distance = change = None
-        if found:
-            before = found[-1]
-            distance = hamming_distance(before.simhash, made.simhash)
-            if before.structure is not None and made.structure is not None:
-                structure_distance = hamming_distance(before.structure, made.structure)
+        if compared:
+            before = compared[-1]
+            distance = hamming_distance(before.simhash, snapshot.simhash)
+            if before.structure is not None and snapshot.structure is not None:
+                structure_distance = hamming_distance(before.structure, snapshot.structure)
             change = judge(distance, structure_distance)
-        found.append(
+        compared.append(
             Version(
                 number,
-                made.url,
-                made.simhash,
-                made.fetched_at,
-                made.seen_at or made.fetched_at,
-                made.title,
-                made.structure,
-                made.html_bytes,
-                made.markdown,
+                snapshot.url,
+                snapshot.simhash,
+                snapshot.fetched_at,
+                snapshot.seen_at or snapshot.fetched_at,
+                snapshot.title,
+                snapshot.structure,
+                snapshot.html_bytes,
+                snapshot.markdown,
                 distance,
-                hamming_distance(first, made.simhash),
+                hamming_distance(first, snapshot.simhash),
                 structure_distance,
                 change,
             )
         )
-    return found
+    return compared
 
 
 def _from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Version]:

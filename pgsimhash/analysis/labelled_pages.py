@@ -1,4 +1,4 @@
-"""Where the pages of labelled pairs are: in files, in archives, or where a CSV file says."""
+"""Find the pages of labelled pairs in files, archives or CSV tables of files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from pgsimhash.errors import ArgumentError
-from pgsimhash.octets import MAX_BYTES
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 from pgsimhash.sources.folders import HTML_SUFFIXES, read_html
 
@@ -23,21 +23,21 @@ Named = tuple[str, SourcePage | PageFailure]
 def find_pages(
     names: Iterable[str], places: Sequence[Path], beside: Path | None = None
 ) -> Iterator[Named]:
-    """Yield each page of ``names`` once, with its name, in no certain order.
+    """Yield each page of ``names`` once, with its name, in no particular order.
 
-    A name is a ``file:`` URL, an absolute path, or what one of ``places`` knows by it:
+    A name is a ``file:`` URL, an absolute path, or a name in one of ``places``:
 
-    - a folder: the file of that name, with or without ``.html``, in it or in its ``pages``;
-    - a CSV file with the columns ``id`` and ``file``: that file, relative to the CSV's folder;
-      without the column ``file`` the CSV only stands for its folder;
-    - JSON lines or a WARC archive: the page with that URL; of several the first.
+    - in a folder: the file of that name, with or without ``.html``, in it or in its ``pages``;
+    - in a CSV file with the columns ``id`` and ``file``: that file, relative to the CSV's folder;
+      without the column ``file`` the CSV stands for its folder;
+    - in JSON lines or a WARC archive: the first page with that URL.
 
-    A page that is nowhere is yielded as a failure.
+    A missing page is yielded as a failure.
 
     Args:
         names: the names of the pages.
-        places: where to look, the first first.
-        beside: a folder to look into where there are no ``places``.
+        places: the places to search, in order.
+        beside: the folder to search without ``places``.
 
     Raises:
         ArgumentError: a CSV file among ``places`` cannot be read.
@@ -48,21 +48,21 @@ def find_pages(
     for place in places or ([] if beside is None else [beside]):
         if place.suffix.lower() == ".csv":
             folders.append(place.parent)
-            for name, path in _mapping(place):
-                by_id.setdefault(name, path)
+            for name, file in _mapping(place):
+                by_id.setdefault(name, file)
         elif place.is_dir():
             folders.append(place)
         else:
             archives.append(place)
     missing: dict[str, None] = {}
     for name in dict.fromkeys(names):
-        found = by_id.get(name) or _file(name, folders)
-        if found is None:
+        path = by_id.get(name) or _file(name, folders)
+        if path is None:
             missing[name] = None
         else:
-            yield name, read_html(found, MAX_BYTES)
+            yield name, read_html(path, MAX_BYTES)
     if missing and archives:
-        # One pass through the archives, whatever their order.
+        # One pass through the archives, in any order of pages.
         for page in read_pages(archives):
             if page.url in missing:
                 del missing[page.url]
@@ -85,7 +85,7 @@ def _file(name: str, folders: Sequence[Path]) -> Path | None:
                 try:
                     if path.is_file():
                         return path
-                except (OSError, ValueError):  # too long, or a NUL: a URL and no path
+                except (OSError, ValueError):  # too long or with NUL: not a path
                     return None
     path = Path(name)
     return path if path.is_absolute() else None

@@ -1,4 +1,4 @@
-"""Labelled pairs, as a person or another program wrote them into a CSV file."""
+"""Read labelled pairs from a CSV file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pgsimhash.errors import ArgumentError
 Label = Literal["copy", "distinct", "graded"]
 
 COLUMNS: Final = ("a", "b", "label")
-"""The columns a file of pairs needs; ``kind`` is read too, and others are left alone."""
+"""The required columns of a file of pairs; ``kind`` is optional, others are ignored."""
 
 _LABELS: Final[dict[str, Label]] = {
     "near-dup": "copy",
@@ -33,9 +33,9 @@ class LabelledPair:
 
     Attributes:
         a: the name of one page: a URL, a path, or an id.
-        b: the name of the other.
-        label: ``copy``, ``distinct``, or ``graded`` for those on which people would differ.
-        kind: what the pair is an example of; empty if nobody said.
+        b: the name of the other page.
+        label: ``copy``, ``distinct``, or ``graded`` if people would disagree.
+        kind: the kind of copy or difference; empty if not given.
     """
 
     a: str
@@ -46,12 +46,12 @@ class LabelledPair:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a file of pairs holds.
+    """The contents of a file of pairs.
 
     Attributes:
         pairs: the labelled pairs in the file's order, each once.
-        unlabelled: how many rows have an empty label.
-        repeated: how many rows repeat a pair with the same label.
+        unlabelled: the number of rows with an empty label.
+        repeated: the number of rows that repeat a pair with the same label.
     """
 
     pairs: list[LabelledPair]
@@ -60,15 +60,15 @@ class Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """Return the pairs in a CSV file with the columns ``a``, ``b``, ``label``, perhaps ``kind``.
+    """Return the pairs in a CSV file with the columns ``a``, ``b``, ``label``, optionally ``kind``.
 
     The delimiter is a comma, a semicolon or a tab; the encoding is UTF-8. A label is
-    ``near-dup`` or ``duplicate``, ``distinct`` or ``different``, or ``graded``, in either case.
-    A row without a label waits for one and is only counted.
+    ``near-dup`` or ``duplicate``, ``distinct`` or ``different``, or ``graded``, in any case. Rows
+    with an empty label are only counted.
 
     Raises:
-        ArgumentError: the file cannot be read, or rows are wrong; the message names the first lines
-            and what to write there.
+        ArgumentError: the file cannot be read, or rows are invalid; the message names the first
+            lines and the fix.
     """
     pairs: dict[frozenset[str], tuple[int, LabelledPair]] = {}
     unlabelled = repeated = 0
@@ -107,12 +107,12 @@ def _problem(row: dict[str, str], word: str) -> str | None:
     if row["a"] == row["b"]:
         return "a and b are the same page; name two"
     if word not in _LABELS:
-        return f"{row['label']!r} is no label; write one of {', '.join(_LABELS)}"
+        return f"{row['label']!r} is not a label; write one of {', '.join(_LABELS)}"
     return None
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row that is not empty, its values stripped, with the line it ends on."""
+    """Yield the number of the last line and the stripped values of each row that is not empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How much is shown and measured where nobody says."""
+"""Define the default limits of explanations, measures and reports."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ TOP: Final = 20
 """How many features of each side an explanation lists."""
 
 LARGEST: Final = 16
-"""The largest distance that is scored; beyond it chance alone makes matches."""
+"""The largest distance that is scored; beyond it matches are random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a collection a report shows, so that it stays small whatever the collection.
+    """The limits that keep a report small for any collection.
 
-    The biggest ``clusters``, of each the ``members`` farthest from its canonical page, of these
-    the first ``texts`` with their difference; the ``hosts`` with the most duplicates; the ``urls``
-    that changed most, with their newest ``versions``.
+    Attributes:
+        clusters: the number of biggest clusters.
+        members: the number of pages of a cluster, those farthest from its canonical page.
+        texts: the number of these whose text is compared.
+        hosts: the number of hosts, those with the most duplicates.
+        urls: the number of pages, those that changed most.
+        versions: the number of newest versions of such a page.
 
     Raises:
-        ArgumentError: one is below 0.
+        ArgumentError: a limit is below 0.
     """
 
     clusters: int = 20
@@ -39,7 +43,7 @@ class Limits:
                 raise ArgumentError("invalid_number", f"the limit {limit.name!r} is 0 or more")
 
     def figures_only(self) -> Limits:
-        """Return the same limits without what ``Report.as_json`` does not show.
+        """Return the limits for ``Report.as_json``.
 
         Members of clusters, texts and single versions are then not read.
         """

@@ -1,4 +1,4 @@
-"""Recall and precision by distance, of labelled pairs."""
+"""Compute recall and precision of labelled pairs by distance."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pgsimhash.analysis.labels import LabelledPair
 from pgsimhash.analysis.limits import LARGEST
-from pgsimhash.bits import BITS, hamming_distance
+from pgsimhash.hashing.bits import BITS, hamming_distance
 
 NO_MATCH: Final = BITS + 1
-"""The place in a histogram of pairs in which a page has no fingerprint."""
+"""The place in a histogram for pairs with a page without a fingerprint."""
 
 Histogram = NDArray[np.int64]
 
@@ -40,17 +40,17 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How far apart the pages of labelled pairs are, under one scheme.
+    """The distances of labelled pairs under one scheme.
 
     Attributes:
         scheme: the scheme's name.
-        copies: how many copies are at each distance; shape (66,), dtype int64, the last place
-            for pairs in which a page has no fingerprint.
-        distinct: the same of the pairs of different pages.
-        kinds: for each kind of copies, the same.
-        graded: how many pairs are labelled neither.
-        left_out: how many pairs have a page that was not found or could not be read.
-        unseen: the share of words in low-weight blocks; None if no page was read for it.
+        copies: the number of copies at each distance; shape (66,), dtype int64, the last place for
+            pairs with a page without a fingerprint.
+        distinct: the same for pairs of different pages.
+        kinds: the same for each kind of copies.
+        graded: the number of pairs labelled ``graded``.
+        left_out: the number of pairs with a missing or unreadable page.
+        unseen: the share of words in low-weight blocks; None if no page was read.
     """
 
     scheme: str
@@ -63,23 +63,23 @@ class Measured:
 
     @property
     def unmatchable(self) -> int:
-        """How many pairs have a page without a fingerprint."""
+        """The number of pairs with a page without a fingerprint."""
         return int(self.copies[NO_MATCH] + self.distinct[NO_MATCH])
 
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
-    """What a search up to ``distance`` bits finds among the labelled pairs.
+    """The result of a search up to ``distance`` bits among the labelled pairs.
 
     Attributes:
-        distance: the largest number of differing bits that makes a match.
-        found: how many copies match.
-        copies: how many copies there are.
-        false_matches: how many pairs of different pages match.
-        distinct: how many pairs of different pages there are.
+        distance: the largest number of differing bits of a match.
+        found: the number of copies that match.
+        copies: the number of copies.
+        false_matches: the number of pairs of different pages that match.
+        distinct: the number of pairs of different pages.
         recall: found / copies; None without copies.
-        precision: found / (found + false_matches), 1.0 where nothing matches.
-        kinds: for each kind of copies, how many match and how many there are.
+        precision: found / (found + false_matches), 1.0 without matches.
+        kinds: for each kind of copies, the number of matches and of copies.
     """
 
     distance: int
@@ -94,7 +94,7 @@ class AtDistance:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A scheme's curve, distances from 0 to 16, and the point on it to use, if there is one."""
+    """A scheme's curve from distance 0 on, and the recommended point, if any."""
 
     measured: Measured
     curve: list[AtDistance]
@@ -109,17 +109,16 @@ def measure(
     precision: float = 0.999,
     unseen: Unseen | None = None,
 ) -> Score:
-    """Score ``scheme`` on labelled pairs.
+    """Return the score of ``scheme`` on labelled pairs.
 
     Args:
-        scheme: its name.
+        scheme: the scheme's name.
         pairs: the labelled pairs.
-        simhashes: the simhash of each page by its name; None where a page was read and has no
-            fingerprint, so that it matches nothing; no entry where the page could not be read,
-            so that its pairs are left out.
+        simhashes: the simhash of each page by name. None if the page has no fingerprint: it matches
+            nothing. No entry if the page could not be read: its pairs are left out.
         largest: the last distance of the curve.
-        precision: what :func:`recommend` asks for.
-        unseen: the share of words in low-weight blocks, if it is known.
+        precision: the required precision, see :func:`recommend`.
+        unseen: the share of words in low-weight blocks, if known.
     """
     copies, distinct = _histogram(), _histogram()
     kinds: dict[str, Histogram] = {}
@@ -143,31 +142,31 @@ def measure(
 
 
 def recommend(curve: Sequence[AtDistance], precision: float) -> AtDistance | None:
-    """Return the point to use: the largest recall at a precision of ``precision`` or better.
+    """Return the point with the largest recall at a precision of at least ``precision``.
 
-    Of points with the same recall it is the one with the smallest distance. None where no
-    point with a match is as precise.
+    Among equals it is the one with the smallest distance. None if no point with a match is as
+    precise.
     """
     precise = [at for at in curve if at.found and at.precision >= precision]
     return max(precise, key=lambda at: (at.found, -at.distance), default=None)
 
 
 def recommendation(score: Score, precision: float) -> str:
-    """Return the recommended distance in a sentence, or that there is none."""
+    """Return a sentence with the recommended distance, or that no distance is."""
     best = score.best
     if best is None:
         return f"At no distance is the precision {precision:g} or better."
     matches = best.found + best.false_matches
-    told = (
+    sentence = (
         f"Distance {best.distance}: recall {best.recall:.4f}, precision {best.precision:.4f} "
         f"({best.false_matches:,} false of {matches:,} matches)."
     )
     if matches * (1 - precision) < 1:
-        told += (
+        sentence += (
             f" That is too few matches to tell a precision of {precision:g}: "
             f"label {1 / max(1 - precision, 1e-6):,.0f} or more."
         )
-    return told
+    return sentence
 
 
 def _histogram() -> Histogram:

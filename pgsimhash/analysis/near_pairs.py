@@ -1,4 +1,4 @@
-"""Near pairs among pages that nobody labelled, and the ones worth a person's time."""
+"""Find near pairs among unlabelled pages, and choose borderline pairs to label."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from pgsimhash.analysis.limits import LARGEST
 from pgsimhash.analysis.measures import Unseen
-from pgsimhash.bits import check_distance, check_simhashes, hamming_distances
-from pgsimhash.clusters import cluster_simhashes
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import stream_pairs
-from pgsimhash.spool import Spool
+from pgsimhash.hashing.bits import check_distance, check_simhashes, hamming_distances
+from pgsimhash.search.clusters import cluster_simhashes
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import stream_pairs
+from pgsimhash.search.simhash_files import Spool
 
 SPREAD: Final = 2
-"""How many bits from the distance asked for a pair may be to be worth a label."""
+"""How many bits a borderline pair may be from the requested distance."""
 
 _Candidate = tuple[float, int, int]
 """A random key, and the numbers of two pages."""
@@ -38,7 +38,7 @@ _COLUMNS: Final = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Unlabelled:
-    """Two pages for a person to compare, and the bits between them."""
+    """Two pages for a person to compare, and their distance."""
 
     a: str
     b: str
@@ -52,10 +52,10 @@ class NearSample:
     """The near pairs in a sample.
 
     Attributes:
-        pages: how many pages were compared, each with each.
-        histogram: how many pairs are at each distance; shape (17,), dtype int64.
-        borderline: pairs around the distance asked for, nearest to each other first.
-        unseen: the share of words in low-weight blocks; None if no page was read for it.
+        pages: the number of pages; all were compared with all.
+        histogram: the number of pairs at each distance; shape (17,), dtype int64.
+        borderline: pairs around the requested distance, the nearest first.
+        unseen: the share of words in low-weight blocks; None if no page was read.
     """
 
     pages: int
@@ -75,23 +75,24 @@ def sample_near_pairs(
 ) -> NearSample:
     """Compare all pages with each other, up to 16 bits, and choose borderline pairs.
 
-    Exact, by brute force: the time is quadratic (10,000 pages are 50 million comparisons), the
-    memory is that of the arrays and below 100 MB. The borderline pairs are those within
-    :data:`SPREAD` bits of ``distance``, spread over the clusters that pairs up to ``distance`` (12
-    at most) form: a cluster, however large, has its second pair when all others had their first.
-    Then they are as evenly over those distances as there are pairs, and of simhashes that are in
-    none yet. Beyond that chance decides, in the same way for the same ``seed``.
+    The comparison is exact and takes quadratic time (10,000 pages are 50 million comparisons). It
+    needs less than 100 MB of memory besides the arrays.
+
+    Borderline pairs are within :data:`SPREAD` bits of ``distance``. They are spread over the
+    clusters of pairs up to ``distance`` (at most 12): no cluster gets a second pair before all
+    others have one. Next, they are spread evenly over the distances, and prefer simhashes that are
+    in no pair yet. Otherwise the choice is random, and the same for the same ``seed``.
 
     Args:
         urls: the names of the pages.
         simhashes: shape (n,), dtype uint64, in the order of ``urls``.
-        distance: the distance that is in question, 0 to 16.
+        distance: the distance to judge, 0 to 16.
         borderline: the most pairs to choose.
-        seed: of the choice.
-        titles: of the pages, in the order of ``urls``, for the borderline pairs.
+        seed: the seed of the choice.
+        titles: the titles for the borderline pairs, in the order of ``urls``.
 
     Raises:
-        ArgumentError: ``simhashes`` has another shape or dtype; or ``distance`` is not in 0..16.
+        ArgumentError: ``simhashes`` has another shape or dtype, or ``distance`` is not in 0..16.
         ValueError: ``urls``, ``simhashes`` and ``titles`` differ in length, or ``borderline`` is
             negative.
     """
@@ -124,9 +125,9 @@ def sample_near_pairs(
 
 
 def unlabelled_csv(pairs: Sequence[Unlabelled]) -> str:
-    """Return pairs as the CSV that ``read_labels`` reads, the column ``label`` empty.
+    """Return pairs as the CSV that ``read_labels`` reads, with an empty column ``label``.
 
-    A title that a spreadsheet would take for a formula begins with an apostrophe.
+    Titles that a spreadsheet would read as formulas get an apostrophe in front.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -146,7 +147,7 @@ def _cell(title: str | None) -> str:
 def _near(
     values: NDArray[np.uint64],
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]:
-    """Yield the pairs up to 16 bits, tile by tile: the row, the later column, the distance."""
+    """Yield the pairs up to 16 bits by tiles: the rows, the larger columns, the distances."""
     for top in range(0, len(values), _ROWS):
         rows = values[top : top + _ROWS, np.newaxis]
         for left in range(top, len(values), _COLUMNS):
@@ -158,7 +159,7 @@ def _near(
 
 
 def _clusters(values: NDArray[np.uint64], distance: int) -> NDArray[np.uint64]:
-    """Return for each simhash the smallest of its cluster."""
+    """Return for each simhash the smallest simhash of its cluster."""
     distinct = np.unique(values)
     nearest = min(distance, DISTANCE_MAX)
     with Spool([distinct]) as spool:
@@ -170,12 +171,12 @@ def _spread(
     candidates: Mapping[int, list[_Candidate]],
     values: NDArray[np.uint64],
     clusters: NDArray[np.uint64],
-    wanted: int,
+    count: int,
 ) -> list[tuple[int, int, int]]:
-    """Choose ``wanted`` pairs: distance, row, column, the smallest distances first.
+    """Choose ``count`` pairs: distance, row, column, the smallest distances first.
 
-    Always the pair whose clusters have been in the fewest, then whose distance has, then whose
-    simhashes have.
+    Each choice is the pair whose clusters are in the fewest chosen pairs, then the one whose
+    distance is, then the one whose simhashes are.
     """
     in_cluster: Counter[int] = Counter()
     at_distance: Counter[int] = Counter()
@@ -194,11 +195,11 @@ def _spread(
         for key, row, column in pairs
     )
     chosen: list[tuple[int, int, int]] = []
-    while heap and len(chosen) < wanted:
+    while heap and len(chosen) < count:
         before, key, bits, row, column = heap[0]
         now = used(bits, row, column)
         if now != before:
-            # Counts only grow, so that what comes out unchanged is the least used.
+            # Counts only grow, so an unchanged top of the heap is the least used pair.
             heapq.heapreplace(heap, (now, key, bits, row, column))
             continue
         heapq.heappop(heap)
@@ -210,9 +211,9 @@ def _spread(
 
 
 class _Kept:
-    """Of pairs at one distance those with the lowest random keys, and the lowest of each row.
+    """The pairs at one distance with the lowest random keys, and the lowest pair of each row.
 
-    The former are a uniform sample of all; by the latter no cluster is missed.
+    The former are a uniform sample; the latter make sure that no cluster is missed.
     """
 
     def __init__(self, size: int, rows: int) -> None:
@@ -235,10 +236,10 @@ class _Kept:
 
     def all(self) -> list[_Candidate]:
         """Return each pair once: its key, the row, the column."""
-        found = {
+        keys = {
             (row, column): key
             for key, (row, column) in zip(self._keys.tolist(), self._pairs.tolist(), strict=True)
         }
         for row in np.flatnonzero(np.isfinite(self._lowest)).tolist():
-            found[row, int(self._columns[row])] = float(self._lowest[row])
-        return [(key, row, column) for (row, column), key in found.items()]
+            keys[row, int(self._columns[row])] = float(self._lowest[row])
+        return [(key, row, column) for (row, column), key in keys.items()]

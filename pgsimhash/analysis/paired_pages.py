@@ -1,4 +1,4 @@
-"""All pairs of near-copies in a collection as pages, with their URLs."""
+"""Find all pairs of near-copies in a collection, as pages with URLs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.bits import format_simhash, from_bigint
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.progress import unheard
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import format_simhash, from_bigint
+from pgsimhash.runtime.progress import no_progress
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import Collection, checked_distance
 
 _ROWS: Final = 2_000
-"""How many pages the server sends, and of how many pairs it is asked for pages, at a time."""
+"""How many pages are fetched at a time, and for how many pairs pages are looked up at a time."""
 
 
 class PairedPage(NamedTuple):
@@ -34,7 +34,7 @@ class PairedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagePair:
-    """Two pages, and in how many bits they differ."""
+    """Two pages, and their distance in bits."""
 
     a: PairedPage
     b: PairedPage
@@ -54,46 +54,39 @@ class PagePair:
 
 
 def page_pairs(
-    store: Store, distance: int | None = None, *, progress: Compared = unheard
+    store: Store, distance: int | None = None, *, progress: Compared = no_progress
 ) -> Generator[PagePair]:
-    """Yield the pairs of ``Store.pairs`` as pages with their URLs, streamed, in bounded memory.
+    """Yield the pairs of ``Store.pairs`` as pages with their URLs, in bounded memory.
 
-    The present version of each page counts. The first page of a simhash stands for it: it is in the
-    pairs with other simhashes, and makes a pair at distance 0 with each page that shares its
-    simhash. So ten thousand pages with one simhash make 9,999 pairs, and not 50 million; every
-    other pair of pages follows from these. Simhashes without a page are left out. While the loop is
-    under way its transaction is open, as with ``Store.clusters``; what is written meanwhile may be
-    missed, and what is deleted may be left out.
+    Only current versions count. The first page of a simhash represents it in pairs with other
+    simhashes. It also forms a pair at distance 0 with each page of the same simhash. So ten
+    thousand pages with one simhash give 9,999 pairs instead of 50 million; all other pairs follow
+    from these. Standalone simhashes are left out. The transaction is open during the loop, as with
+    ``Store.clusters``. Pages that are added or deleted meanwhile may be missing.
 
     Args:
-        store: whose collection it is.
+        store: the store of the collection.
         distance: the largest number of differing bits; by default the collection's.
-        progress: told as by ``Store.pairs``.
+        progress: as for ``Store.pairs``.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
-        StoreError: the database does not answer.
     """
-    store.session.check()
     checked_distance(store.opened, distance, DISTANCE_MAX)
     return _page_pairs(store, distance, progress)
 
 
 def _page_pairs(store: Store, distance: int | None, progress: Compared) -> Generator[PagePair]:
     with store.session.reading(together=True) as (connection, collection):
-        wanted = checked_distance(collection, distance, DISTANCE_MAX)
+        limit = checked_distance(collection, distance, DISTANCE_MAX)
         with groups.spool(connection, collection) as simhashes:
-            for pair in _sharing(connection, collection):
-                yield pair
-                store.session.check()
-            for block in stream_pairs(simhashes, wanted, progress=progress):
-                for pair in _as_pages(connection, collection, block):
-                    yield pair
-                    store.session.check()
+            yield from _sharing(connection, collection)
+            for chunk in stream_pairs(simhashes, limit, progress=progress):
+                yield from _as_pages(connection, collection, chunk)
 
 
 def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Iterator[PagePair]:
-    """Yield the first page of each simhash with each other one that has it."""
+    """Yield the pairs of the first page of each simhash and its other pages."""
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(name="pgsimhash_pairs", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
@@ -107,11 +100,11 @@ def _sharing(connection: psycopg.Connection[Any], collection: Collection) -> Ite
 
 
 def _as_pages(
-    connection: psycopg.Connection[Any], collection: Collection, block: Pairs
+    connection: psycopg.Connection[Any], collection: Collection, chunk: Pairs
 ) -> Iterator[PagePair]:
-    """Yield the pairs of a block as the first pages of their simhashes."""
-    for start in range(0, len(block.low), _ROWS):
-        low, high, distances = (column[start : start + _ROWS] for column in block)
+    """Yield the pairs of a chunk as the first pages of their simhashes."""
+    for start in range(0, len(chunk.low), _ROWS):
+        low, high, distances = (column[start : start + _ROWS] for column in chunk)
         signed = np.unique(np.concatenate((low, high))).view(np.int64).tolist()
         first = _first_pages(connection, collection, signed)
         for a, b, bits in zip(low.tolist(), high.tolist(), distances.tolist(), strict=True):

@@ -1,6 +1,6 @@
-"""A collection at a glance: figures, and a bounded number of examples.
+"""Summarise a collection by figures and examples.
 
-A bounded number of statements, each with a bounded answer.
+The number of statements and the size of each result are bounded.
 """
 
 from __future__ import annotations
@@ -13,29 +13,24 @@ from typing import Any, Final, NamedTuple
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsimhash.analysis.cluster_views import (
-    ClusterView,
-    biggest,
-    shown_texts,
-    with_differences,
-)
+from pgsimhash.analysis.cluster_views import ClusterView, biggest, shown_texts, with_differences
 from pgsimhash.analysis.history import Version, newest_versions
 from pgsimhash.analysis.limits import Limits
-from pgsimhash.clusters import Linkage, Score, check_linkage, scorer
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.records import CollectionStatus
-from pgsimhash.recrawl import RecrawlHint, recrawl_hint
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.pages.records import CollectionStatus
+from pgsimhash.pages.recrawl import RecrawlHint, recrawl_hint
+from pgsimhash.search.clusters import Linkage, Score, check_linkage, scorer
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import Collection, checked_distance
 from pgsimhash.store.status import read_status
 
 _CHARS: Final = 20_000
-"""How much of a text is compared."""
+"""How many characters of a text are compared."""
 
 
 class HostFigures(NamedTuple):
-    """The pages of a host (empty for URLs without one), and which duplicated known ones."""
+    """The numbers of pages and duplicates of a host, which is empty for URLs without a host."""
 
     host: str
     pages: int
@@ -45,7 +40,7 @@ class HostFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageHistory:
-    """A page with ``count`` versions, whose content moved by ``moved`` bits altogether."""
+    """A page with ``count`` versions, whose content changed by ``moved`` bits in total."""
 
     url: str
     count: int
@@ -56,11 +51,11 @@ class PageHistory:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A collection at a glance.
+    """The summary of a collection.
 
-    ``distances`` maps the bits between duplicates and their originals to numbers of pages, as
-    they came in; clusters are those of the present versions at ``distance`` and ``linkage``. The
-    ``all_`` fields count what the lists show the first of.
+    ``distances`` maps the distance of duplicates from their originals, when they were added, to
+    numbers of pages. Clusters are those of the current versions at ``distance`` and ``linkage``.
+    The ``all_`` fields are the lengths of the full lists.
     """
 
     status: CollectionStatus
@@ -79,13 +74,13 @@ class Report:
 
     @property
     def spare_pages(self) -> int:
-        """How many duplicates there are in clusters: all pages but the canonical ones."""
+        """The number of duplicates in clusters: all pages except the canonical ones."""
         return self.clustered_pages - self.all_clusters
 
     def as_json(self) -> dict[str, Any]:
-        """Return the counters of the collection as JSON values, and under "report" the rest.
+        """Return the counters of the collection as JSON values, and the other figures as "report".
 
-        The rest are clusters, distances of duplicates, hosts and pages that changed; no texts.
+        These are clusters, distances of duplicates, hosts and changed pages, without texts.
         """
         return {**asdict(self.status), "report": self._figures()}
 
@@ -120,22 +115,21 @@ def report(
     canonical: str | Score | Sequence[str] = "earliest",
     limits: Limits | None = None,
 ) -> Report:
-    """Return the collection at a glance: savings, clusters, distances, hosts, changes.
+    """Return the summary of a collection: savings, clusters, distances, hosts, changes.
 
-    :func:`pgsimhash.html_reports.report_page` makes an HTML page of it. Memory is that of
-    ``Store.clusters`` and of the biggest cluster; what the report holds is bounded by ``limits``.
-    What is written meanwhile may be in some figures and not in others.
+    :func:`pgsimhash.html_reports.report_page` renders it as an HTML page. It needs the memory of
+    ``Store.clusters`` and of the biggest cluster; ``limits`` bound the report itself. Pages that
+    are written meanwhile may be in some figures and not in others.
 
     Args:
-        store: whose collection it is.
+        store: the store of the collection.
         distance: the largest distance of pairs in a cluster; by default the collection's.
         linkage: as for ``Store.clusters``.
         canonical: as for ``Store.clusters``.
         limits: how many clusters, pages, texts, hosts, URLs and versions to show.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
-        StoreError: the database does not answer.
+        ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
     """
     check_linkage(linkage)
     with store.session.reading(together=True) as (connection, collection):
@@ -168,10 +162,12 @@ def _read(
             query("report_changed", connection), {**scope, "limit": max(limits.urls, 1)}
         ).fetchall()
         clusters = groups.clusters(connection, collection, distance, linkage, score)
-        found = biggest(clusters, limits.clusters, limits.members)
-        wanted = {**scope, "page_ids": shown_texts(found.views, limits.texts), "chars": _CHARS}
+        largest = biggest(clusters, limits.clusters, limits.members)
+        page_ids = shown_texts(largest.views, limits.texts)
         texts: dict[int, str] = dict(
-            cursor.execute(query("report_texts", connection), wanted).fetchall()
+            cursor.execute(
+                query("report_texts", connection), {**scope, "page_ids": page_ids, "chars": _CHARS}
+            ).fetchall()
         )
     return Report(
         status=status,
@@ -181,9 +177,9 @@ def _read(
         distances=dict(distances),
         hosts=[HostFigures(*row[:-1]) for row in hosts[: limits.hosts]],
         all_hosts=hosts[0][-1] if hosts else 0,
-        clusters=[with_differences(view, texts) for view in found.views],
-        all_clusters=found.clusters,
-        clustered_pages=found.pages,
+        clusters=[with_differences(view, texts) for view in largest.views],
+        all_clusters=largest.clusters,
+        clustered_pages=largest.pages,
         histories=list(_histories(connection, collection, changed[: limits.urls], limits)),
         all_changed=changed[0][-1] if changed else 0,
         limits=limits,

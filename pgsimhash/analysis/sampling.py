@@ -1,4 +1,4 @@
-"""The simhashes of a collection as arrays: all of them, or those of some pages."""
+"""Read the simhashes of a collection: all, a random sample, or those of given URLs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.rows import tuple_row
 
-from pgsimhash.bits import from_bigint
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.store import Store
-from pgsimhash.store.reader import simhash_slices
+from pgsimhash.store.lookups import simhash_slices
 
 _URLS: Final = 1_000
-"""How many URLs are asked about in one statement."""
+"""How many URLs one statement looks up."""
 
 
 def simhashes(store: Store) -> NDArray[np.uint64]:
-    """Return all distinct simhashes of the collection: shape (n,), dtype uint64.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return all distinct simhashes of the collection: shape (n,), dtype uint64."""
     with store.session.reading() as (connection, collection):
         return np.concatenate(list(simhash_slices(connection, collection)))
 
 
 class Sample(NamedTuple):
-    """Some pages: URLs, simhashes (shape (n,), dtype uint64) and titles, in one order."""
+    """A sample of pages: URLs, simhashes (shape (n,), dtype uint64) and titles, in one order."""
 
     urls: list[str]
     simhashes: NDArray[np.uint64]
@@ -37,12 +33,9 @@ class Sample(NamedTuple):
 
 
 def sample(store: Store, size: int, seed: int = 0) -> Sample:
-    """Return ``size`` pages chosen by chance, or all there are.
+    """Return the current versions of ``size`` random pages, or of all if there are fewer.
 
-    The present versions count. The same ``seed`` chooses the same pages.
-
-    Raises:
-        StoreError: the database does not answer.
+    The same ``seed`` chooses the same pages.
     """
     with (
         store.session.reading() as (connection, collection),
@@ -55,28 +48,22 @@ def sample(store: Store, size: int, seed: int = 0) -> Sample:
 
 
 def known_simhashes(store: Store, urls: Iterable[str]) -> dict[str, int]:
-    """Return the simhashes of the present versions of pages, by URL, of those that are known.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return the simhashes of the current versions of all known pages among ``urls``, by URL."""
     known: dict[str, int] = {}
     with (
         store.session.reading() as (connection, collection),
         connection.cursor(row_factory=tuple_row) as cursor,
     ):
-        # No page has a URL with NUL, and the database takes none.
-        asked = [(url, collection.page_url(url)) for url in dict.fromkeys(urls) if "\0" not in url]
-        for start in range(0, len(asked), _URLS):
-            batch = asked[start : start + _URLS]
+        # The database rejects NUL, and no page has a URL with NUL.
+        pages = [(url, collection.page_url(url)) for url in dict.fromkeys(urls) if "\0" not in url]
+        for start in range(0, len(pages), _URLS):
+            batch = pages[start : start + _URLS]
             scope = {
                 "collection_id": collection.collection_id,
-                "urls": [spelled for _, spelled in batch],
+                "urls": [page_url for _, page_url in batch],
             }
-            found: dict[str, int] = dict(
-                cursor.execute(query("known_simhashes", connection), scope)
-            )
+            rows: dict[str, int] = dict(cursor.execute(query("known_simhashes", connection), scope))
             known |= {
-                url: from_bigint(found[spelled]) for url, spelled in batch if spelled in found
+                url: from_bigint(rows[page_url]) for url, page_url in batch if page_url in rows
             }
     return known

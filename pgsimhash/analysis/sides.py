@@ -1,4 +1,4 @@
-"""One of two pages that are compared: what is known of it, and the features it has."""
+"""Read one side of a comparison of two pages: its values and its features."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Final, Literal, NamedTuple
 
 from psycopg.rows import tuple_row
 
-from pgsimhash.bits import from_bigint, hamming_distance
+from pgsimhash.db.statements import query
 from pgsimhash.errors import PageError
+from pgsimhash.hashing.bits import from_bigint, hamming_distance
+from pgsimhash.hashing.signature import from_halves
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.octets import Octets, checked_size, frozen
-from pgsimhash.rereading import kept_article
+from pgsimhash.pages.page_bytes import BytesLike, checked_size, frozen
+from pgsimhash.pages.urls import check_url
+from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import BlockWeights, Scheme
-from pgsimhash.sketch import from_halves
-from pgsimhash.statements import query
 from pgsimhash.store import Store
-from pgsimhash.store.reader import unknown_page
-from pgsimhash.urls import check_url
+from pgsimhash.store.lookups import unknown_page
 
 Origin = Literal["page", "markdown"]
 
 _BLOCKS: Final = 5
 _BLOCK_CHARS: Final = 150
-"""How many low-weight blocks are listed, and how many characters of each."""
+"""How many low-weight text blocks are listed, and how many characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A page to compare; of a bare simhash nothing else is known.
+    """A page to compare; a standalone simhash has no other values.
 
     Attributes:
         simhash: 0 <= simhash < 2**64.
-        url: where it was found.
+        url: its URL.
         title: its title.
-        fetched_at: when the store got this version.
-        sketch: 128 bits to verify a match; see :mod:`pgsimhash.sketch`.
-        structure: the simhash of its shape.
-        article: its main content: as it was hashed, or made of the Markdown that was kept.
+        fetched_at: when this version was fetched.
+        signature: 128 bits that verify a match; see :mod:`pgsimhash.hashing.signature`.
+        structure: the simhash of its structure.
+        article: its main content, from the page or from kept Markdown.
         origin: which of the two; None without an article.
         unseen: the share of the page's words in low-weight blocks, see
-            :attr:`pgsimhash.html.WeightedWords.unseen`; None if the HTML is not at hand or the
-            scheme does not weigh blocks.
+            :attr:`pgsimhash.html.WeightedWords.unseen`; None without HTML, or if the scheme does
+            not weigh blocks.
         unseen_blocks: the beginnings of the largest low-weight blocks.
     """
 
@@ -51,7 +51,7 @@ class Side:
     url: str | None = None
     title: str | None = None
     fetched_at: datetime | None = None
-    sketch: int | None = None
+    signature: int | None = None
     structure: int | None = None
     article: Article | None = None
     origin: Origin | None = None
@@ -62,9 +62,8 @@ class Side:
 class Weighted(NamedTuple):
     """The features of a side.
 
-    ``weights`` maps feature to weight; ``bits_off`` says in how many bits the simhash of these
-    features differs from the page's: 0 where they are what was hashed, None where they are too
-    few to have one.
+    ``weights`` maps features to weights. ``bits_off`` is the distance of their simhash from the
+    page's. It is 0 for the features of the page itself, None if they are too few for a simhash.
     """
 
     weights: Mapping[str, float]
@@ -72,25 +71,25 @@ class Weighted(NamedTuple):
 
 
 def read_side(
-    html: Octets | str, scheme: Scheme, url: str | None = None, charset: str | None = None
+    html: BytesLike | str, scheme: Scheme, url: str | None = None, charset: str | None = None
 ) -> Side:
-    """Return a page that is at hand, read by ``scheme``.
+    """Return the side of a page's HTML, read by ``scheme``.
 
     Raises:
-        PageError: it has no fingerprint (too short, too large, no HTML, ...).
+        PageError: the page has no fingerprint (too short, too large, not HTML, ...).
     """
     checked_size(html)
     if url is not None:
         check_url(url)
     article = scheme.extract(frozen(html), url, charset)
-    voted = scheme.vote(article)
+    vote = scheme.vote(article)
     words = article.words if isinstance(scheme.weigh, BlockWeights) else None
     unseen, blocks = (None, []) if words is None else words.unseen
     return Side(
-        voted.simhash,
+        vote.simhash,
         url,
         article.title,
-        sketch=voted.sketch,
+        signature=vote.signature,
         structure=article.structure,
         article=article,
         origin="page",
@@ -107,12 +106,11 @@ def _beginning(words: WeightedWords, block: int) -> str:
 
 
 def known_side(store: Store, url: str) -> Side:
-    """Return the present version of a page that a store knows.
+    """Return the current version of a page in a store.
 
     Raises:
-        NotFoundError: the collection does not have it.
+        NotFoundError: the collection does not have the URL.
         ArgumentError: the collection's scheme is not registered in this process.
-        StoreError: the database does not answer.
     """
     with (
         store.session.reading() as (connection, collection),
@@ -122,11 +120,11 @@ def known_side(store: Store, url: str) -> Side:
         row = cursor.execute(query("explained_page", connection), parameters).fetchone()
     if row is None:
         raise unknown_page(collection, url)
-    found, simhash, fetched_at, title, structure, high, low, markdown = row
+    page_url, simhash, fetched_at, title, structure, high, low, markdown = row
     article = kept_article(markdown, title, collection.scheme)
     return Side(
         from_bigint(simhash),
-        found,
+        page_url,
         title,
         fetched_at,
         from_halves(high, low),
@@ -137,10 +135,10 @@ def known_side(store: Store, url: str) -> Side:
 
 
 def weighted_features(side: Side, scheme: Scheme) -> Weighted | None:
-    """Return the features of a side by the scheme's own tokenizer and weights, if it has a text.
+    """Return the features of a side by the scheme's tokenizer and weighting; None without a text.
 
     Raises:
-        ArgumentError: the weighting gave a weight that is negative or not finite.
+        ArgumentError: a weight is negative or not finite.
     """
     if side.article is None:
         return None

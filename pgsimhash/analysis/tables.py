@@ -1,4 +1,4 @@
-"""Tables of all near-copies in a collection, for the user's own SQL: pairs, and clusters."""
+"""Save all near-copies in a collection, as pairs or clusters, to tables for your own SQL."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.bits import to_bigint
-from pgsimhash.clusters import Cluster, Linkage, Score, scorer
-from pgsimhash.copying import copy_binary
+from pgsimhash.db.copy import copy_binary
+from pgsimhash.db.pinned import callers_names
+from pgsimhash.db.statements import query
 from pgsimhash.errors import StoreError
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.pairs import Compared, Pairs, stream_pairs
-from pgsimhash.pinned import callers_names
-from pgsimhash.progress import unheard
-from pgsimhash.statements import query
+from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.runtime.progress import no_progress
+from pgsimhash.search.clusters import Cluster, Linkage, Score, scorer
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import Compared, Pairs, stream_pairs
 from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import checked_distance
 
 _Name = tuple[str, ...]
 
 _LONGEST: Final = 63
-"""How many bytes PostgreSQL keeps of a name."""
+"""The longest name in PostgreSQL, in bytes."""
 
 _FILLED: Final[_Name] = ("pg_temp", "pgsimhash_saved")
-"""What is to replace a table, until all of it is there."""
+"""The temporary table of the rows that replace those of a table."""
 
 
 def save_pairs(
@@ -37,29 +37,29 @@ def save_pairs(
     distance: int | None = None,
     *,
     replace: bool = False,
-    progress: Compared = unheard,
+    progress: Compared = no_progress,
 ) -> int:
     """Create ``table`` with ``Store.pairs`` (low, high, distance) and return their number.
 
-    All in one transaction. ``table`` may name a schema: ``mine.near_copies``. ``progress`` is told
-    as by ``Store.pairs``.
+    Everything is one transaction. ``table`` may include a schema: ``mine.near_copies``.
+    ``progress`` is as for ``Store.pairs``.
 
-    With ``replace`` the rows of a table that is there are replaced at once: who reads it sees all
-    of the old ones until the commit and all of the new ones after it, and never waits. Its grants,
-    its indexes and the views of it stay. A table with other columns than these is not touched.
+    With ``replace`` the rows of an existing table are replaced at once. Readers never wait: they
+    see all old rows until the commit and all new rows after it. Grants, indexes and views of the
+    table are kept. A table with different columns is not changed.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12.
-        StoreError: the table is there already, or with ``replace`` has other columns; or the
-            database does not answer.
+        StoreError: the table exists, or with ``replace`` has different columns; or the database
+            does not answer.
     """
     with store.session.reading(together=True) as (connection, collection):
-        wanted = checked_distance(collection, distance, DISTANCE_MAX)
+        limit = checked_distance(collection, distance, DISTANCE_MAX)
 
         def fill(name: _Name) -> int:
             with groups.spool(connection, collection) as simhashes:
-                found = stream_pairs(simhashes, wanted, progress=progress)
-                return _write_pairs(connection, name, found)
+                pairs = stream_pairs(simhashes, limit, progress=progress)
+                return _write_pairs(connection, name, pairs)
 
         return _save(connection, "create_pair_table", table, fill, replace=replace)
 
@@ -72,25 +72,25 @@ def save_clusters(
     linkage: Linkage = "single",
     canonical: str | Score | Sequence[str] = "earliest",
     replace: bool = False,
-    progress: Compared = unheard,
+    progress: Compared = no_progress,
 ) -> int:
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
-    Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. All
-    in one transaction. ``replace`` and ``progress`` are as for :func:`save_pairs`.
+    Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. Everything
+    is one transaction. ``replace`` and ``progress`` are as for :func:`save_pairs`.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12; or there is no such rule or linkage.
-        StoreError: the table is there already, or with ``replace`` has other columns; or the
-            database does not answer.
+        ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
+        StoreError: the table exists, or with ``replace`` has different columns; or the database
+            does not answer.
     """
     with store.session.reading(together=True) as (connection, collection):
-        wanted = checked_distance(collection, distance, DISTANCE_MAX)
+        limit = checked_distance(collection, distance, DISTANCE_MAX)
         score = scorer(canonical)
 
         def fill(name: _Name) -> int:
-            found = groups.clusters(connection, collection, wanted, linkage, score, progress)
-            return _write_clusters(connection, name, found)
+            clusters = groups.clusters(connection, collection, limit, linkage, score, progress)
+            return _write_clusters(connection, name, clusters)
 
         return _save(connection, "create_cluster_table", table, fill, replace=replace)
 
@@ -103,7 +103,7 @@ def _save(
     *,
     replace: bool,
 ) -> int:
-    """Create ``table`` by ``statement`` and fill it, or replace its rows; return what it counts."""
+    """Create ``table`` by ``statement`` and fill it, or replace its rows; return fill's count."""
     name = _qualified(connection, table, replace=replace)
     if replace:
         _create(connection, statement, _FILLED, table)
@@ -121,18 +121,18 @@ def _save(
 
 
 def _qualified(connection: psycopg.Connection[Any], table: str, *, replace: bool) -> _Name:
-    """Return the schema and the name of a table, as the caller's search_path has it.
+    """Return the schema and the name of a table, by the caller's search_path.
 
     Raises:
-        StoreError: it cannot be a table's name, or there is no schema to create it in.
+        StoreError: ``table`` is not a table's name, or there is no schema to create it in.
     """
     name = tuple(table.split("."))
     fits = all(0 < len(part.encode()) <= _LONGEST for part in name)
-    # What is too long, or has a NUL, would be cut: another table would be created or replaced.
+    # PostgreSQL would cut a long name or one with NUL, and use a different table.
     if len(name) > 2 or not fits or "\0" in table:
         raise StoreError(
             "invalid_table",
-            f"{table!r} is no table's name; write name or schema.name, each of up to {_LONGEST} "
+            f"{table!r} is not a table's name; write name or schema.name, each of up to {_LONGEST} "
             "bytes without NUL",
         )
     if len(name) == 2:
@@ -140,44 +140,44 @@ def _qualified(connection: psycopg.Connection[Any], table: str, *, replace: bool
     quoted = sql.Identifier(table).as_string(connection)
     with callers_names(connection) as cursor:
         cursor.execute(query("table_found", connection), {"table": quoted})
-        ((schema, found),) = cursor.fetchall()
-    if found is not None and replace:
+        ((schema, existing),) = cursor.fetchall()
+    if existing is not None and replace:
         with connection.cursor(row_factory=scalar_row) as cursor:
-            cursor.execute(query("schema_of_table", connection), {"table": found})
+            cursor.execute(query("schema_of_table", connection), {"table": existing})
             schema = cursor.fetchone()
     if schema is None:
         raise StoreError(
-            "no_such_schema", f"no schema of the search_path is there for {table}; name one"
+            "no_such_schema", f"no schema of the search_path exists for {table}; name one"
         )
     return schema, table
 
 
-def _write_pairs(connection: psycopg.Connection[Any], name: _Name, blocks: Iterable[Pairs]) -> int:
-    """Fill a table with pairs; return how many there are."""
+def _write_pairs(connection: psycopg.Connection[Any], name: _Name, chunks: Iterable[Pairs]) -> int:
+    """Fill a table with pairs and return their number."""
     written = 0
     with connection.cursor() as cursor:
-        for block in blocks:
+        for chunk in chunks:
             copy_binary(
                 cursor,
                 name,
                 {
-                    "low": block.low.view(np.int64),
-                    "high": block.high.view(np.int64),
-                    "distance": block.distances.astype(np.int16),
+                    "low": chunk.low.view(np.int64),
+                    "high": chunk.high.view(np.int64),
+                    "distance": chunk.distances.astype(np.int16),
                 },
             )
-            written += len(block.low)
+            written += len(chunk.low)
     return written
 
 
 def _write_clusters(
-    connection: psycopg.Connection[Any], name: _Name, found: Iterable[Cluster]
+    connection: psycopg.Connection[Any], name: _Name, clusters: Iterable[Cluster]
 ) -> int:
-    """Fill a table with a row for each page; return how many clusters there are."""
+    """Fill a table with a row for each page and return the number of clusters."""
     written = 0
     insert = sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, %s)").format(sql.Identifier(*name))
     with connection.cursor() as cursor:
-        for cluster in found:
+        for cluster in clusters:
             cursor.executemany(
                 insert,
                 [
@@ -203,19 +203,19 @@ def _create(connection: psycopg.Connection[Any], statement: str, name: _Name, ta
     except psycopg.errors.DuplicateTable as error:
         raise StoreError(
             "table_exists",
-            f"the table {table} is there already; replace it, drop it, or choose another name",
+            f"the table {table} already exists; replace it, drop it, or choose another name",
         ) from error
     except psycopg.errors.InvalidSchemaName as error:
         raise StoreError(
-            "no_such_schema", f"the schema of {table} is not there; create it first"
+            "no_such_schema", f"the schema of {table} does not exist; create it first"
         ) from error
 
 
 def _columns(connection: psycopg.Connection[Any], name: _Name, table: str) -> list[str] | None:
-    """Return the columns of what is to replace a table, None where that is not there.
+    """Return the columns of the rows that replace those of a table; None if it does not exist.
 
     Raises:
-        StoreError: the table has others.
+        StoreError: the table has different columns.
     """
     names = {
         "filled": sql.Identifier(*_FILLED).as_string(connection),
@@ -229,8 +229,8 @@ def _columns(connection: psycopg.Connection[Any], name: _Name, table: str) -> li
     if not same:
         raise StoreError(
             "other_table",
-            f"{table} is no table with the columns {', '.join(columns)} and no others, so it was "
-            "left alone; choose another name",
+            f"{table} is not a table with exactly the columns {', '.join(columns)}, so it was not "
+            "changed; choose another name",
         )
     return list(columns)
 

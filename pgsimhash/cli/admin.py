@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
-from pgsimhash import analysis
 from pgsimhash.cli import database, drawn
-from pgsimhash.cli.options import LayoutName, confirm, distance_option, dsn_option, yes_option
+from pgsimhash.cli.options import LayoutName, confirm, dsn_option, yes_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
-from pgsimhash.layout import get_layout
-from pgsimhash.records import CollectionStatus
-from pgsimhash.schema_names import bound_to_schema, schema_of
-from pgsimhash.store import connect
+from pgsimhash.db.schema_names import bound_to_schema, schema_of
+from pgsimhash.pages.records import CollectionStatus
+from pgsimhash.search.layout import get_layout
 
 if TYPE_CHECKING:
-    import psycopg
+    pass
 
 
 @click.command()
@@ -61,7 +59,7 @@ def migrate(
     --downgrade asks first, or wants --yes where there is no terminal.
     """
     # Alembic takes a while to import, and only this command needs it.
-    from pgsimhash import migrate as migrations
+    from pgsimhash.db import migrate as migrations
 
     if sql and (downgrade or layout or roles is not None):
         raise click.UsageError("--sql goes with a plain upgrade only")
@@ -112,53 +110,25 @@ def _confirm_downgrade(where: str, revision: str) -> None:
 
 
 @click.command()
-@click.option("--brief", is_flag=True, help="The counters only, which is fast.")
-@click.option("--collection", help="Only this one; by default all.")
-@distance_option("each collection's")
+@click.option("--collection", metavar="NAME", help="Show this collection instead of all.")
 @dsn_option
-def status(brief: bool, collection: str | None, distance: int | None, dsn: str | None) -> None:
+def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
     The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes; and the bytes
-    on disk of the tables that collections share, and of the collection by its share of rows. Under
-    "report" is what `pgsimhash analyse report` prints: how many clusters of how many pages, the
-    biggest with their canonical pages, how far duplicates are from their originals, the hosts with
-    the most duplicates, and the pages that changed most. --distance is that of the clusters.
+    on disk of the tables that collections share, and of the collection by its share of rows.
+    `pgsimhash analyse report` adds clusters, distances, hosts and changes.
     """
-    if brief and distance is not None:
-        raise click.UsageError("--distance is for the clusters, which --brief leaves out")
-    shown: list[CollectionStatus] = []
-    console = people()
     with database.checked_connection(dsn) as connection:
         if collection is not None:
             # Complains where there is none.
             database.open_collection(connection, collection, create=False)
-        if brief:
-            shown = database.read_status(connection, collection)
-            for counters in shown:
-                print_json(dataclasses.asdict(counters))
-        else:
-            names = database.collection_names(connection) if collection is None else [collection]
-            for report in _reports(connection, names, distance, console):
-                shown.append(report.status)
-                print_json(report.as_json())
+        shown = database.read_status(connection, collection)
+    for counters in shown:
+        print_json(dataclasses.asdict(counters))
+    console = people()
     if console.is_terminal:
         console.print(_table(shown))
-
-
-def _reports(
-    connection: psycopg.Connection[Any],
-    names: Sequence[str],
-    distance: int | None,
-    console: drawn.Console,
-) -> Iterator[analysis.Report]:
-    limits = analysis.Limits().figures_only()
-    for number, name in enumerate(names, start=1):
-        store = connect(connection, collection=name, create=False)
-        told = f"collection {number:,} of {len(names):,}: {printable(name)}"
-        with console.status(drawn.Text(told)):
-            report = analysis.report(store, distance, limits=limits)
-        yield report
 
 
 def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:

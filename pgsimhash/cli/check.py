@@ -12,40 +12,26 @@ from pgsimhash.store import connect
 
 
 @click.command()
-@click.option("--collection", help="Only this one; by default all.")
-@click.option("--repair", is_flag=True, help="Mend what can be mended without losing anything.")
-@click.option(
-    "--verdicts",
-    is_flag=True,
-    help="Also look for near-copies that both count as originals by the present settings: certain"
-    " where nothing was deleted and no settings changed.",
-)
+@click.option("--collection", metavar="NAME", help="Check this collection instead of all.")
+@click.option("--repair", is_flag=True, help="Repair what is found.")
 @dsn_option
 @click.pass_context
-def check(
-    context: click.Context, collection: str | None, repair: bool, verdicts: bool, dsn: str | None
-) -> None:
-    """Verify collections, and repair them with --repair.
+def check(context: click.Context, collection: str | None, repair: bool, dsn: str | None) -> None:
+    """Verify that the rows of collections agree, and repair them with --repair.
 
-    Prints a JSON line for each thing that is not as it has to be: "reason" is a code, "what" says
-    it in words, "where" names the page, index or run, and "repair" what --repair does about it, or
-    what is left to do. Writers may go on meanwhile; memory is bounded, and each table is read a few
-    times.
+    Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
+    --repair changes the row. Writers may go on meanwhile.
 
-    Exit code 1: something is wrong, and was not repaired.
+    Exit code 1: something was found and not repaired.
     """
-    found = left = 0
+    count = 0
     with database.checked_connection(dsn) as connection:
-        asked = {"repair": repair, "verdicts": verdicts}
-        if collection is None:
-            violations = maintenance.check_all(connection, **asked)
-        else:
-            store = connect(connection, collection=collection, create=False)
-            violations = maintenance.check(store, **asked)
-        for violation in violations:
-            print_json(violation.as_json())
-            found += 1
-            left += not violation.repaired
-    tell(f"{found} found, {found - left} repaired." if found else "Sound: nothing was found.")
-    if left:
+        names = [collection] if collection else database.collection_names(connection)
+        for name in names:
+            with connect(connection, collection=name, create=False) as store:
+                for violation in maintenance.check(store, repair=repair):
+                    print_json(violation.as_json())
+                    count += 1
+    tell(f"{count} found{', all repaired' if repair else ''}." if count else "Nothing was found.")
+    if count and not repair:
         context.exit(1)

@@ -115,7 +115,6 @@ analyse = LazyGroup(
     help="""Explain matches, follow changes, report and measure.""",
     sections={
         "Two pages": {
-            "compare": Entry("lookup:compare", "Compare two pages or simhashes"),
             "explain": Entry("explain:explain_pages", "Explain why two pages match or do not"),
         },
         "One page": {
@@ -151,7 +150,7 @@ collection = LazyGroup(
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
-                "rebuild:rebuild", "Make a collection anew with another layout, scheme or settings"
+                "rebuild:rebuild", "Rebuild a collection with another layout, scheme or settings"
             ),
         }
     },
@@ -169,24 +168,8 @@ policy = LazyGroup(
     sections={
         "Commands": {
             "list": Entry("policies:list_policies", "List the policies"),
-            "show": Entry("policies:show", "Show what policies say about a URL"),
             "set": Entry("policies:set_policy", "Set what holds for a pattern"),
             "remove": Entry("policies:remove", "Take back what was set for a pattern"),
-        }
-    },
-)
-
-mark = LazyGroup(
-    "mark",
-    help="""Say of two pages that they are the same, or different.
-
-    It overrides what their simhashes say.
-    """,
-    sections={
-        "Commands": {
-            "list": Entry("marks:list_marks", "List the marks"),
-            "set": Entry("marks:set_mark", "Mark two pages as the same, or as different"),
-            "remove": Entry("marks:remove", "Take back the mark of two pages"),
         }
     },
 )
@@ -197,8 +180,7 @@ run = LazyGroup(
     sections={
         "Commands": {
             "list": Entry("delete:list_runs", "List the runs, the last one first"),
-            "undo": Entry("delete:undo", "Delete what the last run added"),
-            "delete": Entry("delete:delete_run", "Delete what a run added"),
+            "undo": Entry("delete:undo", "Delete what a run added, by default the last one"),
         }
     },
 )
@@ -218,14 +200,14 @@ _SECTIONS = {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
         "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
-        "check": Entry("check:check", "Verify collections, and repair them"),
+        "check": Entry("check:check", "Verify that the rows of collections agree, and repair them"),
+        "mark": Entry("marks:mark", "Say of two pages that they are the same, or different"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },
     "Groups of commands": {
         "analyse": Entry("commands:analyse", "Explain matches, follow changes, report and measure"),
         "collection": Entry("commands:collection", "Create, change and delete collections"),
         "policy": Entry("commands:policy", "Set for some hosts what holds in place of settings"),
-        "mark": Entry("commands:mark", "Say of two pages that they are the same, or different"),
         "run": Entry("commands:run", "List the runs that added pages, and take them back"),
     },
 }

@@ -15,7 +15,7 @@ from pgsimhash.cli.options import (
     read_file,
 )
 from pgsimhash.cli.printing import print_json
-from pgsimhash.matching import MatchOptions
+from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.store import connect
 
 

@@ -12,8 +12,8 @@ from pgsimhash.cli import drawn
 from pgsimhash.cli.matching import as_age
 from pgsimhash.cli.options import collection_option, dsn_option
 from pgsimhash.cli.printing import people, print_json
+from pgsimhash.pages.urls import host_of, lowered
 from pgsimhash.store import connect
-from pgsimhash.urls import host_of, lowered
 
 if TYPE_CHECKING:
     from pgsimhash.store.deleting import Deleted
@@ -34,35 +34,25 @@ def list_runs(collection: str, dsn: str | None) -> None:
 
 
 @click.command()
+@click.argument("run", type=int, metavar="[NUMBER]", required=False)
 @_urls_option
 @collection_option
 @dsn_option
-def undo(urls: bool, collection: str, dsn: str | None) -> None:
-    """Delete what the last run added, and the run; again for the one before.
+def undo(run: int | None, urls: bool, collection: str, dsn: str | None) -> None:
+    """Delete what a run added, by default the last one, and the run.
 
     Pages go back to the versions before. Prints a JSON line with the run and how many versions
     are gone.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        run, deleted = maintenance.undo(store, progress=_told(status))
-    print_json({**run.as_json(), **deleted.as_json(urls=urls)})
-
-
-@click.command("delete")
-@click.argument("run", type=int, metavar="NUMBER")
-@_urls_option
-@collection_option
-@dsn_option
-def delete_run(run: int, urls: bool, collection: str, dsn: str | None) -> None:
-    """Delete what a run added, and the run.
-
-    Pages go back to the versions before. Prints a JSON line with how many versions are gone.
-    """
-    console = people()
-    with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
-        deleted = maintenance.delete_run(store, run, progress=_told(status))
-    print_json({"run": run, **deleted.as_json(urls=urls)})
+        if run is None:
+            undone, deleted = maintenance.undo(store, progress=_told(status))
+            fields = undone.as_json()
+        else:
+            deleted = maintenance.delete_run(store, run, progress=_told(status))
+            fields = {"run": run}
+    print_json({**fields, **deleted.as_json(urls=urls)})
 
 
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -86,7 +76,7 @@ def delete(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Delete a page, or all pages of a host; `run delete` takes back what a run added.
+    """Delete a page, or all pages of a host; `run undo` takes back what a run added.
 
     Deletes in short transactions, so that writers go on; after Ctrl-C the same command
     continues. Prints a JSON line with how many versions are gone; exits with 1 if there were

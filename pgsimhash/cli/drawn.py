@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.later import loaded_later
+from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,41 +24,4 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 else:
-    __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            "rich.console": ["Console"],
-            "rich.filesize": ["decimal"],
-            "rich.progress": [
-                "BarColumn",
-                "MofNCompleteColumn",
-                "Progress",
-                "ProgressColumn",
-                "TaskID",
-                "TaskProgressColumn",
-                "TextColumn",
-                "TimeElapsedColumn",
-                "TimeRemainingColumn",
-            ],
-            "rich.status": ["Status"],
-            "rich.table": ["Table"],
-            "rich.text": ["Text"],
-        },
-    )
-
-__all__ = [
-    "BarColumn",
-    "Console",
-    "MofNCompleteColumn",
-    "Progress",
-    "ProgressColumn",
-    "Status",
-    "Table",
-    "TaskID",
-    "TaskProgressColumn",
-    "Text",
-    "TextColumn",
-    "TimeElapsedColumn",
-    "TimeRemainingColumn",
-    "decimal",
-]
+    __getattr__, __dir__ = loaded_later(__name__)

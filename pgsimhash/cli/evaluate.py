@@ -137,8 +137,8 @@ def evaluate(
         raise click.UsageError("--pages goes with a file of pairs; --sample takes paths")
     check_paths(what)
     # These take a while to load, and --help needs none of them.
-    from pgsimhash.analysis.fingerprints import Fingerprints
     from pgsimhash.analysis.near_pairs import unlabelled_csv
+    from pgsimhash.analysis.page_fingerprints import Fingerprints
     from pgsimhash.cli.evaluate_runs import (
         sample_collection,
         sample_pages,

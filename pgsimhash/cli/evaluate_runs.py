@@ -14,16 +14,16 @@ from random import Random
 import numpy as np
 
 from pgsimhash import analysis
-from pgsimhash.analysis.fingerprints import Fingerprints, fingerprint_pages
 from pgsimhash.analysis.labelled_pages import Named, find_pages
 from pgsimhash.analysis.labels import Labels, read_labels
 from pgsimhash.analysis.measures import Score, measure
 from pgsimhash.analysis.near_pairs import NearSample, sample_near_pairs
+from pgsimhash.analysis.page_fingerprints import Fingerprints, fingerprint_pages
 from pgsimhash.cli.options import stdin_bytes
 from pgsimhash.cli.printing import people, tell
 from pgsimhash.cli.work import NO_PAGE, choose_jobs, tell_left_out, with_progress
 from pgsimhash.errors import ArgumentError
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.schemes import get_scheme
 from pgsimhash.sources import count_pages, read_pages
 from pgsimhash.store import connect

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from pgsimhash.analysis.fingerprints import Fingerprints
 from pgsimhash.analysis.measures import Score, Unseen, recommendation
 from pgsimhash.analysis.near_pairs import NearSample
+from pgsimhash.analysis.page_fingerprints import Fingerprints
 from pgsimhash.cli.printing import tell
 
 _SHOWN = 20

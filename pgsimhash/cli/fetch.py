@@ -10,8 +10,8 @@ from pgsimhash import analysis
 from pgsimhash.cli.options import collection_option, dsn_option, stdin_bytes
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.errors import PageError
+from pgsimhash.pages.urls import check_url
 from pgsimhash.store import connect
-from pgsimhash.urls import check_url
 
 
 @click.command("should-fetch")

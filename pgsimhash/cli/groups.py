@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from pgsimhash import analysis
-from pgsimhash.bits import format_simhash
 from pgsimhash.cli.options import (
     Command,
     cluster_options,
@@ -16,7 +15,8 @@ from pgsimhash.cli.options import (
 )
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import progress_bar
-from pgsimhash.clusters import Linkage
+from pgsimhash.hashing.bits import format_simhash
+from pgsimhash.search.clusters import Linkage
 from pgsimhash.store import connect
 
 
@@ -121,7 +121,7 @@ def clusters(
             return
         found = store.clusters(distance, linkage=linkage, canonical=canonical, progress=progress)
         if parquet is not None:
-            from pgsimhash.parquet import write_clusters
+            from pgsimhash.batch.parquet import write_clusters
 
             count = write_clusters(parquet, found)
             console.print(f"{count:,} clusters in {parquet}", soft_wrap=True)

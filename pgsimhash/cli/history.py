@@ -14,10 +14,10 @@ from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.recrawl import RecrawlHint, recrawl_hint
+from pgsimhash.pages.recrawl import RecrawlHint, recrawl_hint
+from pgsimhash.pages.times import check_time
 from pgsimhash.sources.page import parse_time
 from pgsimhash.store import connect
-from pgsimhash.times import check_time
 
 _SHOWN = 50
 

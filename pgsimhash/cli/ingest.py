@@ -30,8 +30,8 @@ from pgsimhash.cli.work import (
     verdicts_too,
     with_progress,
 )
-from pgsimhash.matching import MatchOptions
-from pgsimhash.octets import MAX_BYTES
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.page_bytes import MAX_BYTES
 from pgsimhash.sources import PageFailure, SourcePage, count_pages, read_pages, with_pauses
 from pgsimhash.store import connect
 

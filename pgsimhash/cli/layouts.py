@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from pgsimhash import planner, schemes
-from pgsimhash.bits import NEAR_MAX
+from pgsimhash import schemes
 from pgsimhash.cli import database, drawn
 from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json, tell
-from pgsimhash.layout import DISTANCE_MAX, get_layout
+from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.search import layout_costs as planner
+from pgsimhash.search.layout import DISTANCE_MAX, get_layout
 
 _ROWS_MAX = 1e12
 
@@ -59,7 +60,6 @@ layout_option = click.option(
     show_default=True,
     help="GiB that a server has for keeping indexes.",
 )
-@click.option("--growth", type=_Rows(), help="Distinct simhashes that come each day.")
 @click.option(
     "--layout",
     "others",
@@ -72,7 +72,6 @@ def plan(
     pages: int | None,
     distance: int,
     memory: float,
-    growth: int | None,
     others: tuple[str, ...],
 ) -> None:
     """Compare what the layouts cost, and recommend one.
@@ -80,8 +79,7 @@ def plan(
     A JSON line for each layout that answers the distance, the smallest first. Latencies are
     predicted: with the indexes in memory as far as they fit, and with all or none of them there,
     where every probe is a read from a solid-state disk. With --pages it also says what is on disk
-    when the pages are there, without their Markdown and with it. "nodes" are the servers with
-    --memory each that have all indexes in it together; what they do in a second is predicted too.
+    when the pages are there, without their Markdown and with it.
     """
     rows = pages if rows is None else rows
     if rows is None:
@@ -91,9 +89,7 @@ def plan(
         if distance not in layout.distances:
             largest = layout.distances[-1]
             tell(f"{layout.name} is left out: it answers distances up to {largest}")
-    found = planner.plans(
-        rows, distance, int(memory * 2**30), asked, pages=pages or 0, growth=growth or 0
-    )
+    found = planner.plans(rows, distance, int(memory * 2**30), asked, pages=pages or 0)
     best = planner.recommend(found)
     for option in found:
         print_json(
@@ -112,11 +108,6 @@ def plan(
                 "milliseconds": round(option.milliseconds, 3),
                 "memory_milliseconds": round(option.memory_milliseconds, 3),
                 "disk_milliseconds": round(option.disk_milliseconds, 3),
-                "nodes": option.nodes,
-                "lookups_a_second": round(option.lookups_a_second, 1),
-                "adds_a_second": round(option.adds_a_second, 1),
-                "load_hours": round(option.load_hours, 3),
-                "days_in_memory": None if growth is None else _days(option),
             }
         )
     console = people()
@@ -131,7 +122,6 @@ def plan(
             "ms",
             "all in memory",
             "none",
-            "nodes",
         )
         for option in found:
             table.add_row(
@@ -144,7 +134,6 @@ def plan(
                 f"{option.milliseconds:,.2f}",
                 f"{option.memory_milliseconds:,.2f}",
                 f"{option.disk_milliseconds:,.1f}",
-                f"{option.nodes:,}",
                 style="bold" if option is best else None,
             )
         console.print(table)
@@ -157,10 +146,6 @@ def plan(
                 f"On disk that is {_with_pages(best):,.1f} GB with {pages:,} pages, and "
                 f"{_with_markdown(best):,.1f} GB with their Markdown."
             )
-
-
-def _days(plan: planner.Plan) -> float:
-    return round(plan.days_in_memory or 0, 1)
 
 
 def _with_pages(plan: planner.Plan) -> float:

@@ -10,15 +10,6 @@ from typing import TextIO
 import click
 
 from pgsimhash import schemes
-from pgsimhash.bits import (
-    band,
-    format_simhash,
-    hamming_distance,
-    similarity,
-    similarity_level,
-    to_base32,
-    to_bigint,
-)
 from pgsimhash.cli.options import (
     LinesFile,
     as_simhash,
@@ -34,17 +25,18 @@ from pgsimhash.cli.options import (
 from pgsimhash.cli.printing import print_json, print_text, tell
 from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
-from pgsimhash.records import Match, NearPage
+from pgsimhash.hashing.bits import format_simhash, to_base32, to_bigint
+from pgsimhash.pages.records import Match, NearPage
 from pgsimhash.store import connect
 
 
 def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
-    """Return the simhash that ``word`` is or names, and the sketch of a page."""
+    """Return the simhash that ``word`` is or names, and the signature of a page."""
     simhash = as_simhash(word)
     if simhash is not None:
         return simhash, None
     made = _fingerprint(word, scheme)
-    return made.simhash, made.sketch
+    return made.simhash, made.signature
 
 
 def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
@@ -59,7 +51,7 @@ def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Whether the sketches of both pages must agree as well, for a FILE or a URL.",
+    help="Whether the signatures of both pages must agree as well, for a FILE or a URL.",
 )
 @click.option(
     "--pages",
@@ -97,9 +89,9 @@ def find(
         if url:
             found = store.near_pages(what, distance, limit=limit, verify=verify)
         else:
-            simhash, sketch = _simhash_of(what, store.scheme)
+            simhash, signature = _simhash_of(what, store.scheme)
             look = store.near_pages if pages else store.find
-            found = look(simhash, distance, limit=limit, sketch=sketch if verify else None)
+            found = look(simhash, distance, limit=limit, signature=signature if verify else None)
     for one in found:
         print_json(one.as_json())
     context.exit(0 if found else 1)
@@ -183,7 +175,7 @@ def fingerprint(
         fields = dataclasses.asdict(made)
         del fields["markdown"]
         fields["simhash"] = format_simhash(made.simhash)
-        fields["sketch"] = f"{made.sketch:032x}"
+        fields["signature"] = f"{made.signature:032x}"
         if made.structure is not None:
             fields["structure"] = format_simhash(made.structure)
         print_json(
@@ -195,29 +187,3 @@ def fingerprint(
             }
         )
     context.exit(1 if failed else 0)
-
-
-@click.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@scheme_option
-@click.pass_context
-def compare(context: click.Context, a: str, b: str, scheme: str | None) -> None:
-    """Compare two pages or simhashes; exits with 1 if they are different.
-
-    Prints their simhashes, distance, similarity, band: identical (0-3 bits), near (4-8) or
-    different (9 and more), and level: close (similarity .98), loose (.90) or none.
-    """
-    (left, _), (right, _) = _simhash_of(a, scheme), _simhash_of(b, scheme)
-    distance = hamming_distance(left, right)
-    print_json(
-        {
-            "a": format_simhash(left),
-            "b": format_simhash(right),
-            "distance": distance,
-            "similarity": similarity(left, right),
-            "band": band(distance),
-            "level": similarity_level(distance),
-        }
-    )
-    context.exit(1 if band(distance) == "different" else 0)

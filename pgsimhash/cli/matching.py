@@ -8,8 +8,8 @@ import click
 
 from pgsimhash.cli.options import Command, distance_option
 from pgsimhash.errors import ArgumentError
-from pgsimhash.matching import NUMBER_MAX, SCOPES
-from pgsimhash.times import parse_age
+from pgsimhash.pages.match_settings import NUMBER_MAX, SCOPES
+from pgsimhash.pages.times import parse_age
 
 
 def as_age(
@@ -23,7 +23,7 @@ def as_age(
 
 
 def match_options(command: Command) -> Command:
-    """Add the options that become :class:`pgsimhash.matching.MatchOptions`; None says nothing."""
+    """Add the options that become ``MatchOptions``; None leaves a setting as it is."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -37,7 +37,7 @@ _OPTIONS = (
         "--verify/--no-verify",
         default=None,
         show_default="verify",
-        help="Whether the sketches of both pages must agree as well.",
+        help="Whether the signatures of both pages must agree as well.",
     ),
     click.option(
         "--scope",
@@ -46,7 +46,7 @@ _OPTIONS = (
         help="Compare with the page's host, the collection, or all collections of its scheme.",
     ),
     click.option(
-        "--newest",
+        "--window-size",
         type=_COUNT,
         metavar="N",
         help="Compare with the last N originals only, and with what came since.",
@@ -64,7 +64,7 @@ _OPTIONS = (
         help="Whether the page that rel=canonical names, on the same site, is the original.",
     ),
     click.option(
-        "--keep-first",
+        "--max-copies",
         type=_COUNT,
         metavar="N",
         show_default="1",

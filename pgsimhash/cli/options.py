@@ -11,12 +11,12 @@ from typing import IO, Any, BinaryIO, Final, TypeVar
 
 import click
 
-from pgsimhash.bits import LEVELS, level_distance, parse_simhash
-from pgsimhash.clusters import LINKAGES, RULES
+from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.layout import DEFAULT_LAYOUT, get_layout
-from pgsimhash.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
+from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
 from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
+from pgsimhash.search.clusters import LINKAGES, RULES
+from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

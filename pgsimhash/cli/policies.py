@@ -11,10 +11,10 @@ from pgsimhash import maintenance
 from pgsimhash.cli.matching import as_age, match_options
 from pgsimhash.cli.options import DEFAULT_COLLECTION, collection_option, dsn_option
 from pgsimhash.cli.printing import print_json
-from pgsimhash.matching import MatchOptions
-from pgsimhash.policies import PolicySettings
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.urls import check_url
 from pgsimhash.store import connect
-from pgsimhash.urls import check_url
 
 
 @click.command("set")
@@ -46,23 +46,17 @@ def set_policy(
 
 
 @click.command("list")
+@click.argument("url", metavar="[URL]", required=False)
 @collection_option
 @dsn_option
-def list_policies(collection: str, dsn: str | None) -> None:
-    """List the policies, a JSON line each, ages in seconds."""
+def list_policies(url: str | None, collection: str, dsn: str | None) -> None:
+    """List the policies, a JSON line each, ages in seconds; or what they say about a URL."""
     with connect(dsn, collection=collection, create=False) as store:
+        if url is not None:
+            print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
+            return
         for one in maintenance.policies(store):
             print_json(one.as_json())
-
-
-@click.command("show")
-@click.argument("url", metavar="URL")
-@collection_option
-@dsn_option
-def show(url: str, collection: str, dsn: str | None) -> None:
-    """Show what policies say about a URL, as a JSON line."""
-    with connect(dsn, collection=collection, create=False) as store:
-        print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
 
 
 @click.command("remove")

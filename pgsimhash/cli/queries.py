@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pgsimhash.bits import check_simhash, format_simhash, parse_simhash
 from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import check_simhash, format_simhash, parse_simhash
 
 
 class Query(NamedTuple):

@@ -1,4 +1,4 @@
-"""Commands that make a collection anew, and that rename it."""
+"""Commands that rebuild a collection, and that rename it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.cli.work import progress_bars
-from pgsimhash.matching import MatchOptions
-from pgsimhash.records import Verdict
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.records import Verdict
 from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.store import connect
 
@@ -28,27 +28,15 @@ from pgsimhash.store import connect
     type=click.Choice(SHIPPED_NAMES),
     help="The recipe from text to simhash: votes again over the Markdown that is kept.",
 )
-@click.option("--rejudge", is_flag=True, help="Give verdicts anew by the present settings too.")
+@click.option("--rejudge", is_flag=True, help="Give new verdicts by the present settings too.")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
     help="Whether the Markdown is kept; by default as it is.",
 )
-@click.option(
-    "--approximate",
-    is_flag=True,
-    help="Go on where the scheme reads pages in another way, with simhashes of the kept text.",
-)
 @match_options
-@click.option(
-    "--then",
-    type=click.Choice(["swap", "replace", "separate", "follow"]),
-    default="swap",
-    show_default=True,
-    help="At the end: exchange the names; delete the old one too; leave both as they are; or go on "
-    "following the old one until this command is run again.",
-)
-@click.option("--verdicts", is_flag=True, help="Print each verdict that is given anew.")
+@click.option("--replace", is_flag=True, help="Delete the old collection at the end.")
+@click.option("--verdicts", is_flag=True, help="Print each new verdict.")
 @dsn_option
 @click.pass_context
 def rebuild(
@@ -59,17 +47,16 @@ def rebuild(
     scheme: str | None,
     rejudge: bool,
     keep_markdown: bool | None,
-    approximate: bool,
-    then: maintenance.Then,
+    replace: bool,
     verdicts: bool,
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Make a collection anew with another layout, scheme or settings, while it is used.
+    """Rebuild a collection with another layout, scheme or settings, while it is used.
 
     A second collection is made from it, and the two exchange their names when it is complete:
-    lookups are exact and writers go on throughout. With another scheme, --rejudge or settings such
-    as --distance every version gets a verdict anew. After Ctrl-C the same command goes on.
+    lookups stay exact and writers go on. With another scheme, --rejudge or settings such
+    as --distance every version gets a new verdict. After Ctrl-C the same command goes on.
 
     Prints the new collection as a JSON line, after a line for each verdict with --verdicts. Exit
     code 1: some versions have no place in it, such as those of which no Markdown is kept.
@@ -93,14 +80,13 @@ def rebuild(
             scheme=scheme,
             rejudge=rejudge,
             keep_markdown=keep_markdown,
-            approximate=approximate,
-            then=then,
+            replace=replace,
             verdicts=told,
             progress=progress,
             **options,
         )
     print_json(collection_fields(made))
-    if then == "swap":
+    if not replace:
         old = into or f"{name}-2"
         tell(f"The old one is called {old} now; pgsimhash collection delete {old} deletes it.")
     if failed:

@@ -13,7 +13,7 @@ from pgsimhash.cli.options import cluster_options, collection_option, distance_o
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json
 from pgsimhash.cli.work import summary_option
-from pgsimhash.clusters import Linkage
+from pgsimhash.search.clusters import Linkage
 from pgsimhash.store import connect
 
 _LIMITS = Limits()
@@ -58,7 +58,7 @@ def report(
 ) -> None:
     """Show a collection at a glance: what it saved, clusters, distances, hosts and changes.
 
-    Prints one JSON line with the figures, the same as status; with -o also writes one HTML page
+    Prints one JSON line with the figures, after those of status; with -o also writes one HTML page
     that needs no network and runs no script, with what differs between the pages of a cluster
     where the collection keeps Markdown.
     """

@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from pgsimhash.cli import INTERRUPTED, drawn
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.cli.work import NO_PAGE
-from pgsimhash.records import Verdict, VerdictName
+from pgsimhash.pages.records import Verdict, VerdictName
 
 _SHOWN = 20
 
-_DUPLICATES = ("identical", "near")
+_DUPLICATES = ("duplicate", "near")
 _NOT_ADDED = ("unchanged", "too_short", "failed")
 
 

@@ -13,8 +13,8 @@ import click
 from pgsimhash.cli import drawn
 from pgsimhash.cli.options import Command
 from pgsimhash.cli.printing import tell
-from pgsimhash.machine import usable_cores
-from pgsimhash.records import Verdict
+from pgsimhash.pages.records import Verdict
+from pgsimhash.runtime.machine import usable_cores
 
 Item = TypeVar("Item")
 
@@ -67,7 +67,7 @@ def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[I
     if parquet is None:
         yield verdicts
         return
-    from pgsimhash.parquet import write_verdicts
+    from pgsimhash.batch.parquet import write_verdicts
 
     # After Ctrl-C, too, the file has all that was told.
     with closing(write_verdicts(parquet, verdicts)) as told:

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its main content."""
+"""Read the main content of a page from its bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pgsimhash.html.links import base_url
 from pgsimhash.html.parse import ELEMENTS_MAX, parse
 from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
-from pgsimhash.octets import Octets
+from pgsimhash.pages.page_bytes import BytesLike
 
 _TAG: Final = re.compile("<[a-zA-Z/!?]")
 
@@ -25,27 +25,27 @@ __all__ = ["Article", "SiteHints", "WeightedWords", "article_of_tree", "read_art
 
 
 def read_article(
-    html: Octets | str,
+    html: BytesLike | str,
     url: str | None = None,
     charset: str | None = None,
     hints: SiteHints | None = None,
     max_elements: int = ELEMENTS_MAX,
 ) -> Article:
-    """Return the main content of a page: all its words with weights, and what weighs most to read.
+    """Return the main content of a page: all words with weights, and the heaviest to read.
 
-    Text without any tag is plain text: all of it is the main content, each line counts the same.
+    Text without tags is plain text: all lines are main content with equal weights.
 
     Args:
-        html: the page, as bytes or decoded.
-        url: where it was found; relative URLs in it are resolved against this.
-        charset: the label in the HTTP header, if there was one.
-        hints: where on the pages of some hosts the content is; ``url`` says which host it is.
-        max_elements: a page of more elements is refused.
+        html: the page, as bytes or text.
+        url: the page's URL, the base of relative URLs and the key of ``hints``.
+        charset: the label in the HTTP header, if any.
+        hints: the selectors of the content for some hosts.
+        max_elements: the most elements of a page.
 
     Raises:
-        PageError: the bytes are another format (``not_html``), there are more than ``max_elements``
-            elements (``too_large``), or the page stands in for another (``error_page``,
-            ``blocked``, ``needs_script``).
+        PageError: the page has another format (``not_html``) or too many elements (``too_large``),
+            or is an error page (``error_page``), a bot check (``blocked``) or JavaScript-rendered
+            (``needs_script``).
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     if _TAG.search(text) is None:
@@ -62,9 +62,9 @@ def article_of_tree(
     hints: SiteHints | None = None,
     also: Collection[HtmlElement] = (),
 ) -> Article:
-    """Return the main content of a page that is parsed, and all of the elements in ``also``.
+    """Return the main content of a parsed page, including all elements of ``also``.
 
-    The other args and the errors are those of :func:`read_article`.
+    The other arguments and the errors are those of :func:`read_article`.
     """
     base = base_url(root, url)
     title = page_title(root)
@@ -88,7 +88,7 @@ def article_of_tree(
 
 
 def _around(elements: list[HtmlElement]) -> HtmlElement:
-    """Take ``elements`` out of their places and return what is around them now."""
+    """Move ``elements`` into a new body and return it."""
     body: HtmlElement = elements[0].makeelement("body")
     for element in elements:
         element.tail = None

@@ -1,4 +1,4 @@
-"""What reading a page gives, whichever way it is read."""
+"""Define the result of reading a page, for all readers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from pgsimhash.html.numbers import PASSING
 
 
 class WeightedWords(NamedTuple):
-    """The words of a page in order, and how much each of its blocks counts.
+    """The words of a page in order, and the weights of its text blocks.
 
     Attributes:
         vocabulary: the distinct words.
         words: the index in ``vocabulary`` of each word of the page (shape (n,), dtype int64).
-        kinds: whether it is a word or which kind of number, see :mod:`pgsimhash.html.numbers`
-            (shape (n,), dtype int64).
-        blocks: the number of the block it is in, ascending (shape (n,), dtype int64).
-        weights: how much each block counts, 0 to 1 (shape (m,), dtype float64).
-        shown: whether it is part of the main content that people read (shape (m,), dtype bool).
+        kinds: each word's kind, see :mod:`pgsimhash.html.numbers` (shape (n,), dtype int64).
+        blocks: each word's block number, ascending (shape (n,), dtype int64).
+        weights: each block's weight, 0 to 1 (shape (m,), dtype float64).
+        shown: whether each block is part of the visible main content (shape (m,), dtype bool).
     """
 
     vocabulary: list[str]
@@ -33,15 +32,15 @@ class WeightedWords(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many words the main content has that people read."""
+        """The number of words of the visible main content."""
         return int(np.count_nonzero(self.shown[self.blocks]))
 
     @property
     def unseen(self) -> tuple[float, list[int]]:
         """The share of words in low-weight blocks, and these blocks, those with most words first.
 
-        A low-weight block weighs less than a tenth of the mean weight of the page's words, so the
-        simhash hardly depends on it.
+        A low-weight block has less than a tenth of the mean weight of the page's words, so it
+        hardly affects the simhash.
         """
         counts = np.bincount(self.blocks, minlength=len(self.weights))
         words = max(len(self.blocks), 1)
@@ -51,7 +50,7 @@ class WeightedWords(NamedTuple):
         return float(counts[light].sum() / words), largest_first.tolist()
 
     def lasting_words(self) -> list[str]:
-        """Return the words and numbers that people read, in order, without the passing ones."""
+        """Return the visible words and numbers in order, without the passing ones."""
         lasting = self.words[self.shown[self.blocks] & (self.kinds != PASSING)].tolist()
         return [self.vocabulary[word] for word in lasting]
 
@@ -59,16 +58,16 @@ class WeightedWords(NamedTuple):
 class Article:
     """The main content of a page: ``markdown`` for people, ``text`` for simhashes.
 
-    Two are equal if they read the same.
+    Articles with equal content are equal.
 
     Args:
-        markdown: the main content, or what renders it when it is first asked for.
-        text: the same words without markup, a line for each block, or what finds them.
+        markdown: the main content, or a function that renders it on first use.
+        text: the same words without markup, a line per block, or a function that returns them.
         title: the page's title.
-        canonical_url: what its ``rel=canonical`` says, absolute.
-        language: what its ``lang`` says.
-        structure: the simhash of its shape, None where the reader does not see it.
-        words: all words of the page with weights, where the reader weighs instead of choosing.
+        canonical_url: the absolute URL of its ``rel=canonical``.
+        language: the value of its ``lang``.
+        structure: the simhash of its structure; None if the reader does not compute it.
+        words: all words of the page with weights, if the reader computes weights.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Article:
 
     @property
     def text(self) -> str:
-        """The main content without markup, a line for each block."""
+        """The main content without markup, a line per block."""
         if not isinstance(self._text, str):
             self._text = self._text()
         return self._text

@@ -1,6 +1,6 @@
-"""What is known of the blocks of a page: numbers, of which each has a reason.
+"""Compute the features of the text blocks of a page.
 
-What each adds to a block's weight is for :mod:`pgsimhash.html.weights` to say.
+:mod:`pgsimhash.html.weights` turns them into weights.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pgsimhash.html.page_words import Page
 from pgsimhash.html.tree import Floats
 
 _SPAN: Final = 600.0
-"""How far an exponential reaches before it is too large for a double, with room to spare."""
+"""The largest exponent that is safe for a double."""
 
 
 def features(page: Page) -> dict[str, Floats]:
-    """Return what is known of each block (shape (m,) each)."""
+    """Return the features of each block (shape (m,) each)."""
     tree = page.tree
     counts, linked, owners = page.counts, page.linked, tree.owners
     total = counts.sum()
@@ -48,9 +48,9 @@ def features(page: Page) -> dict[str, Floats]:
         beside, beside_tags, overlay, hidden, header, content, footer, footer_tag, in_list, alike,
         small_print,
     ) = tree.inherited()[:, owners]  # fmt: skip
-    # How far the page has no prose outside its frame: 1 for an index, near 0 for an article.
-    frame = np.max((beside, beside_tags, footer, footer_tag), 0)
-    outside = counts * prose * (1 - frame) * (1 - np.maximum(signs, small_print))
+    # How little prose there is outside the boilerplate: 1 for an index, near 0 for an article.
+    boilerplate = np.max((beside, beside_tags, footer, footer_tag), 0)
+    outside = counts * prose * (1 - boilerplate) * (1 - np.maximum(signs, small_print))
     listing = 1.0 / (1.0 + (float((outside * (1 - 0.8 * lateness)).sum()) / 60.0) ** 2)
     before_h1, under_h1, after_headings = tree.headings()
     dominated, depth = tree.dominance()
@@ -101,7 +101,7 @@ def features(page: Page) -> dict[str, Floats]:
 def _copyrights_near(page: Page, middle: Floats) -> Floats:
     if not page.copyrights.any():
         return page.copyrights
-    # A long text may have a copyright sign too.
+    # A sign in a long text means little.
     signs = page.copyrights * np.exp(-page.counts / 60.0)
     near = nearby(middle, signs[np.newaxis], 15.0)[0]
     both: Floats = np.maximum(signs, near / (1.0 + near))
@@ -109,7 +109,7 @@ def _copyrights_near(page: Page, middle: Floats) -> Floats:
 
 
 def _repeated(page: Page) -> Floats:
-    """Return the share of each block's words that stand in another block too."""
+    """Return the share of each block's words that also occur in another block."""
     first = np.empty(len(page.vocabulary), np.int64)
     last = np.empty(len(page.vocabulary), np.int64)
     first[page.words[::-1]] = page.blocks[::-1]
@@ -119,12 +119,12 @@ def _repeated(page: Page) -> Floats:
 
 
 def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
-    """Return, for each place, the sum of ``amounts`` around it, less and less with the distance.
+    """Return, for each place, the sum of ``amounts`` around it, with exponential decay.
 
     Args:
         middle: the places, ascending (shape (m,)).
-        amounts: what stands there (shape (r, m)).
-        window: at this distance an amount counts 1/e.
+        amounts: the amounts at these places (shape (r, m)).
+        window: the distance at which an amount counts 1/e.
     """
     scaled = middle / window
     if scaled[-1] < _SPAN:
@@ -134,7 +134,7 @@ def nearby(middle: Floats, amounts: Floats, window: float) -> Floats:
         behind = rising * np.cumsum((amounts * falling)[:, ::-1], 1)[:, ::-1]
         sums: Floats = before + behind - amounts
         return sums
-    # On a long page, in spans that the exponential bears, each with what came before.
+    # On a long page, by spans within the exponent's range; each carries the sum before it.
     return (
         _from_left(scaled, amounts) + _from_left(-scaled[::-1], amounts[:, ::-1])[:, ::-1] - amounts
     )

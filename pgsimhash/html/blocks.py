@@ -1,7 +1,7 @@
-"""From a tree to its blocks of text: what stands where, and what the elements around it say.
+"""Extract the text blocks of a tree, with the elements around them.
 
-A block is a run of text between two tags of blocks. No block is left out for what it looks like:
-how much each counts is for :mod:`pgsimhash.html.weights` to say.
+A text block is a run of text between two block tags. No block is left out for its appearance;
+:mod:`pgsimhash.html.weights` decides its weight.
 """
 
 from __future__ import annotations
@@ -12,52 +12,53 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
+from pgsimhash.hashing.tokens import SIGNS
 from pgsimhash.html.names import NEVER_TEXT, UNNAMED, Names, is_hidden, names, words
-from pgsimhash.tokens import SIGNS
 
 BLOCK: Final = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption"
     " figure footer form h1 h2 h3 h4 h5 h6 header hr html li main menu nav ol option p pre section"
     " summary table tbody td tfoot th thead tr ul"
 )
-"""The tags whose start and end are the borders of blocks."""
+"""The tags whose start and end separate text blocks."""
 
 _PLAIN: Final = words("b code em font i label small strong sub sup time tt u")
 _EMPTY: Final = words("br img input link meta")
 
 NAMED_MAX: Final = 50_000
-"""Of so many blocks it counts what their attributes say: of the first ones."""
+"""How many block elements are classified by their attributes."""
 
 _BEGIN, _LINK_BEGIN, _LINK_END, _SIGN = (f" {sign} " for sign in SIGNS[:4])
 
 
 class Piece(NamedTuple):
-    """Where a piece of a block's text stands: the text or the tail of an element."""
+    """The position of a piece of a text block: the text or the tail of an element."""
 
     block: int
     element: HtmlElement
     is_tail: bool
 
     def around(self) -> HtmlElement:
-        """Return the element that the text is directly in."""
+        """Return the element that directly contains the text."""
         return self.element.getparent() if self.is_tail else self.element
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The elements that make blocks, in document order, and the blocks in them.
+    """The block elements in document order, and the text blocks in them.
 
-    Element 0 stands for the page; the others follow their parents. Lists are parallel.
+    Element 0 stands for the page; the others follow their parents. The first four lists have an
+    entry for each element.
 
     Attributes:
-        parents: the index of each element's parent, -1 for element 0.
-        tags: its tag.
-        said_to_be: what its class, id and role say.
+        parents: the index of the element's parent, -1 for element 0.
+        tags: the element's tag.
+        said_to_be: the meaning of its class, id and role.
         ends: the index behind its last descendant.
-        owners: for each block, the element whose own text it is.
-        text: the texts of all blocks, with the signs of :mod:`pgsimhash.tokens`: each block begins
-            with the first, links stand between the second and the third, and the fourth is a
-            copyright sign. The fifth is for :func:`pgsimhash.html.numbers.mark_dates`.
+        owners: for each text block, the element that directly contains it.
+        text: the texts of all blocks, with the signs of :mod:`pgsimhash.hashing.tokens`. The first
+            begins a block, the second and third enclose links, and the fourth is a copyright sign.
+            The fifth is for :func:`pgsimhash.html.numbers.mark_dates`.
     """
 
     parents: list[int]
@@ -76,28 +77,27 @@ class Outline:
 def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
     """Return the outline of a page.
 
-    Hidden elements, scripts, controls and pictures are left out with all that is in them. Within
-    ``pre``, only what is around it makes blocks.
+    Hidden elements, scripts, controls and images are left out with all their content. Elements
+    within ``pre`` do not begin text blocks.
 
     Args:
         body: the tree, from :func:`pgsimhash.html.parse.parse`.
-        pieces: takes note of where the text of each block stands, for whoever needs that; what
-            elements say is then left out.
+        pieces: a list to fill with the positions of the text; the meaning of attributes is then
+            left out.
     """
     parents, tags, said_to_be, ends = [-1], [""], [UNNAMED], [0]
     owners: list[int] = []
-    said: list[str] = []
-    # What stands around the children that come next: the element, a link, a pre; and whether the
-    # last block goes on with them.
+    texts: list[str] = []
+    # The state around the next children; ``goes_on``: they continue the last text block.
     element, in_link, in_pre, goes_on = 0, False, False, False
 
-    # The elements around, on a stack of our own: pages may be deep.
+    # An explicit stack of the elements around, because pages may be deep.
     around: list[tuple[Iterator[HtmlElement], HtmlElement, int, bool, bool, bool]] = []
     children: Iterator[HtmlElement] = iter((body,))
     while True:
         child = next(children, None)
         if child is None:
-            # An element ends.
+            # The element ends.
             if not around:
                 break
             inner = element
@@ -106,14 +106,14 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                 ends[inner] = len(parents)
                 goes_on = False
             elif in_pre and goes_on and len(child):
-                # Lines of code may be elements of their own.
-                said.append(" " if child.tag in BLOCK else "")
+                # Each line of code may be an element.
+                texts.append(" " if child.tag in BLOCK else "")
             text, is_tail = child.tail, True
         else:
             tag = child.tag
             is_block = tag in BLOCK
             if goes_on and (tag in _EMPTY or (in_pre and is_block)):
-                said.append(" ")
+                texts.append(" ")
             is_block = is_block and not in_pre
             says: Names | None = None
             if tag not in NEVER_TEXT and tag not in _EMPTY:
@@ -137,20 +137,20 @@ def outline(body: HtmlElement, pieces: list[Piece] | None = None) -> Outline:
                 in_link, in_pre = in_link or tag == "a", in_pre or tag == "pre"
                 children = iter(child)
                 text, is_tail = child.text, False
-        # What is behind the body is not in the page.
+        # Text behind the body is not part of the page.
         if not text or not around:
             continue
         if text.isspace():
             if goes_on:
-                said.append(" ")
+                texts.append(" ")
             continue
         if not goes_on:
             goes_on = True
             owners.append(element)
-            said.append(_BEGIN)
-        said.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if in_link else text)
+            texts.append(_BEGIN)
+        texts.append(f"{_LINK_BEGIN}{text}{_LINK_END}" if in_link else text)
         if pieces is not None:
             pieces.append(Piece(len(owners) - 1, child, is_tail))
     ends[0] = len(parents)
-    text = "".join(said).replace("\xa9", _SIGN)
+    text = "".join(texts).replace("\xa9", _SIGN)
     return Outline(parents, tags, said_to_be, ends, owners, text)

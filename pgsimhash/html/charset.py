@@ -1,8 +1,8 @@
-"""From the bytes of a page to its text.
+"""Decode the bytes of a page.
 
-Labels mean what they mean in browsers (WHATWG Encoding Standard, section 4.2), where
-``iso-8859-1`` is windows-1252 and ``gb2312`` is gb18030. The order is theirs too, except that
-bytes which are valid UTF-8 are UTF-8 whatever the label says: labels are wrong more often.
+Labels have the meaning they have in browsers (WHATWG Encoding Standard, section 4.2):
+``iso-8859-1`` is windows-1252 and ``gb2312`` is gb18030. The order is also theirs, with one
+exception: valid UTF-8 is UTF-8 for any label, because labels are wrong more often.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import re
 from typing import Final
 
 import webencodings
+from w3lib.encoding import html_body_declared_encoding, read_bom
 
 from pgsimhash.errors import PageError
 from pgsimhash.html.names import words
-from pgsimhash.octets import Octets
+from pgsimhash.pages.page_bytes import BytesLike
 
 _MAGIC: Final = {
     b"%PDF-": "a PDF",
@@ -38,35 +39,19 @@ _MAGIC: Final = {
 }
 
 _CODECS: Final = {"gbk": "gb18030", "x-user-defined": "cp1252", "replacement": None}
-"""Where browsers decode otherwise than the codec of the same name."""
+"""The codecs that browsers use instead of the codec of the same name."""
 
 _PYTHON_NAMES: Final = words(
     "cp874 cp932 cp949 big5hkscs euc_jp iso2022_jp iso8859-16 mac-roman mac-cyrillic"
     " utf-16-le utf-16-be"
 )
-"""Codecs that browsers know by other labels; some pages have these."""
+"""Python's names that are no labels in browsers, but occur on pages."""
 
 _UTF16: Final = frozenset({"utf-16-le", "utf-16-be"})
 _LABEL_MAX: Final = 40
 
 _HEAD: Final = 8192
-"""How far into the page its own label and its nature are looked for, in bytes."""
-
-_BYTE_ORDER_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    # That of UTF-32 begins as that of UTF-16 does.
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_DECLARATIONS: Final = re.compile(
-    rb"\A\s*<\?[^\n>]{0,300}>|<\s*meta(?=[^>]{1,500}charset)[^>]{1,500}>?", re.IGNORECASE
-)
-_LABEL: Final = re.compile(
-    rb"""(?:encoding\s{0,9}=\s{0,9}["']|charset\s{0,9}=\s{0,9}["']?)\s{0,9}([^\s"'/;>]{1,40})""",
-    re.IGNORECASE,
-)
+"""How many bytes of a page are searched for its label and for binary data."""
 
 _PRINTABLE_SHARE: Final = 0.97
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
@@ -79,17 +64,21 @@ _DROPPED_UTF8: Final = [
 _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 
-def decode(html: Octets, charset: str | None = None) -> str:
+def decode(html: BytesLike, charset: str | None = None) -> str:
     """Return the text of a page, without NUL and other control characters.
 
-    The first of these that holds decides: a byte-order mark; valid UTF-8 with at least one
-    character outside ASCII; ``charset``, then the page's own label, if the bytes are valid in
-    it; UTF-8 with some windows-1252 mixed in; a label in which nearly all bytes are valid, with
-    replacement characters; windows-1252. No guess depends on what else is installed.
+    The first of these that applies decides, whatever packages are installed:
+
+    - a byte-order mark;
+    - valid UTF-8 with at least one character outside ASCII;
+    - ``charset``, then the page's own label, if the bytes are valid in it;
+    - UTF-8 mixed with some windows-1252;
+    - a label in which nearly all bytes are valid, with replacement characters;
+    - windows-1252.
 
     Args:
-        html: the bytes as they came, decompressed.
-        charset: the label in the HTTP header, if there was one; an unknown one is ignored.
+        html: the decompressed bytes.
+        charset: the label in the HTTP header, if any; an unknown label is ignored.
 
     Raises:
         PageError: the bytes are an image, an archive, a PDF or another binary format.
@@ -120,36 +109,36 @@ def refuse_binary(body: bytes) -> None:
 
 def clean_text(text: str) -> str:
     """Return ``text`` without NUL, control characters and lone surrogates."""
-    # In UTF-8, a table and three rare beginnings find what one pattern takes long to look for.
+    # Searching UTF-8 by a table and three byte patterns is much faster than one pattern.
     encoded = text.encode("utf-8", "surrogatepass")
-    found = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
-    if not found and not text.isascii():
-        found = any(pattern.search(encoded) for pattern in _DROPPED_UTF8)
-    return _DROPPED.sub("", text) if found else text
+    is_dirty = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
+    if not is_dirty and not text.isascii():
+        is_dirty = any(pattern.search(encoded) for pattern in _DROPPED_UTF8)
+    return _DROPPED.sub("", text) if is_dirty else text
 
 
 def codec_for(label: str | None) -> str | None:
-    """Return Python's name of the codec that browsers use for ``label``, None if there is none."""
+    """Return Python's name of the codec that browsers use for ``label``, or None."""
     if not label or len(label) > _LABEL_MAX or not label.isascii():
         return None
     name = label.strip(" \t\r\n\f\"'").lower()
-    found = webencodings.lookup(name)
-    if found is None:
+    encoding = webencodings.lookup(name)
+    if encoding is None:
         try:
             name = codecs.lookup(name).name
         except (LookupError, ValueError):
             return None
         if name in _PYTHON_NAMES:
             return name
-        found = webencodings.lookup(name.replace("_", "-"))
-    if found is None:
+        encoding = webencodings.lookup(name.replace("_", "-"))
+    if encoding is None:
         return None
-    codec = str(found.codec_info.name)
+    codec = str(encoding.codec_info.name)
     return _CODECS.get(codec, codec)
 
 
 def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
-    # Its NUL bytes decide: the label alone has often been wrong.
+    # NUL bytes decide: the label alone is often wrong.
     start = body[:64]
     even, odd = start[::2].count(0), start[1::2].count(0)
     if max(even, odd) <= len(start) // 4 or min(even, odd) > len(start) // 8:
@@ -160,39 +149,28 @@ def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
 
 
 def _decode_unmarked(body: bytes, charset: str | None) -> str:
-    labels = [codec_for(label) for label in (charset, _declared(body[:_HEAD]))]
+    labels = [codec_for(label) for label in (charset, html_body_declared_encoding(body[:_HEAD]))]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
     for name in names if body.isascii() else ["utf-8", *names]:
         try:
             return body.decode(name)
         except UnicodeDecodeError as error:
-            # A size limit of the crawler may have cut the last character in two.
+            # A size limit of the crawler may have cut the last character.
             if name == "utf-8" and error.reason == "unexpected end of data":
                 return body[: error.start].decode()
     return _decode_broken(body, names)
 
 
 def _without_mark(html: bytes) -> tuple[bytes, str | None]:
-    """Return a page without its byte-order mark, and the codec that this stands for."""
-    for mark, codec in _BYTE_ORDER_MARKS:
-        if html.startswith(mark):
-            return html[len(mark) :], codec
-    return html, None
-
-
-def _declared(head: bytes) -> str | None:
-    """Return the label that an XML declaration or a ``meta`` names, the first of them."""
-    for tag in _DECLARATIONS.finditer(head):
-        label = _LABEL.search(tag[0])
-        if label is not None:
-            return label[1].decode("ascii", "replace")
-    return None
+    """Return a page without its byte-order mark, and the codec of the mark."""
+    codec, mark = read_bom(html)
+    return html[len(mark or b"") :], codec
 
 
 def _decode_broken(body: bytes, names: list[str]) -> str:
-    """Decode what is valid in none of the encodings it may be in."""
+    """Return the text of bytes that are invalid in all possible encodings."""
     foreign = len(body) - len(body.decode("ascii", "ignore"))
-    # A multi-byte character counts once when broken and several times in ``foreign``.
+    # A broken multi-byte character counts once here and several times in ``foreign``.
     if body.decode("utf-8", "replace").count("\ufffd") * 4 <= foreign:
         return body.decode("utf-8", _CP1252_ERRORS)
     for name in names:

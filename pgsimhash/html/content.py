@@ -1,4 +1,4 @@
-"""The main content of a page: its words with weights, and the blocks that people are shown."""
+"""Extract the main content of a page: words with weights, and the visible text blocks."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pgsimhash.html.weights import is_frame_only, scores_of, shown_blocks, weigh
 from pgsimhash.html.whole import with_whole_elements
 
 MARKED_UP_MAX: Final = 150_000
-"""A page of more elements is shown without headings, lists and links."""
+"""The Markdown of a page with more elements has no headings, lists and links."""
 
 
 class Content:
-    """The blocks of a page with their weights, and what of them people are shown.
+    """The text blocks of a page with their weights, and which of them are shown.
 
     Args:
         body: the tree.
-        base: what relative URLs are relative to.
-        chosen: whether all of it is known to be the content.
-        also: elements in it that are shown, whatever they weigh.
+        base: the base of relative URLs.
+        chosen: whether all of the tree is content.
+        also: elements of the tree that are always shown.
 
     Attributes:
-        outline: the blocks and the elements around them.
-        words: the words and weights of the blocks.
+        outline: the text blocks and the elements around them.
+        words: the words and weights of the text blocks.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Content:
         self._shown = frozenset(np.flatnonzero(shown).tolist())
 
     def text(self) -> str:
-        """Return the text of the blocks that are shown, a line for each."""
+        """Return the text of the shown blocks, a line each."""
         return "\n".join(self._lines())
 
     def _lines(self) -> list[str]:
@@ -71,31 +71,25 @@ class Content:
         return [texts[place] for place in sorted(self._shown)]
 
     def markdown(self) -> str:
-        """Return the Markdown of the blocks that are shown, with the pictures among them."""
+        """Return the Markdown of the shown blocks, with the images between them."""
         if self._body.xpath("count(.//*) > $most", most=MARKED_UP_MAX):
             return unmarked(self._lines())
         return _marked_up(self._body, self._shown, self._base)
 
 
 def unmarked(lines: Iterable[str]) -> str:
-    """Return lines of text as Markdown: a paragraph each."""
+    """Return lines of text as Markdown, a paragraph each."""
     return "\n\n".join([escape_start(escape(line)) for line in lines if line])
 
 
 def _marked_up(body: HtmlElement, shown: Collection[int], base: str | None) -> str:
-    """Return the Markdown of some blocks of a page, with the pictures among them.
-
-    Args:
-        body: the tree, as :func:`pgsimhash.html.blocks.outline` saw it.
-        shown: the numbers of the blocks.
-        base: what relative URLs are relative to.
-    """
+    """Return the Markdown of the ``shown`` block numbers, with the images between them."""
     restore_images(body)
     return clean_text(render([body], base, _left_out(body, shown)))
 
 
 def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
-    """Return the numbers of the blocks in some elements of a page."""
+    """Return the numbers of the blocks in ``elements``."""
     pieces: list[Piece] = []
     outline(body, pieces)
     inside = {node for element in elements for node in element.iter()}
@@ -103,7 +97,7 @@ def _blocks_in(body: HtmlElement, elements: Iterable[HtmlElement]) -> list[int]:
 
 
 def _left_out(body: HtmlElement, shown: Collection[int]) -> LeftOut:
-    """Return what is around the blocks that are shown: the largest elements without any of them."""
+    """Return the parts without shown blocks: the largest elements, and texts and tails."""
     pieces: list[Piece] = []
     outline(body, pieces)
     kept = {body}

@@ -1,4 +1,4 @@
-"""What the head of a page says about it."""
+"""Read the title, canonical URL and language of a page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TITLES_MAX: Final = 100
 
 
 def page_title(root: HtmlElement) -> str | None:
-    """Return the first title that says anything, of the first 100."""
+    """Return the first title with text, among the first 100."""
     for element in islice(root.iter("title"), _TITLES_MAX):
-        # An svg has titles too, and those name a drawing.
+        # A title in an svg names a drawing.
         if next(element.iterancestors("svg"), None) is None:
             title = " ".join(clean_text("".join(element.itertext())).split())
             if title:
@@ -26,18 +26,18 @@ def page_title(root: HtmlElement) -> str | None:
 
 
 def canonical_url(root: HtmlElement, base: str | None) -> str | None:
-    """Return what ``rel=canonical`` says, resolved against ``base``, if that is absolute."""
-    named = (
+    """Return the URL of ``rel=canonical``, resolved against ``base``, if the result is absolute."""
+    links = (
         link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split()
     )
-    for link in islice(named, _CANONICAL_MAX):
-        found = absolute(link.get("href"), base)
-        if found is not None and found.startswith(("http://", "https://")):
-            return found
+    for link in islice(links, _CANONICAL_MAX):
+        url = absolute(link.get("href"), base)
+        if url is not None and url.startswith(("http://", "https://")):
+            return url
     return None
 
 
 def page_language(root: HtmlElement) -> str | None:
-    """Return what ``lang`` of the root says."""
+    """Return the root's ``lang``, at most 35 characters of it."""
     language = root.get("lang") or root.get("xml:lang") or ""
     return language.strip()[:35] or None

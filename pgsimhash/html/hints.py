@@ -1,8 +1,8 @@
-"""What a caller knows about sites: where on the pages of a host the main content is.
+"""Select the main content of pages by the caller's selectors for hosts.
 
-One selector for each host, in CSS (the subset that cssselect translates) or XPath 1.0. A hint is
-believed: what it selects is the content as it stands, without scripts and controls. Where it
-selects no text, which is what a site's next redesign comes to, the page is read as any other.
+A host has one selector, in CSS (the subset that cssselect translates) or XPath 1.0. The selected
+elements are the content, without scripts and controls. If a selector selects no text, for example
+after a redesign of the site, the page is read like any other.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from pgsimhash.errors import ArgumentError
 from pgsimhash.html.names import NEVER_TEXT
 
 SELECTOR_MAX: Final = 500
-"""How long a selector may be, in characters."""
+"""The longest selector, in characters."""
 
 HOSTS_MAX: Final = 100_000
-"""How many hosts may have one."""
+"""The most hosts."""
 
 SELECTED_MAX: Final = 1000
-"""How many elements of a page count, the first ones."""
+"""How many selected elements of a page count."""
 
 
 class SiteHints:
-    """The selectors of some hosts, checked and compiled.
+    """The checked and compiled selectors of hosts.
 
     Args:
-        selectors: from host to selector. ``"bay.example"`` stands for its subdomains too, unless
-            they have their own. A selector that begins with ``/`` or ``(`` is XPath.
+        selectors: a mapping from host to selector. ``"bay.example"`` includes its subdomains,
+            unless they have their own. A selector that begins with ``/`` or ``(`` is XPath.
 
     Raises:
-        ArgumentError: a host is none, a selector is none, or there are too many.
+        ArgumentError: a host or selector is invalid, or there are too many hosts.
     """
 
     def __init__(self, selectors: Mapping[str, str]) -> None:
@@ -57,19 +57,19 @@ class SiteHints:
         return hash(frozenset(self.selectors.items()))
 
     def __reduce__(self) -> tuple[type[SiteHints], tuple[dict[str, str]]]:
-        # Compiled selectors cannot go to other processes; what they were compiled from can.
+        # Compiled selectors cannot be pickled; their sources can.
         return SiteHints, (self.selectors,)
 
     def select(self, root: HtmlElement, url: str | None) -> list[HtmlElement]:
-        """Return the elements of a page that the hint for its host selects and that hold text.
+        """Return the selected elements of a page that contain text, in document order.
 
-        They are in order and none is inside another; none at all without a hint.
+        None of them is inside another. The list is empty without a hint for the host.
         """
         selector = self._for(url)
-        found = selector(root) if selector is not None else []
-        if not isinstance(found, list):
+        selected = selector(root) if selector is not None else []
+        if not isinstance(selected, list):
             return []
-        chosen = {node for node in found[:SELECTED_MAX] if isinstance(node, HtmlElement)}
+        chosen = {node for node in selected[:SELECTED_MAX] if isinstance(node, HtmlElement)}
         outermost: list[HtmlElement] = []
         inside: set[HtmlElement] = set()
         for node in root.iter():
@@ -101,8 +101,7 @@ def _checked_host(host: str) -> str:
     if not host or named != host.lower():
         raise ArgumentError(
             "invalid_hint",
-            f"{host!r} is no host; a hint is for one such as 'bay.example', without scheme and "
-            "path",
+            f"{host!r} is not a host; write it like 'bay.example', without scheme and path",
         )
     return named
 
@@ -112,7 +111,7 @@ def _compile(host: str, selector: str) -> etree.XPath:
         raise ArgumentError(
             "invalid_hint",
             f"the selector for {host} has {len(selector)} characters; 1 to {SELECTOR_MAX} are "
-            "taken",
+            "allowed",
         )
     try:
         if selector.lstrip().startswith(("/", "(")):

@@ -1,4 +1,4 @@
-"""The URLs inside a page: made absolute, never raising, whatever the page says."""
+"""Resolve the URLs inside a page, without errors for any page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _UNSAFE: Final = re.compile(r"[\s()<>\"\\]")
 def absolute(reference: str | None, base: str | None) -> str | None:
     """Return ``reference`` resolved against ``base`` (RFC 3986), percent-encoded for Markdown.
 
-    None stands for what leads nowhere: nothing, ``javascript:``, ``data:`` and the like, an
-    invalid URL, or one longer than 8,192 characters. Without ``base``, a relative reference
-    stays relative.
+    Return None for an empty or invalid reference, for ``javascript:``, ``data:`` and similar URLs,
+    and for one longer than 8,192 characters. Without ``base``, a relative reference stays relative.
     """
     if not reference or len(reference) > _URL_MAX:
         return None
@@ -34,11 +33,11 @@ def absolute(reference: str | None, base: str | None) -> str | None:
             return None
     except ValueError:
         return None
-    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), joined)
+    return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), joined)
 
 
 def base_url(root: HtmlElement, url: str | None) -> str | None:
-    """Return what relative URLs in the page are relative to: its ``<base>``, else ``url``."""
+    """Return the base of relative URLs in the page: its ``<base>``, else ``url``."""
     for element in root.iter("base"):
         href = element.get("href")
         if href is not None:
@@ -47,10 +46,10 @@ def base_url(root: HtmlElement, url: str | None) -> str | None:
 
 
 def image_source(image: HtmlElement) -> str | None:
-    """Return the reference to the picture an ``img`` shows once scripts have loaded it.
+    """Return the reference to the image that an ``img`` shows after its scripts ran.
 
-    A lazy-loading attribute wins over ``src``, which then is a placeholder; where there is
-    neither, the first entry of a ``srcset`` counts.
+    A lazy-loading attribute has priority over ``src``, which is then a placeholder. Without both,
+    the first entry of a ``srcset`` counts.
     """
     for name in (*_LAZY_SOURCES, "src"):
         value: str = image.get(name, "")
@@ -64,7 +63,7 @@ def image_source(image: HtmlElement) -> str | None:
 
 
 def restore_images(root: HtmlElement) -> None:
-    """Give a placeholder ``img`` the source of the one in the ``noscript`` right behind it."""
+    """Give each placeholder ``img`` the source of the image in the following ``noscript``."""
     for fallback in root.iter("noscript"):
         placeholder = fallback.getprevious()
         if placeholder is None or placeholder.tag != "img":

@@ -1,4 +1,4 @@
-"""From the main content to Markdown for people, in one walk.
+"""Render the main content as Markdown for people, in one walk.
 
 The Markdown is CommonMark with GitHub's tables, and definitions that begin with a colon.
 """
@@ -31,20 +31,20 @@ from pgsimhash.html.names import NEVER_TEXT, is_hidden
 
 _CONTAINERS_MAX: Final = 32
 _INDENTS_MAX: Final = 20_000_000
-"""How many characters of prefixes the lines in lists and quotes get together."""
+"""The most characters of prefixes of all lines in lists and quotes."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 URLS_MAX: Final = 50_000
-"""How many links and images keep their URLs, the first ones."""
+"""How many links and images keep their URLs."""
 
 
 class LeftOut(NamedTuple):
-    """What of a tree is not written, beside hidden elements and those that are never text.
+    """The parts of a tree to leave out, besides hidden elements and those that are never text.
 
     Attributes:
-        elements: elements with all that is in them.
-        texts: elements whose own text is left out, up to their first child.
+        elements: elements to leave out with all their content.
+        texts: elements whose text before the first child is left out.
         tails: elements whose tail is left out.
     """
 
@@ -54,31 +54,29 @@ class LeftOut(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """Where emphasis, a link or code begins or ends, amid the text of a block."""
+    """The start or end of emphasis, a link or code within the text of a block."""
 
     sign: str
     is_end: bool
 
 
 class _Inline(NamedTuple):
-    """Where an inline element began: its block, the place in it, and the words before it."""
+    """The start of an inline element: its block, its place there, and the parts before it."""
 
     block: int
     place: int
-    said: int
+    parts: int
 
 
 def render(
     elements: Iterable[HtmlElement], base: str | None, left_out: LeftOut | None = None
 ) -> str:
-    """Return the Markdown of ``elements``, one after the other.
-
-    One pass over the tree, which stays as it is, reads each text once.
+    """Return the Markdown of ``elements``, in one pass that does not change the tree.
 
     Args:
-        elements: what is written, with all that is in them.
-        base: what links and images become absolute against.
-        left_out: what is not written. Without it, scripts and hidden elements are written too.
+        elements: the elements to write, with all their content.
+        base: the base of relative links and images.
+        left_out: the parts to leave out. With None, scripts and hidden elements are written too.
     """
     writer = _Writer(base)
     for element in elements:
@@ -109,7 +107,7 @@ def render(
 
 
 class _Writer:
-    """What has been written so far, and the block being written."""
+    """Collects the finished Markdown blocks and the open one."""
 
     def __init__(self, base: str | None) -> None:
         self.blocks: list[str] = []
@@ -118,19 +116,18 @@ class _Writer:
         self._inline: list[str | _Mark] = []
         self._open: list[_Inline] = []
         self._block = 0
-        # How many parts with words the inline text had so far.
-        self._said = 0
-        # The prefix of each open list item or quote: of its first line, and of the others.
+        # How many parts with words the inline text has so far.
+        self._parts = 0
+        # The prefixes of each open list item or quote: of its first line, and of the others.
         self._first: list[str] = []
         self._rest: list[str] = []
         self._indents = 0
         self._lists: list[int | None] = []
         self._deeper = 0
         self._heading = 0
-        # What elements around code say about its language.
         self._languages: dict[HtmlElement, str] = {}
         self._code = 0
-        # The pre that is open, its text so far, and whether the next text begins a line.
+        # The open pre, its text so far, and whether the next text begins a line.
         self._pre: HtmlElement | None = None
         self._pre_text: list[str] = []
         self._pre_breaks = False
@@ -143,11 +140,11 @@ class _Writer:
         if self._pre is not None:
             self._break_line(tag)
         elif tag in INLINE:
-            self._open.append(_Inline(self._block, len(self._inline), self._said))
+            self._open.append(_Inline(self._block, len(self._inline), self._parts))
             if tag == "img":
                 self._image(node)
             elif tag in MARKS or tag == "a":
-                # The place of its mark, once it is known to have words.
+                # A placeholder for its mark, written if it has words.
                 self._inline.append("")
                 self._code += MARKS.get(tag) == "`"
         elif tag == "br":
@@ -210,7 +207,7 @@ class _Writer:
         words = " ".join(text.split())
         before = " " if text[0].isspace() else ""
         after = " " if words and text[-1].isspace() else ""
-        self._said += words != ""
+        self._parts += words != ""
         self._inline.append(f"{before}{escape(words)}{after}")
 
     def flush(self) -> None:
@@ -225,7 +222,7 @@ class _Writer:
         """End the inline text and return it, with white space outside its marks."""
         self._block += 1
         line: list[str] = []
-        # What comes before the next words: white space, and outside it the marks that begin there.
+        # The white space before the next words, and the marks that begin there.
         space = ""
         begun: list[str] = []
         marks = 0
@@ -299,8 +296,8 @@ class _Writer:
         tag = node.tag
         mark = MARKS.get(tag, "")
         self._code -= mark == "`"
-        # Within code, marks and links would be read as they are written.
-        if self._code or begun.block != self._block or begun.said == self._said:
+        # Markdown does not interpret marks and links within code.
+        if self._code or begun.block != self._block or begun.parts == self._parts:
             return
         if not mark and tag != "a":
             return
@@ -316,14 +313,14 @@ class _Writer:
         if source:
             alt = escape(" ".join((node.get("alt") or "").split()))
             self._inline.append(f"![{alt}]({source})")
-            self._said += 1
+            self._parts += 1
 
     def _url(self, reference: str | None) -> str | None:
         self._urls += 1
         return absolute(reference, self._base) if self._urls <= URLS_MAX else None
 
     def _break_line(self, tag: str) -> None:
-        """See to it that what follows in ``pre`` is on a line of its own, if ``tag`` says so."""
+        """Make the following text of a ``pre`` begin a line, if ``tag`` requires it."""
         if tag == "br":
             self._pre_text.append("\n")
         elif tag in BLOCK and self._pre_text and not self._pre_text[-1].endswith("\n"):
@@ -370,19 +367,19 @@ class _Writer:
 
 
 def _first_number(ordered: HtmlElement) -> int:
-    """Return the number of the first item of an ``ol``; it may be as large as CommonMark takes."""
+    """Return the number of the first item of an ``ol``, if CommonMark allows it, else 1."""
     start = ordered.get("start", "1").strip()
     return int(start) if _NUMBER.fullmatch(start) else 1
 
 
 def _goes_on(definition: HtmlElement) -> bool:
-    """Return whether a ``dd`` is in another, as the parser has it where end tags are left out."""
+    """Return whether a ``dd`` is in another: the parser nests them if end tags are left out."""
     around = definition.getparent()
     return around is not None and around.tag == "dd"
 
 
 def _is_header(cell: HtmlElement) -> bool:
-    """Return whether a cell of a table heads a column or a row."""
+    """Return whether a cell of a table is the header of a column or a row."""
     if cell.tag == "th":
         return True
     row = cell.getparent()

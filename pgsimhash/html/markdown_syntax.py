@@ -1,6 +1,6 @@
-"""How Markdown writes things: emphasis, escapes, code and tables, each on its own.
+"""Write single pieces of Markdown: emphasis, escapes, code and tables.
 
-The walk over a page that uses them is :mod:`pgsimhash.html.markdown`.
+:mod:`pgsimhash.html.markdown` walks over a page and uses them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INLINE_TAGS: Final = """
     rt ruby s samp small span strike strong sub sup time tt u var wbr
 """
 INLINE: Final = frozenset(_INLINE_TAGS.split())
-"""The tags of what stands within a line."""
+"""The tags of inline elements."""
 
 MARKS: Final = {
     "b": "**",
@@ -36,7 +36,7 @@ MARKS: Final = {
     "s": "~~",
     "strike": "~~",
 }
-"""What goes around the text of a tag."""
+"""The Markdown around the text of a tag."""
 
 _ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]<"})
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]<]")
@@ -49,17 +49,17 @@ _NAMES_MAX: Final = 500
 _BACKTICKS: Final = re.compile(r"`+")
 _COLUMNS_MAX: Final = 100
 CELL_BLOCKS: Final = words("p div ul ol pre h1 h2 h3 article section")
-"""What cells without headers above hold in the layout of a page, and never in a table of data."""
+"""The tags in cells of layout tables; data tables without header cells never have them."""
 
 
 def escape(text: str) -> str:
-    """Return ``text`` with a backslash before each sign that Markdown reads as its own."""
+    """Return ``text`` with a backslash before each special character of Markdown."""
     return text.translate(_ESCAPES) if _SPECIAL.search(text) else text
 
 
 def unescape(text: str) -> str:
     """Return ``text`` as it was before :func:`escape`."""
-    # No text of a page has a NUL, and one pattern would ask Python for each sign.
+    # No page's text has a NUL, and one pattern would call Python for each sign.
     text = text.replace("\\\\", "\0")
     for sign in "`*_[]<":
         text = text.replace(f"\\{sign}", sign)
@@ -67,37 +67,36 @@ def unescape(text: str) -> str:
 
 
 def escape_start(line: str) -> str:
-    """Return ``line``, not empty, so that it does not begin a heading, a list or a quote."""
+    """Return ``line``, not empty, escaped so that it does not begin a heading, list or quote."""
     return line if line[0].isalpha() else _LINE_START.sub(r"\2\\\1\3", line)
 
 
 def code_language(block: HtmlElement, known: dict[HtmlElement, str]) -> str:
     """Return the language of a ``pre``, empty if unknown.
 
-    Its own attributes say it, or its first child's, its parent's or its grandparent's: classes
-    such as ``language-x``, ``lang-x``, ``hljs-x`` and
-    ``highlight-source-x``, ``data-lang``, or ``lang`` on
-    the ``pre`` itself.
+    The ``pre``, its first child, its parent or its grandparent has it in ``data-lang`` or in a
+    class such as ``language-x``, ``lang-x``, ``hljs-x`` or ``highlight-source-x``. Otherwise
+    ``lang`` of the ``pre`` counts.
 
     Args:
         block: the ``pre``.
-        known: what elements say that were asked before; others are added.
+        known: a cache of the languages of elements.
     """
-    for place in (block, *block[:1], *islice(block.iterancestors(), 2)):
-        if place not in known:
-            known[place] = _said_language(place)
-        if known[place]:
-            return known[place]
+    for element in (block, *block[:1], *islice(block.iterancestors(), 2)):
+        if element not in known:
+            known[element] = _own_language(element)
+        if known[element]:
+            return known[element]
     return str(block.get("lang")) if _NAME.fullmatch(block.get("lang", "")) else ""
 
 
-def _said_language(place: HtmlElement) -> str:
-    found = _LANGUAGE.search(place.get("class", "")[:_NAMES_MAX])
-    if found:
-        return found[1]
+def _own_language(element: HtmlElement) -> str:
+    match = _LANGUAGE.search(element.get("class", "")[:_NAMES_MAX])
+    if match:
+        return match[1]
     for name in ("data-lang", "data-language"):
-        if _NAME.fullmatch(place.get(name, "")):
-            return str(place.get(name))
+        if _NAME.fullmatch(element.get(name, "")):
+            return str(element.get(name))
     return ""
 
 
@@ -108,7 +107,7 @@ def code_block(code: str, language: str) -> str:
 
 
 def code_span(code: str) -> str:
-    """Return ``code``, one line of it, between backticks that do not occur in it."""
+    """Return one line of ``code`` between backticks that do not occur in it."""
     ticks = "`" * (_longest_run(code) + 1)
     space = " " if code.startswith("`") or code.endswith("`") else ""
     return f"{ticks}{space}{code}{space}{ticks}"
@@ -119,13 +118,13 @@ def _longest_run(code: str) -> int:
 
 
 def is_data_table(table: HtmlElement) -> bool:
-    """Return whether a ``table`` holds data, rather than the layout of a page.
+    """Return whether a ``table`` contains data, and not the layout of a page.
 
-    Data has header cells, or at least two rows whose cells hold no blocks of their own.
+    A data table has header cells, or at least two rows and no block elements in its cells.
     """
     if table.get("role") in ("presentation", "none"):
         return False
-    # First, so that of tables within tables only the innermost are looked at whole.
+    # First, so that only the innermost of nested tables are searched whole.
     if next(table.iterdescendants("table"), None) is not None:
         return False
     if next(table.iter("th"), None) is not None:
@@ -140,15 +139,14 @@ class Table:
 
     def __init__(self) -> None:
         self._rows: list[list[str]] = []
-        # The rows that have data, by their numbers.
-        self._data: set[int] = set()
+        self._data: set[int] = set()  # the numbers of rows with data
 
     def add_row(self) -> None:
-        """Begin the next row."""
+        """Start a row."""
         self._rows.append([])
 
     def add_cell(self, text: str, span: str | None = None, *, is_header: bool = False) -> None:
-        """Add a cell of one line to the row, and empty ones for the columns it spans."""
+        """Add a cell of one line to the row, and empty cells for the columns it spans."""
         if not self._rows:
             self.add_row()
         row = self._rows[-1]
@@ -159,10 +157,10 @@ class Table:
             row.extend([""] * (int(span[:4]) - 1))
 
     def markdown(self) -> str:
-        """Return the table as GitHub Flavored Markdown, with an empty header if it has none.
+        """Return the table as GitHub Flavored Markdown.
 
-        The header is the first row, if it has nothing but header cells. Rows are filled up to at
-        most 100 columns; a longer row keeps its cells.
+        The header is the first row if it has only header cells, else it is empty. Rows are filled
+        up to at most 100 columns; a longer row keeps its cells.
         """
         numbers = [number for number, row in enumerate(self._rows) if any(row)]
         if not numbers:

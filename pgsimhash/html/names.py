@@ -1,4 +1,4 @@
-"""What elements say they are: their class, id, role and style, in the web's common words."""
+"""Classify elements by tag, class, id, role and style, with the web's common words."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NEVER_TEXT: Final = words(
     "script style template svg iframe object embed applet canvas audio video input button select"
     " textarea datalist head noscript map frameset"
 )
-"""The tags of what a reader does not read."""
+"""The tags whose content is not text."""
 
 HEADING_TAGS: Final = words("h1 h2 h3 h4 h5 h6")
 LIST_TAGS: Final = words("ul ol dl")
 
 BESIDE_TAGS: Final = words("nav aside dialog menu form")
-"""The tags of what stands beside a text."""
+"""The tags of content beside the main text."""
 
 _BESIDE: Final = words(
     # navigation
@@ -47,7 +47,7 @@ _BESIDE: Final = words(
     " latest also mostread most promo promotion promos similar"
     # other people
     " comment comments disqus reply respond replies share sharing social follow shares sharebar"
-    # what lies over the page
+    # overlays
     " cookie cookies consent popup modal overlay newsletter subscribe signup login dialog gdpr"
     " toolbar role=dialog role=alertdialog role=search search"
     # advertisements
@@ -57,7 +57,7 @@ _OVERLAY: Final = words(
     "cookie cookies consent gdpr onetrust cmp cookiebot popup modal overlay role=dialog"
     " role=alertdialog"
 )
-# Whole class names; "overflow-hidden" and "hidden md:block" say something else.
+# Whole class names; "overflow-hidden" and "hidden md:block" mean something else.
 _HIDING: Final = words("hidden hide invisible is-hidden sr-only visually-hidden screen-reader-text")
 _FOOTER: Final = words(
     "footer copyright copyrights legal bottom foot role=contentinfo colophon disclaimer imprint"
@@ -72,7 +72,7 @@ _NAMES_MAX: Final = 500
 _HIDDEN: Final = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE
 )
-# React streams content as hidden elements, which its script puts into place.
+# React streams content as hidden elements that its script moves into place.
 _STREAMED: Final = re.compile(r"S:[0-9a-f]+")
 _CAMEL: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
@@ -92,10 +92,10 @@ _SAYINGS: Final = flags_of(
 
 
 class Names(NamedTuple):
-    """What the class, id and role of an element say: whole words, cut at camelCase too.
+    """The meaning of the class, id and role of an element, by whole words, also of camelCase.
 
-    ``says`` is the sum of ``SAYS_BESIDE`` and the others that hold; ``first`` the first word, by
-    which siblings that look alike are known.
+    ``says`` is the sum of ``SAYS_BESIDE`` and the others that apply. ``first`` is the first word,
+    used to find similar siblings.
     """
 
     says: int
@@ -114,7 +114,7 @@ def is_hidden(element: HtmlElement) -> bool:
 
 
 def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
-    """Return what an element's attributes say it is, None where they hide it."""
+    """Return the meaning of an element's attributes, or None if they hide it."""
     classes = identity = role = ""
     hidden = False
     for name, value in attributes:
@@ -137,13 +137,13 @@ def names(attributes: Iterable[tuple[str, str]]) -> Names | None:
 
 @lru_cache(maxsize=8192)
 def _names(classes: str, identity: str, role: str) -> Names:
-    said = f"{classes} {identity}" if identity else classes
-    found = _CAMEL.findall(said[:_NAMES_MAX])
+    text = f"{classes} {identity}" if identity else classes
+    parts = _CAMEL.findall(text[:_NAMES_MAX])
     if role:
-        found.append(f"role={role}")
+        parts.append(f"role={role}")
     says = 0
-    for word in found:
-        says |= _SAYINGS.get(word.lower(), 0)
+    for part in parts:
+        says |= _SAYINGS.get(part.lower(), 0)
     if ":" not in classes and not _HIDING.isdisjoint(classes.split()):
         says |= SAYS_HIDDEN
-    return Names(says, found[0].lower() if found else "")
+    return Names(says, parts[0].lower() if parts else "")

@@ -1,9 +1,9 @@
-"""The numbers of a page: which are data, and which change although the page does not.
+"""Classify the numbers of a page as data or as volatile.
 
 A number is a run of digits. It is volatile if it is part of a date, a time of day or a counter:
 ``12:30``, ``7/5/2016``, "12 March", "3 days ago", "1,204 views". Volatile numbers have little
-weight in a simhash. Those that count visitors, or stand in a note such as "Updated 12 March",
-change with each visit: the digest of a text leaves them out.
+weight in a simhash. Passing numbers count visitors or stand in a note such as "Updated 12 March".
+They change between visits, so the digest of a text leaves them out.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pgsimhash.hashing.tokens import SIGNS
 from pgsimhash.html.names import flags_of, words
 from pgsimhash.html.tree import Integers
-from pgsimhash.tokens import SIGNS
 
 WORD, NUMBER, LISTED, VOLATILE, PASSING = range(5)
-"""The kinds of tokens. Listed ones are parts of dates and times that tables and lists hold, which
-are data. A passing one is volatile, and the digest of the text leaves it out."""
+"""The kinds of tokens. LISTED are parts of dates and times in data tables and lists, so they are
+data. PASSING are volatile, and the digest of the text leaves them out."""
 
 _DATE: Final = SIGNS[4]
-# The digits come first, for re skips to them quickly; the lookbehind then sees them.
+# The digits come first, because re skips to them quickly; the lookbehind then sees them.
 _DATES: Final = re.compile(
     r"[0-9](?<![0-9][0-9])[0-9]{0,3}"
     r"(?:(?<![0-9]{3}):[0-9]{2}(?::[0-9]{2})?|([./-])[0-9]{1,2}\1[0-9]{1,4})(?![0-9])"
@@ -52,7 +52,7 @@ _COUNTED: Final = words(
     "reads read like share reactions votes vote points readers members users posts"
 )
 _NOTE_WORDS: Final = 12
-"""A block of at most this many words, one of them such as "updated", is a note of a date."""
+"""A block of at most this many words with one such as "updated" is a note of a date."""
 
 _BEFORE, _BEHIND, _COUNTER, _PASSING, _AGO, _NOTE, _MONTH = (1 << bit for bit in range(7))
 _FLAGS: Final = flags_of(
@@ -79,7 +79,7 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
     """Return the kind of each token of a page (shape (n,)).
 
     Args:
-        ids: the tokens and the signs among them, by their numbers (shape (n,)).
+        ids: the tokens and signs, by their numbers (shape (n,)).
         blocks: the block of each, ascending (shape (n,)).
         numbers: the number of each distinct token.
     """
@@ -92,7 +92,7 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
     for word in _FLAGS.keys() & numbers.keys():
         flag_of[numbers[word]] = _FLAGS[word]
     flags = flag_of[ids]
-    # A link may begin or end between a number and what it counts.
+    # Drops the signs of links, which may stand between a number and its noun.
     seen = np.flatnonzero((ids >= len(SIGNS)) | (flags > 0))
     at, flags = blocks[seen], flags[seen]
     places = np.searchsorted(seen, places)
@@ -103,10 +103,10 @@ def kinds_of(ids: Integers, blocks: Integers, numbers: Mapping[str, int]) -> Int
     starts, sizes = places[~follows], np.bincount(run)
     ends = starts + sizes
 
-    def beside(looked: Integers, mask: int) -> NDArray[np.bool_]:
-        safe = np.clip(looked, 0, len(at) - 1)
-        found: NDArray[np.bool_] = (safe == looked) & (at[safe] == at[starts])
-        return found & (flags[safe] & mask > 0)
+    def beside(positions: Integers, mask: int) -> NDArray[np.bool_]:
+        safe = np.clip(positions, 0, len(at) - 1)
+        in_block: NDArray[np.bool_] = (safe == positions) & (at[safe] == at[starts])
+        return in_block & (flags[safe] & mask > 0)
 
     is_year = np.zeros(len(numbers), np.bool_)
     is_year[[numbers[year] for year in _YEARS & numbers.keys()]] = True

@@ -1,4 +1,4 @@
-"""The words and numbers of a page by block, with what is counted of each block on the way."""
+"""Read the words and numbers of a page by text block, and count words of each block."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
+from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
 from pgsimhash.html.article import WeightedWords
 from pgsimhash.html.blocks import Outline
 from pgsimhash.html.names import words
 from pgsimhash.html.numbers import LISTED, NUMBER, VOLATILE, kinds_of, mark_dates
 from pgsimhash.html.tree import Floats, Integers, Tree, sums_of
-from pgsimhash.tokens import SIGNS, tokenize_signed
 
 _LEGAL: Final = words(
     "copyright trademark trademarks rights reserved licensed license warranty disclaimer terms"
@@ -24,26 +24,26 @@ _LEGAL: Final = words(
 )
 
 _LISTED_FROM: Final = 0.4
-"""From this likeness on, a table or list is one of data, and its dates are data too."""
+"""From this likelihood on, a table or list contains data, and its dates are data too."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The words of a page, and what is known of its blocks that have words.
+    """The words of a page, and the counts of its blocks with words.
 
     Attributes:
         outline: the elements.
         vocabulary: the distinct words.
         words: the index in ``vocabulary`` of each word of the page (shape (n,)).
-        said_kinds: its kind by the words beside it (shape (n,)); see
+        said_kinds: each word's kind by the words beside it (shape (n,)); see
             :mod:`pgsimhash.html.numbers`.
-        blocks: the number of its block (shape (n,)).
-        places: which of the outline's blocks these are (shape (m,)).
-        counts: how many words each has (shape (m,)).
-        linked: how many of those in links (shape (m,)).
-        copyrights: whether it has a copyright sign, 0 or 1 (shape (m,)).
-        legal: how many of its words are of the small print (shape (m,)).
-        numeric: how many of its words are numbers, without volatile ones (shape (m,)).
+        blocks: each word's block number (shape (n,)).
+        places: the outline's blocks with words (shape (m,)).
+        counts: their numbers of words (shape (m,)).
+        linked: their numbers of words in links (shape (m,)).
+        copyrights: whether they have a copyright sign, 0 or 1 (shape (m,)).
+        legal: their numbers of legal words (shape (m,)).
+        numeric: their numbers of numbers, without volatile ones (shape (m,)).
     """
 
     outline: Outline
@@ -65,7 +65,7 @@ class Page:
 
     @cached_property
     def kinds(self) -> Integers:
-        """The kind of each word (shape (n,)): dates in tables and lists are listed ones."""
+        """The kind of each word (shape (n,)); dates in data tables and lists are LISTED."""
         _, in_table, in_run = self.tree.units
         listed = (np.maximum(in_table, in_run) > _LISTED_FROM)[self.blocks]
         return np.where(listed & (self.said_kinds == VOLATILE), LISTED, self.said_kinds)
@@ -110,7 +110,7 @@ def read_words(outline: Outline) -> Page:
 
 
 def words_by_line(text: str) -> WeightedWords:
-    """Return the words of plain text; each line is a block that weighs 1."""
+    """Return the words of plain text; each line is a block of weight 1."""
     begin_sign, _, _, notice, _ = SIGNS
     text = text.replace("\0", " ").replace("\xa9", f" {notice} ")
     signed = f" {begin_sign} " + text.replace("\n", f" {begin_sign} ")

@@ -1,4 +1,4 @@
-"""From the text of a page to one lxml tree, whatever the text looks like."""
+"""Parse any page into an lxml tree, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from pgsimhash.html.charset import clean_text
 from pgsimhash.html.names import words
 
 ELEMENTS_MAX: Final = 500_000
-"""How many elements a page may have; browsers give up long before."""
+"""The most elements of a page; browsers give up long before."""
 
 DEPTH_MAX: Final = 256
-"""How deep the tree gets where libxml2 gives up: deeper elements leave only their text."""
+"""The depth of the tree of a page that is too deep for libxml2; deeper elements keep their text."""
 
 ATTRIBUTES_MAX: Final = 100
-"""How many attributes an element keeps where some have far too many."""
+"""The attributes that an element keeps on a page above :data:`ATTRIBUTES_CROWD`."""
 
 ATTRIBUTES_CROWD: Final = 200
-"""How many are far too many."""
+"""The most attributes of an element that libxml2 parses alone."""
 
 HEAD: Final = words("base basefont bgsound link meta noframes noscript script style template title")
-"""What may stand in a head (WHATWG HTML, section 13.2.6.4.4); anything else begins the body."""
+"""The elements of a head (WHATWG HTML, section 13.2.6.4.4); any other begins the body."""
 
 _Text = str | bytes
 
 _TOO_DEEP: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 _NO_MEMORY: Final = etree.ErrorTypes.ERR_NO_MEMORY
-# What lxml takes from Python is narrower than what its parser makes by itself.
+# lxml accepts fewer names from Python than its parser creates.
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE | re.ASCII)
 
 _SMALL: Final = 1 << 16
-"""In so few bytes no tag can have enough attributes to matter."""
+"""In a smaller page no tag can have enough attributes to matter."""
 
 _SEARCHED_MAX: Final = 400_000_000
-"""How many open elements a parser may look through for those that end, about a second's worth."""
+"""How many open elements a parser may search for those that end: about a second of work."""
 
 _PIECE: Final = 1 << 16
 
 _LONG_TAG: Final = 2048
 _PAIRS_ROOT_MAX: Final = 10_000
-# A tag that every parser ends at the same place.
+# A tag that all parsers end at the same place.
 _PLAIN_TAG: Final = re.compile(
     rb"""/?[a-z][a-z0-9:-]*+(?:\s++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'`<>=]++))?+)*+"""
     rb"\s*+/?>",
@@ -55,24 +55,23 @@ _PLAIN_TAG: Final = re.compile(
 _QUOTED: Final = re.compile(rb""""[^"]*+"|'[^']*+'""")
 _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
-# One class for all elements: lxml.html's own lookup asks Python for each.
+# One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
 
 
 def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
-    """Return the root element of ``text``, None where there is no element and no text.
+    """Return the root element of ``text``, None without elements and text.
 
-    Nothing is loaded from the network or from other files: libxml2's HTML parser knows neither
-    external entities nor document types. It is older than ``article`` and ``main``, and leaves
-    them in the head of a page that does not write ``<body>``; here they are in the body. Two of
-    its limits need a way around, which reads the page as a stream of events: it stops at 2,048
-    nested elements and drops the rest of the page (here all text stays, in a tree
-    :data:`DEPTH_MAX` deep), and its time is quadratic in the attributes of an element (here the
-    first :data:`ATTRIBUTES_MAX` count).
+    Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
+    external entities nor document types. Three of its faults are corrected here. It is older than
+    ``article`` and ``main``, and leaves them in the head of a page without ``<body>``. It stops at
+    2,048 nested elements and drops the rest of the page. Here a stream of events builds a tree
+    :data:`DEPTH_MAX` deep with all text. Its time is quadratic in the attributes of an element;
+    here the first :data:`ATTRIBUTES_MAX` count.
 
     Raises:
-        PageError: there are more than ``max_elements`` elements, or very many within one another
-            and as many end tags, each of which may be looked for among them.
+        PageError: the page has more than ``max_elements`` elements, or so many nested elements and
+            end tags that matching them takes too long.
         MemoryError: there is too little memory for the tree.
     """
     source = text.encode("utf-8", "replace")
@@ -94,9 +93,9 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
             if survey is None:
                 _survey(source, max_elements)
             root = _parse_events(source)
-    # A tag opens two elements at most, itself and one that it implies.
-    many = source.count(b"<") > max_elements // 2
-    if many and root is not None and root.xpath("count(//*) > $most", most=max_elements):
+    # A tag opens at most two elements: itself and an implied one.
+    may_exceed = source.count(b"<") > max_elements // 2
+    if may_exceed and root is not None and root.xpath("count(//*) > $most", most=max_elements):
         raise PageError("too_large", f"the page has more than {max_elements:,} elements")
     if root is not None:
         _empty_head(root)
@@ -104,42 +103,43 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
 
 
 def _empty_head(root: HtmlElement) -> None:
-    """Move what begins the body, where ``<body>`` was left out, from the head to the body."""
+    """Move elements of the body from the head to the body, if ``<body>`` was left out."""
     head = root.find("head")
-    begins = () if head is None else [child for child in head if child.tag not in HEAD]
-    if head is None or not begins:
+    if head is None:
+        return
+    misplaced = [child for child in head if child.tag not in HEAD]
+    if not misplaced:
         return
     body = root.find("body")
     if body is None:
         body = root.makeelement("body")
         head.addnext(body)
     if body.text:
-        begins[-1].tail = f"{begins[-1].tail or ''}{body.text}"
+        misplaced[-1].tail = f"{misplaced[-1].tail or ''}{body.text}"
         body.text = None
-    body[:0] = begins
+    body[:0] = misplaced
 
 
 def _may_be_too_much(source: bytes, max_elements: int) -> bool:
-    """Return whether a page may have too many elements, or attributes, to make a tree of them."""
+    """Return whether a page may have too many elements, or attributes, for a tree."""
     ends = source.count(b"</")
     starts = source.count(b"<") - ends
     return max(starts, ends) > max_elements or may_crowd_attributes(source)
 
 
 def _survey(source: bytes, max_elements: int) -> _Survey:
-    """Return what a first look without a tree says about a page.
+    """Count the elements and attributes of a page without building a tree.
 
     Raises:
-        PageError: there are more than ``max_elements`` elements, or too many within one another,
-            seen before a tree of them fills the memory.
+        PageError: the page has more than ``max_elements`` elements, or too many nested ones.
     """
     survey = _Survey(source, max_elements)
     parser = etree.HTMLParser(
-        target=survey,  # type: ignore[arg-type]  # what it has no method for is not told
+        target=survey,  # type: ignore[arg-type]  # not all methods are required
         encoding="utf-8",
         huge_tree=True,
     )
-    # Within one call the parser would go on to the end of the page whatever is raised.
+    # Within one call the parser ignores exceptions until the end of the page.
     for start in range(0, len(source), _PIECE):
         parser.feed(source[start : start + _PIECE])
     with suppress(etree.XMLSyntaxError):
@@ -151,15 +151,15 @@ def may_crowd_attributes(source: bytes) -> bool:
     """Return whether a tag in ``source`` (UTF-8) may have thousands of attributes.
 
     A parser compares every attribute of a tag with those before it (WHATWG HTML, section
-    13.2.5.33), so that one tag can keep it busy for minutes. This errs on the side of saying so:
-    some long comments look like tags too.
+    13.2.5.33), so one tag can keep it busy for minutes. False positives occur: some long comments
+    look like tags.
     """
     if len(source) <= _SMALL:
         return False
     pairs = 0
     at = source.find(b"<")
     while at >= 0:
-        # The last bracket within reach: the way to it holds no long tag.
+        # Skips to the last bracket in range: no tag before it is long.
         following = source.rfind(b"<", at + 1, at + _LONG_TAG)
         if following < 0:
             following = source.find(b"<", at + _LONG_TAG)
@@ -175,9 +175,9 @@ def may_crowd_attributes(source: bytes) -> bool:
 
 
 class _Survey:
-    """A parser target that counts elements, and those that are open, up to limits.
+    """A parser target that counts elements and open elements, up to limits.
 
-    ``most`` is the most attributes any element has.
+    ``most`` is the largest number of attributes of an element.
     """
 
     most = 0
@@ -186,7 +186,7 @@ class _Survey:
         self._max_elements = max_elements
         self._elements = 0
         self._depth = 0
-        # The parser looks for each element that ends among all that are open, one by one.
+        # The parser searches all open elements for each end tag.
         self._open_max = _SEARCHED_MAX // (source.count(b"</") + 1)
 
     def start(self, tag: _Text, attrib: dict[_Text, _Text]) -> None:
@@ -214,7 +214,7 @@ def _parse_events(source: bytes) -> HtmlElement | None:
 
 
 def _storable(text: _Text) -> str:
-    # The one white space that HTML knows and XML does not.
+    # A form feed is white space in HTML, and not allowed in XML.
     return clean_text(str(text)).replace("\f", " ")
 
 

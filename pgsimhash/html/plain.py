@@ -1,4 +1,4 @@
-"""From Markdown back to text, for pages whose HTML is not at hand any more."""
+"""Convert Markdown back to text, for pages whose HTML is no longer available."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NESTING_MAX: Final = 100
 def plain_text(markdown: str) -> str:
     """Return the words of ``markdown`` without markup, URLs or images, a line for each block.
 
-    It has the words of the text that was hashed when the page was read, as far as Markdown holds
-    them: a word of which a part was a link or bold may come back as two, and the other way round.
+    They are the hashed words of the page, except at the ends of links and emphasis within a word:
+    there a word may become two, or two words one.
     """
     lines: list[str] = []
     for token in _parser().parse(markdown):
@@ -38,10 +38,10 @@ def _words(tokens: Sequence[Token]) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    # Takes a while to import, and only kept Markdown needs it.
+    # Slow to import, and only kept Markdown needs it.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING_MAX}).enable("table")
-    # Nothing is followed here: a link is one wherever it leads, to a file too.
+    # Links are not followed, so any URL is valid, also that of a file.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     return parser

@@ -1,7 +1,7 @@
-"""Recognises pages that stand in for another: errors, checks, shells that scripts would fill.
+"""Detect error pages, bot checks and JavaScript-rendered pages.
 
-They come with status 200 often enough, and all those of one site are near-copies. Each rule wants
-little text and a whole phrase in the right place, so that an article about such pages stays one.
+They often come with status 200, and those of one site are near-copies. Each rule requires little
+text and a whole phrase in the right place, so articles about such pages are not affected.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from typing import Final
 from pgsimhash.errors import PageError
 
 TEXT_CHARS_MAX: Final = 800
-"""A page with more main text than this, in characters, is never refused."""
+"""The most characters of main text of a page that is checked."""
 
 PAGE_WORDS_MAX: Final = 400
-"""Nor one with more words than this, navigation and all; its text need not be looked at."""
+"""The most words of a page that is checked, including navigation."""
 
 TEXT_WORDS_MIN: Final = 20
-"""Nor one whose main text has fewer words, as white space parts them: so little says too little.
+"""The fewest words, separated by white space, of main text that is checked.
 
-Another thing than the ``min_tokens`` of a scheme, which counts tokens: from how many on simhashes
-tell pages apart.
+The ``min_tokens`` of a scheme is different: the fewest tokens for which simhashes separate pages.
 """
 
 _ERROR: Final = re.compile(
@@ -65,29 +64,28 @@ _MOUNTS: Final = frozenset(
 
 
 def check_stand_in(title: str | None, text: str, empty_ids: Iterable[str | None] = ()) -> None:
-    """Raise if a page with this ``title`` and main ``text`` stands in for another.
+    """Raise if a page is an error page, a bot check or JavaScript-rendered.
 
     Args:
         title: the page's title.
         text: its main content.
-        empty_ids: the ids of its elements without text; some name the place that scripts fill.
+        empty_ids: the ids of its elements without text; some are those that scripts fill.
 
     Raises:
-        PageError: a part of the title, or the first line, says that there is no such page
-            (``error_page``); or it asks for a check, JavaScript or cookies (``blocked``); or it has
-            an empty place that a script would fill (``needs_script``).
+        PageError: a part of the title or the first line names an error (``error_page``), the page
+            is a bot check (``blocked``), or a script fills an empty element (``needs_script``).
     """
     words = text.split()
-    said = " ".join(words).lower()
-    if len(said) > TEXT_CHARS_MAX or len(words) < TEXT_WORDS_MIN:
+    content = " ".join(words).lower()
+    if len(content) > TEXT_CHARS_MAX or len(words) < TEXT_WORDS_MIN:
         return
-    said = said.replace("\u2019", "'")
+    content = content.replace("\u2019", "'")
     first = next(line for line in text.split("\n") if line.strip())
     label = f"{title or ''}\n{first}".lower().replace("\u2019", "'")
     parts = [part.strip(" .!…\t\r") for part in _PARTS.split(label)]
     if any(_ERROR.fullmatch(part) for part in parts):
         raise PageError("error_page", "the page says that there is no such page")
-    if any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts) or _BLOCK.search(said):
+    if any(_BLOCK_TITLE.fullmatch(part.rstrip("?")) for part in parts) or _BLOCK.search(content):
         raise PageError("blocked", "the page asks for a check, JavaScript or cookies first")
     if not _MOUNTS.isdisjoint(empty_ids):
         raise PageError(

@@ -1,10 +1,10 @@
-"""The simhash of a page's shape: what two pages of one template share, whatever they say.
+"""Compute the simhash of a page's structure, which is similar for pages of one template.
 
-The features are the paths of tags from the root to each container, and the pairs of each
-container with the one around it, after Buttler, "A Short Survey of Document Structure Similarity
-Algorithms" (2004), which finds paths and their shingles nearly as good as tree edits and far
-cheaper. Running text, lists and tables are passed over and each feature counts once: so the
-length of an article does not move the simhash, and neither do the names of classes.
+The features are the paths of tags from the root to each container, and the pairs of a container
+and its parent container. Buttler, "A Short Survey of Document Structure Similarity Algorithms"
+(2004), finds paths and their shingles nearly as good as tree edits and far cheaper. Running text,
+lists and tables are ignored and each feature counts once, so the length of an article does not
+change the simhash. Class names do not either.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from lxml.html import HtmlElement
 
-from pgsimhash.hashes import murmur3_64
+from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash.hashing.votes import vote
 from pgsimhash.html.blocks import Outline, outline
 from pgsimhash.html.names import words
-from pgsimhash.votes import vote
 
 _CONTAINERS: Final = words(
     "body address article aside details dialog div fieldset footer form header main"
@@ -25,27 +25,27 @@ _CONTAINERS: Final = words(
 )
 
 SAME_TEMPLATE_MAX: Final = 12
-"""Pages of one template are so many bits apart or less as a rule, pages of two templates more."""
+"""The usual largest distance of pages of one template; pages of two templates differ more."""
 
 DEPTH_MAX: Final = 32
-"""How many containers deep a path goes; deeper ones have the path of the last above them."""
+"""The most containers of a path; deeper containers have the path of their ancestor."""
 
 
 def structure_of(root: HtmlElement) -> int:
-    """Return :func:`structure_simhash` of a page as it was parsed."""
+    """Return the :func:`structure_simhash` of a parsed page."""
     body = root.find("body")
     return structure_simhash(outline(root if body is None else body))
 
 
 def structure_simhash(blocks: Outline) -> int:
-    """Return the simhash of the shape of a page, 0 <= x < 2**64.
+    """Return the simhash of the structure of a page, 0 <= x < 2**64.
 
-    Pages of one template are ``SAME_TEMPLATE_MAX`` bits apart or less as a rule, pages of two
-    templates more. It says nothing about texts, and two bare pages have the same.
+    Pages of one template usually differ by at most ``SAME_TEMPLATE_MAX`` bits, pages of two
+    templates by more. Texts do not matter; all pages without containers have the same simhash.
     """
     paths, tags, depths = [""], [""], [0]
     pairs: set[tuple[str, str]] = set()
-    # Of an element that is no container, what is known is that of the container around it.
+    # Other elements take the values of the container around them.
     for parent, tag in zip(blocks.parents[1:], blocks.tags[1:], strict=True):
         path, above, depth = paths[parent], tags[parent], depths[parent]
         if tag in _CONTAINERS:

@@ -1,6 +1,6 @@
-"""What the elements around a block say about it: their names and tags, how much text they hold.
+"""Compute the context of text blocks: names, tags and text of the elements around them.
 
-Each question is answered for all elements at once, in arrays.
+Each value is computed for all elements at once, in arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pgsimhash.html.names import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# What a tag is, in one number for each.
+# One bit for each class of tags.
 _IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_LIST, _IS_H1, _IS_HEADING, _IS_COMMON = (
     1 << bit for bit in range(8)
 )
@@ -45,7 +45,7 @@ _TAGS: Final = flags_of(
         (_IS_LIST, LIST_TAGS),
         (_IS_H1, words("h1")),
         (_IS_HEADING, HEADING_TAGS),
-        # Siblings of these tags are alike in any text.
+        # Siblings with these tags are similar in any text.
         (_IS_COMMON, words("body h2 h3 p pre td tr")),
         (_IS_TABLE, words("table")),
         (_IS_ROW, words("tr")),
@@ -55,7 +55,7 @@ _TAGS: Final = flags_of(
 
 
 def sums_of(places: Integers, amounts: NDArray[Any], size: int) -> Floats:
-    """Return the sum of the ``amounts`` at each of so many places (shape (size,))."""
+    """Return the sum of the ``amounts`` at each place in 0..``size`` - 1 (shape (size,))."""
     return np.bincount(places, amounts, size).astype(np.float64, copy=False)
 
 
@@ -64,10 +64,10 @@ class Tree:
 
     Args:
         outline: the elements.
-        places: which of the outline's blocks have words (shape (m,)).
-        counts: how many words each has (shape (m,)).
-        linked: how many of those in links (shape (m,)).
-        copyrights: whether it has a copyright sign, 0 or 1 (shape (m,)).
+        places: the outline's blocks with words (shape (m,)).
+        counts: their numbers of words (shape (m,)).
+        linked: their numbers of words in links (shape (m,)).
+        copyrights: whether they have a copyright sign, 0 or 1 (shape (m,)).
     """
 
     def __init__(
@@ -91,19 +91,18 @@ class Tree:
         self._groups, self._alike = self._like_siblings()
 
     def _below(self, amounts: Floats) -> Floats:
-        """Return the sum of ``amounts`` in each element and all below it."""
         sums = np.concatenate(((0.0,), np.cumsum(amounts)))
         below: Floats = sums[self._ends] - sums[:-1]
         return below
 
     def sum(self, amounts: Floats) -> Floats:
-        """Return the sum over the blocks in each element, of amounts of blocks (shape (m,))."""
+        """Return the sum of the blocks' ``amounts`` (shape (m,)) in each element."""
         return self._below(sums_of(self.owners, amounts, len(self.parents)))
 
     def inherited(self) -> Floats:
-        """Return what elements are called or are, for each the most of what is around it."""
+        """Return the features by names and tags: for each element the largest of its ancestors."""
         share = (self.words / self.words[0] / 0.3) ** 4
-        # What holds much of the page is not beside it, whatever it is called.
+        # An element with much of the page is not beside the text, whatever its name.
         named, tagged = 1.0 / (1.0 + share), 1.0 / (1.0 + share / 16.0)
         kinds, says = self._kinds, np.array([says for says, _ in self._outline.said_to_be])
         header = np.maximum(named * (says & SAYS_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
@@ -111,7 +110,7 @@ class Tree:
         over = 1.0 / (1.0 + share * (0.3 / 0.9) ** 4)
         small = (self._signs > 0) / (1.0 + (self.words / 80.0) ** 2)
         small[0] = 0.0
-        said = np.array(
+        levels = np.array(
             (
                 named * (says & SAYS_BESIDE > 0),
                 tagged * (kinds & _IS_BESIDE > 0),
@@ -126,12 +125,12 @@ class Tree:
                 small,
             )
         )
-        return self._with_all_around(said)
+        return self._with_all_around(levels)
 
     def in_frame(self) -> NDArray[np.bool_]:
-        """Return which blocks are in elements that say they are not the text (shape (m,)).
+        """Return which blocks are in boilerplate by names or tags (shape (m,)).
 
-        What holds all of a page says nothing.
+        An element with nearly all of the page is not boilerplate.
         """
         says = np.array([says for says, _ in self._outline.said_to_be])
         frame = (says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
@@ -140,19 +139,19 @@ class Tree:
         inside: NDArray[np.bool_] = self._with_all_around(frame)[self.owners]
         return inside
 
-    def _with_all_around(self, said: NDArray[Any]) -> NDArray[Any]:
-        """Return for each element the most of what is said of it and of what is around it."""
+    def _with_all_around(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return for each element the largest value of it and its ancestors."""
         above = self.parents
-        # Each turn doubles how far up it looks.
+        # Each step doubles the number of levels.
         while above.any():
-            np.maximum(said, said[..., above], out=said)
+            np.maximum(values, values[..., above], out=values)
             above = above[above]
-        return said
+        return values
 
     def _like_siblings(self) -> tuple[Integers, Integers]:
-        """Return the groups of siblings of one tag and first name, and how many are in each.
+        """Return each element's group of siblings with its tag and first name, and its size.
 
-        Siblings that are alike in any text are each alone in the second.
+        The size is 1 for tags whose siblings are similar in any text.
         """
         outline = self._outline
         numbers: defaultdict[tuple[int, str, str], int] = defaultdict(count().__next__)
@@ -165,18 +164,16 @@ class Tree:
 
     @cached_property
     def units(self) -> tuple[Floats, Floats, Floats]:
-        """How many unlinked words each block's table or list has, and how sure these are.
+        """The unlinked words of each block's table or list, and the likelihoods of these.
 
-        A cell of a table of data says little by itself: what counts is what the table holds. The
-        same goes for an item of a list, and for each of a run of siblings that look alike.
+        A cell of a data table means little alone, so the whole table counts. The same applies to an
+        item of a list, and to a run of similar siblings.
 
-        For each block (shape (m,) each): the unlinked words of its table or list, as far as it is
-        one; how far the table around it is one of data, 0 to 1, and how far the elements around it
-        are a list of short items.
+        Returns, for each block (shape (m,) each): the unlinked words, times the likelihood; the
+        likelihood, 0 to 1, of a data table; the likelihood of a list of short items.
         """
         kinds, owners, size = self._kinds, self.owners, len(self.parents)
         mass = np.maximum(self.words - 0.8 * self.linked, 0.0)
-        # Runs of siblings that look alike.
         groups = self._groups
         filled = np.bincount(groups, self.words > 0)[groups]
         is_run = (filled > 2) & (kinds & (_IS_COMMON | _IS_CELL) == 0)
@@ -192,29 +189,29 @@ class Tree:
                 np.bincount(tables[kinds & kind > 0], minlength=size)
                 for kind in (_IS_CELL, _IS_ROW)
             )
-            # A table with tables in it is for the layout.
+            # A table that contains tables is for layout.
             inner = np.bincount(tables[self.parents[is_table]], minlength=size)
             each = self.words / np.maximum(cells, 1)
             is_data = is_table & (rows > 1) & (cells > 3)
             data = is_data * (1 - 1 / np.maximum(rows, 1)) / (1 + (each / 15) ** 2) / (1 + inner)
             at = tables[owners]
-            # Of a list in a cell and a table in an item, the inner one is meant.
+            # If a list is in a cell, or a table in an item, the inner one counts.
             in_table = np.where(at > run, data[at], 0.0)
             in_run = np.where(at > run, 0.0, in_run)
             table_mass = mass[at]
         return np.maximum(in_table * table_mass, in_run * run_mass), in_table, in_run
 
     def _innermost(self, chosen: NDArray[np.bool_]) -> Integers:
-        """Return the innermost chosen element that each element is or stands in, 0 for none."""
+        """Return the innermost chosen element at or above each element, or 0."""
         return self._with_all_around(np.where(chosen, np.arange(len(chosen)), 0))
 
     def dominance(self) -> tuple[Floats, Floats]:
-        """Return how much others dominate the elements with text, and how deep these stand.
+        """Return how much other elements dominate each block's element, and its depth.
 
-        Of the children of an element, the one with the most text outside links dominates the
-        others by its share of their text; this is the sum of ln(1 - share) from the page down to
-        an element, where it is not that child, and of its own children's. Beside an article it
-        is far below 0; within one no paragraph dominates.
+        The child with the most text outside links dominates its siblings by its share of their
+        text. The result is the sum of ln(1 - share) from the root down to the element, without the
+        levels where it is that child, plus that of its own children. Beside an article it is far
+        below 0; within an article no paragraph dominates.
         """
         mass = 1.1 * self.words - self.linked
         parents, places = self.parents, np.arange(len(mass))
@@ -234,14 +231,14 @@ class Tree:
         return (sums[0] + rest)[self.owners], sums[1][self.owners]
 
     def places_of_headings(self) -> Integers:
-        """Return which blocks are headings, ascending."""
+        """Return the numbers of the heading blocks, ascending."""
         return np.flatnonzero(self._kinds[self.owners] & _IS_HEADING)
 
     def headings(self) -> tuple[Floats, Floats, Floats]:
-        """Return which blocks come before the first h1, with it, and after the last heading.
+        """Return which blocks are before the first h1, under it, and after the last heading.
 
-        With it are those behind it under its parent (1) or its grandparent (0.5). After the last
-        heading are those behind it outside its parent.
+        Under the h1 are later blocks in its parent (1) or grandparent (0.5). After the last heading
+        are later blocks outside its parent.
         """
         owners, kinds, size = self.owners, self._kinds[self.owners], len(self.parents)
         before, under, after = np.zeros((3, len(owners)))

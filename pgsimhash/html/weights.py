@@ -1,8 +1,8 @@
-"""How much each block of a page counts: a weight between 0 and 1 that changes little with the page.
+"""Compute the weight of each text block of a page, between 0 and 1.
 
-No block is chosen or left out, so none flips in or out when the page around it changes. What is
-known of a block are its features (:mod:`pgsimhash.html.block_features`); each has a coefficient
-here, fitted to the distances of simhashes of labelled pages by ``bench/fit.py``.
+Weights change little when the page changes, and no block is left out, so none flips in or out.
+Each feature of a block (:mod:`pgsimhash.html.block_features`) has a coefficient here.
+``bench/fit.py`` fitted them to the distances of simhashes of labelled pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pgsimhash.html.page_words import Page
 from pgsimhash.html.tree import Floats
 
 COEFFICIENTS: Final = {
-    # What the elements around say they are.
+    # Names and tags of the elements around.
     "beside_names": -0.4073,
     "beside_tags": -4.086,
     "overlay_names": -0.401,
@@ -27,13 +27,13 @@ COEFFICIENTS: Final = {
     "content_names": 0.367,
     "footer_names": -0.6637,
     "footer_tag": -3.857,
-    # Text outside links: in the block, around it, in the elements around it.
+    # The share of text outside links: in the block, around it, in the elements around it.
     "unlinked": 0.1973,
     "unlinked_near": 0.6479,
     "unlinked_around": 0.8555,
     "unlinked_parent": -0.3659,
     "unlinked_grandparent": 1.046,
-    # How much text there is.
+    # The amount of text.
     "words_near": 0.8832,
     "element_words": 2.663,
     "unit_words": 0.3655,
@@ -43,14 +43,14 @@ COEFFICIENTS: Final = {
     "in_run": 0.3836,
     "number_share": 4.084,
     "parent_share": 0.3931,
-    # Where the block stands.
+    # The position of the block.
     "lateness": -0.5513,
     "before_h1": -4.033,
     "under_h1": 2.704,
     "after_headings": -0.5012,
     "depth": 2.62,
     "in_list": 0.4333,
-    # What else is like it.
+    # Similar text and elements.
     "repeated_words": 0.7021,
     "like_siblings": 0.1513,
     "not_dominated": 0.1612,
@@ -58,31 +58,31 @@ COEFFICIENTS: Final = {
     "copyright_near": -2.523,
     "copyright_element": -1.752,
     "legal_words": -3.838,
-    # The same for a page whose text is not prose: there, a frame is told by other signs.
+    # Corrections for pages without prose, whose boilerplate looks different.
     "listing_links": 0.2391,
     "listing_words": -1.19,
     "listing_lateness": 1.37,
 }
-"""What each feature adds to the logarithm of a block's level."""
+"""The coefficient of each feature in the logarithm of a block's level."""
 
 LEVEL: Final = 50.0
-"""On a page with this many words that count, blocks are compared with half their mean level."""
+"""On a page with this many effective words, blocks are compared with half their mean level."""
 
 SCORE_MAX: Final = 25.0
-"""Scores are cut off here and at as much below 0, so that no exponential overflows."""
+"""Scores are clipped to this range around 0, so that no exponential overflows."""
 
 _FRAME_LEVEL: Final = math.exp(-7.35)
-"""A page with a lower mean level may be a frame only: none of 7,400 labelled pages has one."""
+"""A page with a lower mean level may be all boilerplate: none of 7,400 labelled pages has one."""
 
 _OWN_WORDS: Final = 6
-"""Fewer words outside the elements that say they are the frame are none of its own."""
+"""A page with fewer words outside the boilerplate has no content."""
 
 _SHOWN: Final = 0.05
-"""What weighs less than this share of the heaviest block is not shown to people."""
+"""Blocks below this share of the largest weight are not shown."""
 
 
 def weigh(page: Page) -> Floats:
-    """Return how much each block of a page counts, between 0 and 1 (shape (m,))."""
+    """Return the weight of each block of a page, between 0 and 1 (shape (m,))."""
     return weights_of(scores_of(page), page.counts)
 
 
@@ -90,18 +90,17 @@ def scores_of(page: Page) -> Floats:
     """Return the logarithm of the level of each block of a page (shape (m,))."""
     if not len(page.places):
         return page.counts
-    known = features(page)
+    values = features(page)
     scores: Floats = np.array(list(COEFFICIENTS.values())) @ np.array(
-        [known[name] for name in COEFFICIENTS]
+        [values[name] for name in COEFFICIENTS]
     )
     return np.clip(scores, -SCORE_MAX, SCORE_MAX)
 
 
 def is_frame_only(page: Page, scores: Floats) -> bool:
-    """Return whether a page has nothing of its own.
+    """Return whether a page has no content, only boilerplate.
 
-    So it is where blocks look like what stands around a text, and nearly all are in elements that
-    are called so.
+    Its blocks look like boilerplate, and nearly all words are in elements with such names or tags.
     """
     whole, squares = _masses(np.exp(scores), page.counts)
     if not squares < _FRAME_LEVEL * whole:
@@ -111,11 +110,11 @@ def is_frame_only(page: Page, scores: Floats) -> bool:
 
 
 def weights_of(scores: Floats, counts: Floats) -> Floats:
-    """Return the weights of blocks by their scores, against the page's own level.
+    """Return the weights of blocks by their scores, relative to the level of the page.
 
-    A block's level is the exponential of its score, and the page's is the mean of them, each
-    counted by what it counts itself. A page with few words that count lowers its level, so that
-    an index keeps its list.
+    A block's level is the exponential of its score. The page's level is the mean of these, each
+    weighted by its own words and level. It is lower on a page with few effective words, so that an
+    index keeps its list.
     """
     if not len(scores):
         return scores
@@ -127,17 +126,17 @@ def weights_of(scores: Floats, counts: Floats) -> Floats:
 
 
 def _masses(levels: Floats, counts: Floats) -> tuple[float, float]:
-    """Return the sums of words times their level, and times its square."""
+    """Return the sums of words times level, and of words times level squared."""
     mass = counts * levels
     return float(mass.sum()), float((mass * levels).sum())
 
 
 def shown_blocks(page: Page, weights: Floats) -> NDArray[np.bool_]:
-    """Return which blocks people are shown (shape (m,)): those that weigh enough with their like.
+    """Return which blocks are shown (shape (m,)).
 
-    A short line weighs little by itself and much with the text around it: what counts is the
-    geometric mean of its weight and that of all words in its element's parent. A heading goes with
-    what it heads.
+    A short line has little weight alone and much with the text around it. So the geometric mean of
+    its weight and the mean weight in its element's parent decides. A heading is shown if the block
+    behind it is.
     """
     if not len(weights):
         return np.zeros(0, np.bool_)

@@ -1,7 +1,7 @@
-"""Which tables, lists, figures and code are shown whole: what is short weighs little by itself.
+"""Show tables, lists, figures and code whole or not at all.
 
-A header row, a list of three words or a caption belongs to the text around it. So these elements
-are shown whole or not at all, by what is shown of them and beside them.
+A header row, a list of three words or a caption has little weight alone, but belongs to the text
+around it. What is shown of an element, and next to it, decides.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ _TAGS: Final = flags_of(
     )
 )
 _LINKS: Final = 0.5
-"""A list with more than this of its words in links is one of links."""
+"""A list with a larger share of its words in links is a list of links."""
 
 
 def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which blocks are shown, those without words among them (shape (blocks,)).
+    """Return which blocks are shown, including those without words (shape (blocks,)).
 
-    Tables of data, lists and code are shown whole where some of them is shown, or something beside
-    them. Figures and lists of links are, where they stand between what is shown. What says that it
-    is beside the text, or around it, is not. Beside an element is what else the two elements
-    around it hold.
+    Data tables, lists and code are shown whole if a part of them is shown, or a block next to them.
+    Figures and lists of links are shown if they are between shown blocks. Boilerplate by its names
+    or tags is not shown. Next to an element is the rest of the two elements around it.
 
     Args:
         page: the words of the page.
@@ -80,7 +79,7 @@ def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool
 
 
 def _sums(amounts: NDArray[np.bool_] | Floats | Integers) -> Floats:
-    """Return the sum of what is before each place, and of all (shape (n + 1,))."""
+    """Return the cumulative sums, beginning with 0 (shape (n + 1,))."""
     return np.concatenate(((0.0,), np.cumsum(amounts)))
 
 
@@ -89,8 +88,8 @@ def _between(
 ) -> Floats:
     """Return the sums of amounts of blocks with words, from each first block up to the last."""
     sums = _sums(amounts)
-    found: Floats = sums[np.searchsorted(page.places, last)]
-    return found - sums[np.searchsorted(page.places, first)]
+    until: Floats = sums[np.searchsorted(page.places, last)]
+    return until - sums[np.searchsorted(page.places, first)]
 
 
 def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
@@ -98,7 +97,7 @@ def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
     order = np.argsort(owners, kind="stable")
     lower, upper = np.searchsorted(owners[order], np.array((np.arange(len(ends)), ends)))
     counts = upper - lower
-    # They follow one another, so that their sum says which is the first.
+    # The blocks of an element are consecutive, so their sum gives the first.
     numbers = np.concatenate(((0,), np.cumsum(order)))
     rest = numbers[upper] - numbers[lower] - counts * (counts - 1) // 2
     starts = rest // np.maximum(counts, 1)
@@ -108,7 +107,7 @@ def _places(owners: Integers, ends: Integers) -> tuple[Integers, Integers]:
 def _around(parents: Integers, counts: Integers) -> Integers:
     """Return for each element the nearest around it that holds more blocks, or element 0."""
     above = np.where(counts[parents] == counts, parents, np.arange(len(parents)))
-    # Each turn doubles how far up it looks.
+    # Each step doubles the number of levels.
     while not np.array_equal(further := above[above], above):
         above = further
     around: Integers = parents[above]
@@ -116,13 +115,13 @@ def _around(parents: Integers, counts: Integers) -> Integers:
 
 
 def _is_data(kinds: Integers, ends: Integers) -> NDArray[np.bool_]:
-    """Return which elements would be tables of data, as ``is_data_table`` says of tables."""
+    """Return which elements, if tables, are data tables by the rule of ``is_data_table``."""
     starts = np.arange(len(kinds)) + 1
 
     def below(kind: int) -> Floats:
         sums = _sums(kinds & kind > 0)
-        found: Floats = sums[ends] - sums[starts]
-        return found
+        counts: Floats = sums[ends] - sums[starts]
+        return counts
 
     has_data = (below(_IS_HEADER) > 0) | ((below(_IS_ROW) > 1) & (below(_IS_CELL_BLOCK) == 0))
     data: NDArray[np.bool_] = has_data & (below(_IS_TABLE) == 0)

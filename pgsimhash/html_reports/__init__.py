@@ -1,10 +1,10 @@
-"""Pages for people: HTML files that need no network and run no script."""
+"""Render HTML reports that need no network and run no script."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.later import loaded_later
+from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     from pgsimhash.html_reports.evaluations import evaluation_page, near_pairs_page
@@ -12,15 +12,7 @@ if TYPE_CHECKING:
     from pgsimhash.html_reports.histories import history_page
     from pgsimhash.html_reports.reports import report_page
 else:
-    __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            ".evaluations": ["evaluation_page", "near_pairs_page"],
-            ".explanations": ["explanation_page"],
-            ".histories": ["history_page"],
-            ".reports": ["report_page"],
-        },
-    )
+    __getattr__, __dir__ = loaded_later(__name__)
 
 __all__ = [
     "evaluation_page",

@@ -1,4 +1,4 @@
-"""Charts as inline SVG, drawn from numbers alone; colours come from the page around them."""
+"""Draw charts as inline SVG, from numbers only; the page defines the colours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from pgsimhash.analysis.measures import AtDistance, Histogram
 
-# Narrow, so that a phone shows the text at nearly its size.
+# Narrow, so that phones hardly shrink the text.
 _WIDTH: Final = 400
 _LEFT: Final = 40
 _RIGHT: Final = 390
@@ -21,14 +21,14 @@ _TICKS: Final = 8
 def histogram_chart(
     above: tuple[str, Histogram], below: tuple[str, Histogram] | None, distance: int | None
 ) -> str:
-    """Return a bar for each distance, of one set of pairs or of two, mirrored.
+    """Return a histogram with a bar per distance, for one set of pairs or two mirrored sets.
 
-    Heights are logarithmic, so that one false match shows beside ten thousand pairs.
+    Heights are logarithmic, so that one false match is visible next to ten thousand pairs.
 
     Args:
-        above: a name, which is also the class of the bars, and the counts; shape (n,).
-        below: the same for the bars that hang from the axis, if there are any.
-        distance: what to mark.
+        above: the name, which is also the class of the bars, and the counts; shape (n,).
+        below: the same for the bars below the axis, if any.
+        distance: the distance to mark.
     """
     places = len(above[1])
     step = (_RIGHT - _LEFT) / places
@@ -44,14 +44,14 @@ def histogram_chart(
         x = _LEFT + (distance + 1) * step
         parts.append(f'<path class="mark" d="M{x:.1f} {_TOP - 8}V{bottom}"/>')
         parts.append(_words(x + 4, _TOP - 4, f"distance {distance}"))
-    return _svg(bottom + 36, "How many pairs are how many bits apart", parts)
+    return _svg(bottom + 36, "Pairs by distance in bits", parts)
 
 
 def curve_chart(curve: Sequence[AtDistance], best: AtDistance | None, floor: float) -> str:
-    """Return recall and precision by distance.
+    """Return a chart of recall and precision by distance.
 
     Args:
-        curve: the points, by distance, ascending.
+        curve: the points, by ascending distance.
         best: the point to mark.
         floor: the lowest value of the axis, below 1.
     """
@@ -73,8 +73,8 @@ def curve_chart(curve: Sequence[AtDistance], best: AtDistance | None, floor: flo
             parts.append(_words(x, bottom + 15, str(at.distance), "middle"))
     parts.append(_words(_RIGHT, bottom + 30, "distance, in bits", "end"))
     for name in ("recall", "precision"):
-        told = [(at.distance, getattr(at, name)) for at in curve]
-        values = [(bits, value) for bits, value in told if value is not None]
+        measures = [(at.distance, getattr(at, name)) for at in curve]
+        values = [(bits, value) for bits, value in measures if value is not None]
         points = [(_LEFT + bits * step, height(value)) for bits, value in values]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline class="{name}" points="{line}"/>')
@@ -86,13 +86,13 @@ def curve_chart(curve: Sequence[AtDistance], best: AtDistance | None, floor: flo
         parts.append(f'<path class="mark" d="M{x:.1f} {_TOP - 8}V{bottom}"/>')
         end = best.distance > len(curve) / 2
         anchor = "end" if end else "start"
-        told_best = f"distance {best.distance}"
-        parts.append(_words(x + (-4 if end else 4), _TOP - 4, told_best, anchor))
+        label = f"distance {best.distance}"
+        parts.append(_words(x + (-4 if end else 4), _TOP - 4, label, anchor))
     return _svg(bottom + 36, "Recall and precision by distance", parts)
 
 
 def curve_floor(curves: Sequence[Sequence[AtDistance]]) -> float:
-    """Return a round number just below every recall and precision, to begin the axis with."""
+    """Return the start of the axis: a round number below every recall and precision."""
     values = [at.precision for curve in curves for at in curve]
     values += [at.recall for curve in curves for at in curve if at.recall is not None]
     lowest = min(values, default=0.0)
@@ -107,8 +107,8 @@ def _bars(name: str, counts: Histogram, base: float, direction: int, step: float
             y = base - tall if direction < 0 else base
             box = f'x="{_LEFT + bits * step + 0.3:.1f}" y="{y:.1f}"'
             size = f'width="{max(step - 0.6, 1):.1f}" height="{tall:.1f}"'
-            told = f"<title>{count:,} {name} at {bits} bits</title>"
-            yield f'<rect class="{name}" {box} {size}>{told}</rect>'
+            title = f"<title>{count:,} {name} at {bits} bits</title>"
+            yield f'<rect class="{name}" {box} {size}>{title}</rect>'
 
 
 def _words(x: float, y: float, text: str, anchor: str = "start") -> str:

@@ -1,4 +1,4 @@
-"""Evaluations as HTML pages: of labelled pairs, and of pages without labels."""
+"""Render evaluations as HTML pages, with or without labelled pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pgsimhash.analysis.measures import NO_MATCH, AtDistance, Measured, Score, r
 from pgsimhash.analysis.near_pairs import NearSample
 from pgsimhash.html_reports.charts import curve_chart, curve_floor, histogram_chart
 from pgsimhash.html_reports.render import render_page
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 
 
 def evaluation_page(
@@ -18,14 +18,10 @@ def evaluation_page(
     too_short: Sequence[str],
     failures: Sequence[PageFailure],
 ) -> str:
-    """Return the scores of labelled pairs as one HTML page.
+    """Return the scores of labelled pairs, one for each scheme, as one HTML page.
 
-    Args:
-        source: what the pairs are called.
-        scores: a score for each scheme.
-        precision: what the recommended distance had to reach.
-        too_short: the names of pages with too little text.
-        failures: the pages that have no fingerprint for another reason.
+    ``source`` is the name of the set of pairs, ``precision`` that required of the recommended
+    distance, ``too_short`` the names of pages with too little text.
     """
     return render_page(
         "evaluation",
@@ -50,12 +46,8 @@ def near_pairs_page(
 ) -> str:
     """Return the near pairs among unlabelled pages as one HTML page.
 
-    Args:
-        source: what the pages are called.
-        samples: a scheme's name and its sample, for each scheme.
-        distance: the one in question.
-        too_short: the names of pages with too little text.
-        failures: the pages that have no fingerprint for another reason.
+    ``samples`` has the name and the sample of each scheme, ``distance`` is the distance to judge.
+    The other arguments are those of :func:`evaluation_page`.
     """
     return render_page(
         "near_pairs",

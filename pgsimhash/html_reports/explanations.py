@@ -1,4 +1,4 @@
-"""An explanation as one HTML page: two pages, their bits, their features, their texts."""
+"""Render an explanation as an HTML page: two pages, their bits, features and texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pgsimhash.html_reports.render import render_page
 
 def explanation_page(explanation: Explanation) -> str:
     """Return an explanation as one HTML page."""
-    told = "near-copies" if explanation.matches else "no match"
+    result = "near-copies" if explanation.matches else "no match"
     return render_page(
-        "explanation", f"Two pages: {told}, {explanation.distance} bits apart", found=explanation
+        "explanation",
+        f"Two pages: {result}, {explanation.distance} bits apart",
+        explanation=explanation,
     )

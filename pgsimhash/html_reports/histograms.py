@@ -1,4 +1,4 @@
-"""Where the bars of a histogram stand; drawn by ``templates/histogram.html``."""
+"""Compute the bars of a histogram; ``templates/histogram.html`` draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FEWEST: Final = 9
 
 
 class Bar(NamedTuple):
-    """A bar: its place and size, the bits it stands for, and how many pages that are."""
+    """A bar: its place and size, its number of bits, and its number of pages."""
 
     x: float
     y: float
@@ -26,24 +26,24 @@ class Bar(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Where its labels stand."""
+        """The horizontal centre, for its labels."""
         return round(self.x + self.width / 2, 1)
 
 
 def bars(distances: Mapping[int, int]) -> list[Bar]:
-    """Return a bar for each number of bits from 0 on, heights in proportion.
+    """Return a bar for each number of bits from 0 on, with proportional heights.
 
     Args:
-        distances: number of bits to number of pages.
+        distances: the number of pages by number of bits.
     """
     places = max(_FEWEST, *(bits + 1 for bits in distances)) if distances else _FEWEST
     step = (WIDTH - 2 * LEFT) / places
     highest = max(distances.values(), default=0) or 1
-    found = []
+    histogram = []
     for bits in range(places):
         pages = distances.get(bits, 0)
         height = max(_TALLEST * pages / highest, 2.0) if pages else 0.0
-        found.append(
+        histogram.append(
             Bar(
                 round(LEFT + bits * step + 1, 1),
                 round(BASE - height, 1),
@@ -54,7 +54,7 @@ def bars(distances: Mapping[int, int]) -> list[Bar]:
                 _short(pages) if pages else "",
             )
         )
-    return found
+    return histogram
 
 
 def _short(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The versions of a page as one HTML page."""
+"""Render the versions of a page as an HTML page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pgsimhash.analysis.differences import Difference, side_by_side
 from pgsimhash.analysis.history import CHANGES, Version
 from pgsimhash.html_reports.render import render_page
 from pgsimhash.html_reports.timelines import SHOWN, timeline
-from pgsimhash.recrawl import RecrawlHint
+from pgsimhash.pages.recrawl import RecrawlHint
 
 _TEXTS: Final = 20
-"""Of how many changes the texts are compared, the newest."""
+"""How many of the newest changes show a comparison of texts."""
 
 _ROWS: Final = 200
 
@@ -22,9 +22,8 @@ def history_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
     """Return the versions of one page as one HTML page.
 
     Args:
-        versions: as :func:`pgsimhash.analysis.versions` returns them, one or more; of many the
-            newest are shown.
-        hint: as :func:`pgsimhash.recrawl.recrawl_hint` makes of them.
+        versions: one or more, from :func:`pgsimhash.analysis.versions`; only the newest are shown.
+        hint: their hint, from :func:`pgsimhash.pages.recrawl.recrawl_hint`.
     """
     return render_page(
         "history",
@@ -39,7 +38,7 @@ def history_page(versions: Sequence[Version], hint: RecrawlHint) -> str:
 
 
 def _differences(versions: Sequence[Version]) -> dict[int, Difference]:
-    """Return by the number of a version how its text differs from the one before."""
+    """Return, by version number, the difference from the text of the version before."""
     return {
         now.number: side_by_side(before.markdown, now.markdown, rows=_ROWS)
         for before, now in pairwise(versions[-_TEXTS - 1 :])

@@ -1,9 +1,8 @@
-"""From a template to a page that loads nothing and runs nothing, whatever stands in it.
+"""Render templates to pages that load nothing and run nothing, for any content.
 
-Each page carries a policy that makes sure of it: no script, no request, and no style but the page's
-own, which it knows by its hash (W3C, "Content Security Policy Level 3", 2.3.1).
-Mako escapes every expression for HTML here; what a template writes unescaped is numbers that
-this package drew.
+The content security policy of each page allows no script, no request and no style except the page's
+own, by its hash (W3C, "Content Security Policy Level 3", 2.3.1). Mako escapes all expressions for
+HTML. Templates write only numbers computed by this package unescaped.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _POLICY: Final = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; fo
 
 
 def render_page(template: str, title: str, **values: object) -> str:
-    """Return the page that ``templates/<template>.html`` makes of ``values``."""
+    """Return ``templates/<template>.html`` filled with ``values``."""
     style = _style()
     page: str = (
         _templates()
@@ -32,7 +31,7 @@ def render_page(template: str, title: str, **values: object) -> str:
 
 
 def web_link(url: str | None) -> str | None:
-    """Return ``url``, if it is one that a page may link to: http or https, never a script."""
+    """Return ``url`` if it is an http or https URL, which is safe to link to, else None."""
     try:
         parts = urlsplit(url or "")
         return url if parts.scheme in ("http", "https") and parts.hostname else None
@@ -41,7 +40,7 @@ def web_link(url: str | None) -> str | None:
 
 
 def _content_policy(style: str) -> str:
-    """Return the policy of a page with nothing but ``style`` in its one style element."""
+    """Return the policy of a page whose only style is ``style``."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return _POLICY.format(digest)
 

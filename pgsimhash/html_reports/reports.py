@@ -1,4 +1,4 @@
-"""The report on a collection as one HTML page."""
+"""Render the report on a collection as an HTML page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pgsimhash.html_reports.timelines import timeline
 def report_page(report: Report) -> str:
     """Return a report as one HTML page that needs no network and runs no script.
 
-    Its size is bounded by ``report.limits``, which the page states.
+    ``report.limits`` bound its size, and the page states them.
     """
     return render_page(
         "report",
@@ -29,7 +29,7 @@ def report_page(report: Report) -> str:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes with a unit."""
     amount = float(count)
     for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000:

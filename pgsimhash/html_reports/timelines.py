@@ -1,4 +1,4 @@
-"""Where on a timeline the versions of a page stand; drawn by ``templates/timeline.html``."""
+"""Compute the timeline of a page's versions; ``templates/timeline.html`` draws it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from pgsimhash.analysis.history import Version
 
-# Narrow, so that a phone shows the text at nearly its size.
+# Narrow, so that phones hardly shrink the text.
 WIDTH: Final = 400
 LEFT: Final = 30
 RIGHT: Final = 388
@@ -17,23 +17,23 @@ BOTTOM: Final = 122
 HEIGHT: Final = 158
 
 SHOWN: Final = 500
-"""How many versions of a page are drawn, the newest."""
+"""How many of the newest versions of a page are drawn."""
 
 _LOWEST_TOP: Final = 12
 _SHORT: Final = timedelta(days=3)
 
 
 class Point(NamedTuple):
-    """A version: where it stands, what became of the page, and what a pointer is told."""
+    """A version: its place, the change of the page, and its tooltip."""
 
     x: float
     y: float
     change: str
-    told: str
+    tooltip: str
 
 
 class Tick(NamedTuple):
-    """A label of an axis, at its place along that axis."""
+    """A label of an axis, and its place along that axis."""
 
     at: float
     label: str
@@ -50,7 +50,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(versions: Sequence[Version]) -> Timeline:
-    """Return the timeline of a page's versions, of many only the newest ``SHOWN``.
+    """Return the timeline of the newest :data:`SHOWN` versions of a page.
 
     Args:
         versions: one or more.
@@ -64,11 +64,11 @@ def timeline(versions: Sequence[Version]) -> Timeline:
             _place(version.fetched_at, begin, end),
             _height(version.distance_to_first, highest),
             version.change or "first",
-            _told(version),
+            _tooltip(version),
         )
         for version in shown
     ]
-    # As steps: between two visits the page is known to be as it was found.
+    # As steps: a version holds until the next visit.
     line = f"M{points[0].x} {points[0].y}" + "".join(f"H{at.x}V{at.y}" for at in points[1:])
     bits = [Tick(_height(value, highest), str(value)) for value in (0, highest // 2, highest)]
     return Timeline(points, line, _times(begin, end), bits)
@@ -96,7 +96,7 @@ def _times(begin: datetime, end: datetime) -> list[Tick]:
     ]
 
 
-def _told(version: Version) -> str:
+def _tooltip(version: Version) -> str:
     when = version.fetched_at.isoformat(sep=" ", timespec="minutes")
     if version.change is None:
         return f"{when}: first version"

@@ -8,11 +8,11 @@ import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
+from pgsimhash.db.pinned import pinned
+from pgsimhash.db.schema_names import bound_to_schema, schema_of
+from pgsimhash.db.statements import query
 from pgsimhash.errors import CollectionError
-from pgsimhash.layout import COLLECTION_SHIFT, get_layout
-from pgsimhash.pinned import pinned
-from pgsimhash.schema_names import bound_to_schema, schema_of
-from pgsimhash.statements import query
+from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store.collection import follow, lock_collections, open_collection
 from pgsimhash.store.session import LOCK_TIMEOUT
 

@@ -1,6 +1,6 @@
 """What people say about pairs of pages: said, listed and taken back.
 
-See :mod:`pgsimhash.marks` for what follows from it.
+See :mod:`pgsimhash.pages.marks` for what follows from it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import psycopg
 from psycopg.rows import scalar_row
 
-from pgsimhash.connection import server_words
+from pgsimhash.db.connection import server_words
+from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.marks import Mark
-from pgsimhash.statements import query
+from pgsimhash.pages.marks import Mark
 from pgsimhash.store import Store
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.marks import all_marks

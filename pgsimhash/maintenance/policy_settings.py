@@ -1,6 +1,6 @@
 """Policies: set, listed and taken back, and found for a URL.
 
-See :mod:`pgsimhash.policies` for which of them counts.
+See :mod:`pgsimhash.pages.policies` for which of them counts.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
-from pgsimhash.connection import server_words
+from pgsimhash.db.connection import server_words
+from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError
-from pgsimhash.matching import MatchSettings
-from pgsimhash.policies import SETTINGS, Policy, PolicySettings
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings
+from pgsimhash.pages.times import check_age
 from pgsimhash.schemes import get_scheme
-from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance
 from pgsimhash.store.policies import read_policies, said_about
-from pgsimhash.times import check_age
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:

@@ -3,103 +3,102 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import psycopg
+from psycopg import sql
 from psycopg.rows import scalar_row
 
-from pgsimhash.maintenance.rebuild_work import Row, Work, move_on, read_row, under_lock
+from pgsimhash.db.schema_names import schema_of
+from pgsimhash.db.statements import query
+from pgsimhash.maintenance.rebuild_work import Work, read_row, under_lock
 from pgsimhash.maintenance.stored import StoredRecord, count_pages_after, stored_records
-from pgsimhash.matching import MatchSettings
-from pgsimhash.records import PageFailure, PageRecord, Verdict
-from pgsimhash.statements import query
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store.batches import BATCH_PAGES, Batch, sorted_out
-from pgsimhash.store.candidates import ask
-from pgsimhash.store.decisions import decide
+from pgsimhash.store.collection import sibling_collections
 from pgsimhash.store.memory import Memory
+from pgsimhash.store.near import nearby
 from pgsimhash.store.policies import rules_of, settings_for
-from pgsimhash.store.search_scope import SearchScope, search_scope
-from pgsimhash.store.verdicts import Decision
-from pgsimhash.store.writer import insert_pages
+from pgsimhash.store.writer import decide
 
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of how much of it is done."""
 
 _COPIED: Final = 2_000
-"""How many pages are copied as they are in a transaction: writers wait a tenth of a second."""
+"""How many pages are copied as they are in a transaction."""
 
-Taken = tuple[int, list[Verdict]]
-"""How many pages were taken, and the verdicts that were given anew."""
+_SLICE: Final = 20_000
+"""How many simhashes without a page are copied in a transaction, about."""
 
 
 def take_pages(work: Work, progress: Progress, verdicts: Callable[[Verdict], None]) -> None:
-    """Take all pages that are there, batch by batch."""
+    """Take the pages that came after the last one, batch by batch."""
     with work.session.read() as connection:
         row = read_row(connection, work)
         total = 0 if row is None else count_pages_after(connection, work.source, row.last_page)
     done = 0
     progress("pages", done, total)
-    while (taken := _judge_next(work) if work.judged else _copy_next(work)) is not None:
-        count, told = taken
+    while True:
+        with work.session.transaction() as connection:
+            count, told = take_next(connection, work)
+        if not count:
+            return
         done += count
         progress("pages", done, max(done, total))
         for verdict in told:
             verdicts(verdict)
 
 
-def _copy_next(work: Work) -> Taken | None:
-    with work.session.transaction() as connection:
-        return _copy_pages(connection, work, under_lock(connection, work))
+def take_next(connection: psycopg.Connection[Any], work: Work) -> tuple[int, list[Verdict]]:
+    """Take the next pages; return how many, and their new verdicts."""
+    after = {"after_page": under_lock(connection, work).last_page}
+    batch = {"batch": BATCH_PAGES if work.judged else _COPIED}
+    page_ids = _page_ids(connection, "next_pages", {**work.scope, **after, **batch})
+    if not page_ids:
+        return 0, []
+    rest, verdicts = _take(connection, work, page_ids)
+    count = len(page_ids) - len(rest)
+    last_page = {"last_page": page_ids[count - 1]}
+    connection.execute(query("move_rebuild", connection), {**work.scope, **last_page})
+    return count, verdicts
 
 
-def _copy_pages(connection: psycopg.Connection[Any], work: Work, row: Row) -> Taken | None:
-    """Copy the next pages as they are, None where there are none."""
-    after = {"after_page": row.last_page}
-    scope = {"collection_id": work.source.collection_id, "batch": _COPIED}
+def _take_missing(
+    connection: psycopg.Connection[Any], work: Work, tried: set[int]
+) -> list[Verdict]:
+    """Take pages with low ids that were committed late; those without a place are tried once."""
+    told: list[Verdict] = []
+    page_ids = sorted({*_page_ids(connection, "missing_pages", work.scope)} - tried)
+    tried.update(page_ids)
+    while page_ids:
+        batch = page_ids[: BATCH_PAGES if work.judged else _COPIED]
+        rest, verdicts = _take(connection, work, batch)
+        told += [verdict for verdict in verdicts if verdict.verdict not in ("failed", "too_short")]
+        page_ids = rest + page_ids[len(batch) :]
+    return told
+
+
+def _page_ids(
+    connection: psycopg.Connection[Any], statement: str, scope: Mapping[str, int]
+) -> list[int]:
     with connection.cursor(row_factory=scalar_row) as cursor:
-        last_page = cursor.execute(query("next_pages", connection), {**scope, **after}).fetchone()
-    if last_page is None:
-        return None
-    batch = {**work.scope, **after, "last_page": last_page}
-    keep = {"keep_markdown": work.target.keep_markdown}
-    copied = connection.execute(query("copy_pages", connection), {**batch, **keep}).rowcount
-    connection.execute(query("copy_last_seen", connection), batch)
-    move_on(connection, work, last_page, row.last_slice)
-    return copied, []
+        return cursor.execute(query(statement, connection), scope).fetchall()
 
 
-def _judge_next(work: Work) -> Taken | None:
-    # Voted on without the lock: writers go on.
-    with work.session.read() as connection:
-        row = read_row(connection, work)
-        pages = [] if row is None else _read_pages(connection, work, row.last_page)
-    items = _items(work, pages)
-    with work.session.transaction() as connection:
-        present = under_lock(connection, work)
-        if not pages:
-            return None
-        if row is None or present.last_page != row.last_page:
-            # Someone else took them.
-            return 0, []
-        return _judge_pages(connection, work, present, pages, items)
-
-
-def take_rest(connection: psycopg.Connection[Any], work: Work) -> Taken | None:
-    """Take the next pages, under the lock."""
-    row = under_lock(connection, work)
-    if not work.judged:
-        return _copy_pages(connection, work, row)
-    pages = _read_pages(connection, work, row.last_page)
-    return _judge_pages(connection, work, row, pages, _items(work, pages)) if pages else None
-
-
-def _read_pages(
-    connection: psycopg.Connection[Any], work: Work, after_page: int
-) -> list[StoredRecord]:
-    markdown = work.reread is not None or work.target.keep_markdown
-    return stored_records(connection, work.source, after_page, BATCH_PAGES, markdown=markdown)
+def _take(
+    connection: psycopg.Connection[Any], work: Work, page_ids: list[int]
+) -> tuple[list[int], list[Verdict]]:
+    """Take pages; return those that are left for another batch, and the new verdicts."""
+    if work.judged:
+        markdown = work.reread is not None or work.target.keep_markdown
+        pages = stored_records(connection, work.source, page_ids, markdown=markdown)
+        return _judge_pages(connection, work, pages)
+    values = {"keep_markdown": work.target.keep_markdown, "page_ids": page_ids}
+    connection.execute(query("copy_pages", connection), {**work.scope, **values})
+    return [], []
 
 
 def _items(work: Work, pages: Sequence[StoredRecord]) -> list[PageRecord | PageFailure]:
@@ -110,43 +109,34 @@ def _items(work: Work, pages: Sequence[StoredRecord]) -> list[PageRecord | PageF
 
 
 def _judge_pages(
-    connection: psycopg.Connection[Any],
-    work: Work,
-    row: Row,
-    pages: Sequence[StoredRecord],
-    items: Sequence[PageRecord | PageFailure],
-) -> Taken:
+    connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
+) -> tuple[list[int], list[Verdict]]:
     """Give pages verdicts as if they came now, and store them under their ids."""
+    if not pages:
+        return [], []
     rules = rules_of(work.target, work.options)
     urls = [page.record.url for page in pages]
     settings = settings_for(connection, work.target, rules, urls)
-    reach = search_scope(connection, work.target, settings)
-    some = _before_others(connection, reach, pages)
-    last_page = pages[some - 1].page_id
-    there = _present(connection, work, pages)
-    kept = [at for at in range(some) if pages[at].page_id in there]
-    batch = _batch(work, [items[at] for at in kept], [settings[at] for at in kept])
+    everywhere = any(wanted.scope == "global" for wanted in settings)
+    some = _before_others(connection, work, pages) if everywhere else len(pages)
+    batch = _batch(work, _items(work, pages[:some]), settings[:some])
     judged = [
-        pages[at]
-        for at, item in zip(kept, batch.items, strict=True)
+        page
+        for page, item in zip(pages[:some], batch.items, strict=True)
         if isinstance(item, PageRecord)
     ]
-    decisions = _decide(connection, reach, judged, batch, work.session.memory)
-    insert_pages(connection, work.target, decisions, [page.run_id for page in judged])
-    last_seen = {**work.scope, "after_page": row.last_page, "last_page": last_page}
-    connection.execute(query("copy_last_seen", connection), last_seen)
-    move_on(connection, work, last_page, row.last_slice)
-    return some, batch.verdicts(decisions)
+    verdicts = _decide(connection, work, judged, batch, work.session.memory)
+    return [page.page_id for page in pages[some:]], batch.verdicts(verdicts)
 
 
 def _before_others(
-    connection: psycopg.Connection[Any], reach: SearchScope, pages: Sequence[StoredRecord]
+    connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
 ) -> int:
     """Return how many pages to judge together: no page of another collection came in between."""
     others = [
         one.collection_id
-        for one in reach.compared
-        if one.collection_id != reach.collection.collection_id
+        for one in sibling_collections(connection, work.target)
+        if one.collection_id != work.target.collection_id
     ]
     if not others:
         return len(pages)
@@ -154,18 +144,6 @@ def _before_others(
         scope = {"collection_ids": others, "after_page": pages[0].page_id}
         beyond = cursor.execute(query("next_page", connection), scope).fetchone()
     return sum(beyond is None or page.page_id < beyond for page in pages)
-
-
-def _present(
-    connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
-) -> set[int]:
-    """Return the ids of those of the pages that nobody deleted since they were read."""
-    scope = {
-        "collection_id": work.source.collection_id,
-        "page_ids": [page.page_id for page in pages],
-    }
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        return set(cursor.execute(query("present_pages", connection), scope))
 
 
 def _batch(
@@ -181,24 +159,29 @@ def _batch(
 
 def _decide(
     connection: psycopg.Connection[Any],
-    reach: SearchScope,
+    work: Work,
     pages: Sequence[StoredRecord],
     batch: Batch,
     memory: Memory,
-) -> list[Decision]:
-    """Decide about pages against those before them; each has a row of its own."""
+) -> list[Verdict]:
+    """Decide about pages against those before them, and store them; each has a row of its own."""
     if not pages:
         return []
-    now = datetime.now(UTC)
     page_ids = [page.page_id for page in pages]
-    nearest, known = ask(connection, reach, batch.records, batch.settings, now, memory, page_ids[0])
-    decisions = decide(batch.records, page_ids, batch.settings, nearest, known, [], now)
+    verdicts, _ = decide(
+        connection,
+        work.target,
+        batch.records,
+        batch.settings,
+        nearby(connection, work.target, batch.records, batch.settings, memory),
+        memory,
+        page_ids=page_ids,
+        run_ids=[page.run_id for page in pages],
+    )
     return [
         # A version that is as the one before it, which only others between them told apart.
-        made._replace(page_id=page_id, verdict=_as_version(made.verdict, page_id))
-        if made.page_id is None
-        else made
-        for page_id, made in zip(page_ids, decisions, strict=True)
+        _as_version(verdict, page_id) if verdict.verdict == "unchanged" else verdict
+        for page_id, verdict in zip(page_ids, verdicts, strict=True)
     ]
 
 
@@ -210,13 +193,62 @@ def copy_simhashes(work: Work, progress: Progress) -> None:
     """Copy the simhashes that were added without a page, slice by slice."""
     if work.reread is not None:
         return
-    while True:
+    values = {"collection": work.source.name, "rows": _SLICE}
+    with work.session.read() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+        slices = int(cursor.execute(query("check_slices", connection), values).fetchone() or 1)
+    for number in range(slices):
         with work.session.transaction() as connection:
-            row = under_lock(connection, work)
-            if row.last_slice < row.slices:
-                scope = {**work.scope, "slices": row.slices, "number": row.last_slice}
-                connection.execute(query("copy_bare_simhashes", connection), scope)
-                move_on(connection, work, row.last_page, row.last_slice + 1)
-        if row.last_slice == row.slices:
-            return
-        progress("simhashes", row.last_slice + 1, row.slices)
+            under_lock(connection, work)
+            _of_slice(connection, work, "copy_standalone_simhashes", number, slices)
+        progress("simhashes", number + 1, slices)
+
+
+def catch_up(connection: psycopg.Connection[Any], work: Work, tried: set[int]) -> list[Verdict]:
+    """Do in the new collection what happened in the first one meanwhile; return new verdicts.
+
+    ``tried`` are pages that have no place in the new collection; more are added to it.
+    """
+    told: list[Verdict] = []
+    while (taken := take_next(connection, work))[0]:
+        told += taken[1]
+    told += _take_missing(connection, work, tried)
+    for statement in ("drop_deleted_pages", "copy_last_seen"):
+        connection.execute(query(statement, connection), work.scope)
+    if work.reread is None:
+        for statement in ("copy_standalone_simhashes", "drop_standalone_simhashes"):
+            _of_slice(connection, work, statement)
+    return told
+
+
+def _of_slice(
+    connection: psycopg.Connection[Any],
+    work: Work,
+    statement: str,
+    number: int = 0,
+    slices: int = 1,
+) -> None:
+    """Copy simhashes without a page from a slice of the first collection, or drop those of the new.
+
+    All are one slice, of which only those are copied that are missing.
+    """
+    walked, other = work.source, work.target
+    if statement == "drop_standalone_simhashes":
+        walked, other = other, walked
+    schema, layout, other_layout = (
+        schema_of(connection),
+        get_layout(walked.layout),
+        get_layout(other.layout),
+    )
+    width = layout.permutations[0].width
+    first, beyond = (
+        (walked.collection_id << COLLECTION_SHIFT) + (at << width) // slices
+        for at in (number, number + 1)
+    )
+    connection.execute(
+        sql.SQL(query(statement, connection)).format(
+            walked=sql.Identifier(schema, layout.table),
+            other=sql.Identifier(schema, other_layout.table),
+            prefix=sql.Identifier(schema, f"prefix{other_layout.suffix}"),
+        ),
+        {**work.scope, "first": first, "beyond": beyond, "all": slices > 1},
+    )

@@ -1,4 +1,4 @@
-"""What a rebuild is asked for, what it works on, and how far it has come."""
+"""What a rebuild was asked for, what it works on, and how far it has come."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import class_row, tuple_row
 from psycopg.types.json import Jsonb
 
+from pgsimhash.db.schema_names import schema_of
+from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError, CollectionError, StoreError
-from pgsimhash.layout import get_layout
-from pgsimhash.matching import MatchOptions
-from pgsimhash.rereading import Rereading, rereading
-from pgsimhash.schema_names import schema_of
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.reading.kept_markdown import Rereading, rereading
 from pgsimhash.schemes import Scheme, get_scheme
-from pgsimhash.statements import query
+from pgsimhash.search.layout import get_layout
 from pgsimhash.store import Store
 from pgsimhash.store.collection import (
     Collection,
@@ -36,9 +36,6 @@ from pgsimhash.store.session import Session
 _TABLES: Final = ("policies", "marks", "runs")
 """What is copied whole: what people set and said, and the runs."""
 
-_SLICE: Final = 20_000
-"""How many simhashes without a page are copied in a transaction, about."""
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -48,7 +45,6 @@ class Asked:
     scheme: str | Scheme | None
     rejudge: bool
     keep_markdown: bool | None
-    approximate: bool
     options: MatchOptions
 
     def as_json(self) -> dict[str, Any]:
@@ -93,8 +89,6 @@ class Row:
     source_id: int
     asked: Mapping[str, Any]
     last_page: int
-    last_slice: int
-    slices: int
 
 
 def begin(store: Store, into: str, asked: Asked) -> Work:
@@ -113,8 +107,6 @@ def begin(store: Store, into: str, asked: Asked) -> Work:
     with session.transaction() as connection:
         target = find_collection(connection, into)
         if target is None:
-            # Who adds simhashes at this moment does not know of it.
-            lock_collections(connection, [source], loaders=True)
             target = _create(connection, source, into, asked, reread, indexed=judged)
         rules_of(target, asked.options)
         work = Work(session, source, target, reread, judged, asked.options)
@@ -143,7 +135,7 @@ def _rereading(source: Collection, into: str, asked: Asked) -> Rereading | None:
     scheme = get_scheme(source.scheme if asked.scheme is None else asked.scheme)
     if scheme.name == source.scheme:
         return None
-    reread = rereading(source.scheme, scheme, approximate=asked.approximate)
+    reread = rereading(source.scheme, scheme)
     if not source.keep_markdown:
         raise CollectionError(
             "no_markdown",
@@ -187,9 +179,9 @@ def _create(
         "collection_id": target.collection_id,
         "source_id": source.collection_id,
         "asked": Jsonb(asked.as_json()),
-        "table": f"{schema_of(connection)}.{get_layout(source.layout).table}",
-        "slice": _SLICE,
     }
+    # The foreign key would wait for the same lock, without a word of who holds it.
+    connection.execute(query("hold_collection", connection), {"collection": source.name})
     connection.execute(query("begin_rebuild", connection), values)
     return dataclasses.replace(target, source_id=source.collection_id)
 
@@ -221,7 +213,7 @@ def read_row(connection: psycopg.Connection[Any], work: Work) -> Row | None:
 
 
 def under_lock(connection: psycopg.Connection[Any], work: Work) -> Row:
-    """Let nobody write to the two collections until the commit; return how far it has come."""
+    """Let no other rebuild write to the new collection until the commit; return how far it is."""
     lock_collections(connection, [work.target])
     row = read_row(connection, work)
     if row is None:
@@ -231,14 +223,6 @@ def under_lock(connection: psycopg.Connection[Any], work: Work) -> Row:
             "or deleted it",
         )
     return row
-
-
-def move_on(
-    connection: psycopg.Connection[Any], work: Work, last_page: int, last_slice: int
-) -> None:
-    """Say that all is done up to a page and a slice."""
-    done = {"last_page": last_page, "last_slice": last_slice}
-    connection.execute(query("move_rebuild", connection), {**work.scope, **done})
 
 
 def copy_tables(connection: psycopg.Connection[Any], work: Work) -> None:

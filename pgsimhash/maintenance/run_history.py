@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from psycopg.rows import class_row
 
+from pgsimhash.db.statements import query
 from pgsimhash.errors import NotFoundError
-from pgsimhash.progress import unheard
-from pgsimhash.records import Deletion, RunRecord
-from pgsimhash.statements import query
+from pgsimhash.pages.records import Deletion, RunRecord
+from pgsimhash.runtime.progress import no_progress
 from pgsimhash.store import Store, deleting
 from pgsimhash.store.collection import lock_collections
 from pgsimhash.store.deleting import Deleted
@@ -27,7 +27,7 @@ def runs(store: Store) -> list[RunRecord]:
         return cursor.execute(query("runs", connection), scope).fetchall()
 
 
-def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> Deletion:
+def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
     """Delete what a run added and return what went.
 
     URLs go back to the versions before. What the run only saw again stays, and so does what its
@@ -55,7 +55,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = unheard) -> Del
     return deleted
 
 
-def undo(store: Store, *, progress: Deleted = unheard) -> tuple[RunRecord, Deletion]:
+def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:
     """Delete what the last run added; return the run, and what went.
 
     Raises:
@@ -68,6 +68,6 @@ def undo(store: Store, *, progress: Deleted = unheard) -> tuple[RunRecord, Delet
         raise NotFoundError(
             "no_run",
             f"collection {store.collection!r} has no run to undo: nothing was "
-            "added, or all of it was undone; pgsimhash status --brief lists the collections",
+            "added, or all of it was undone; pgsimhash status lists the collections",
         )
     return known[0], delete_run(store, known[0].run_id, progress=progress)

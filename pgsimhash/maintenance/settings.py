@@ -6,9 +6,9 @@ import dataclasses
 
 import psycopg
 
-from pgsimhash.connection import server_words
+from pgsimhash.db.connection import server_words
+from pgsimhash.db.statements import query
 from pgsimhash.errors import CollectionError
-from pgsimhash.statements import query
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance, follow
 

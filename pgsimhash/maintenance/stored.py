@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import dict_row, scalar_row
 
-from pgsimhash.bits import from_bigint
-from pgsimhash.records import PageRecord
-from pgsimhash.sketch import from_halves
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.hashing.signature import from_halves
+from pgsimhash.pages.records import PageRecord
 from pgsimhash.store.collection import Collection
 
 
@@ -28,24 +28,19 @@ class StoredRecord:
 def stored_records(
     connection: psycopg.Connection[Any],
     collection: Collection,
-    after_page: int,
-    batch: int,
+    page_ids: Sequence[int],
     *,
     markdown: bool,
 ) -> list[StoredRecord]:
-    """Return the next ``batch`` versions after the page ``after_page``, by their ids.
-
-    Ids are drawn under the collection's lock, so none below the last one comes later.
-    """
+    """Return the versions with some ids, by their ids."""
     parameters = {
         "collection_id": collection.collection_id,
-        "after_page": after_page,
-        "batch": batch,
+        "page_ids": list(page_ids),
         "markdown": markdown,
     }
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
         rows = cursor.execute(query("stored_pages", connection), parameters).fetchall()
-    return [_stored(*row) for row in rows]
+    return [_stored(row) for row in rows]
 
 
 def count_pages_after(
@@ -59,39 +54,9 @@ def count_pages_after(
         )
 
 
-def _stored(
-    page_id: int,
-    url: str,
-    simhash: int,
-    fetched_at: datetime,
-    title: str | None,
-    canonical_url: str | None,
-    language: str | None,
-    features: int | None,
-    html_bytes: int | None,
-    structure: int | None,
-    sketch_high: int | None,
-    sketch_low: int | None,
-    markdown: str | None,
-    tokens: int | None,
-    html_digest: bytes | None,
-    text_digest: int | None,
-    run_id: int | None,
-) -> StoredRecord:
-    record = PageRecord(
-        url=url,
-        simhash=from_bigint(simhash),
-        fetched_at=fetched_at,
-        title=title,
-        canonical_url=canonical_url,
-        language=language,
-        features=features,
-        html_bytes=html_bytes,
-        structure=None if structure is None else from_bigint(structure),
-        sketch=from_halves(sketch_high, sketch_low),
-        markdown=markdown,
-        tokens=tokens,
-        html_digest=html_digest,
-        text_digest=None if text_digest is None else from_bigint(text_digest),
-    )
-    return StoredRecord(page_id, record, run_id)
+def _stored(row: dict[str, Any]) -> StoredRecord:
+    page_id, run_id = row.pop("page_id"), row.pop("run_id")
+    row["signature"] = from_halves(row.pop("signature_high"), row.pop("signature_low"))
+    for name in ("simhash", "structure", "text_digest"):
+        row[name] = None if row[name] is None else from_bigint(row[name])
+    return StoredRecord(page_id, PageRecord(**row), run_id)

@@ -1,14 +1,14 @@
-"""The schemes: named recipes from a page to its simhash."""
+"""Define, register and apply schemes: named recipes from a page to its simhash."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pgsimhash.later import loaded_later
+from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
+    from pgsimhash.schemes.article_features import BlockWeights
     from pgsimhash.schemes.batch import scheme_for_texts, simhash_texts
-    from pgsimhash.schemes.blocks import BlockWeights
     from pgsimhash.schemes.fingerprints import Fingerprint, fingerprint
     from pgsimhash.schemes.recipe import Scheme
     from pgsimhash.schemes.registry import get_scheme, register_scheme, scheme_names
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         TEXT_SCHEME,
     )
     from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
-    from pgsimhash.schemes.weights import (
+    from pgsimhash.schemes.weightings import (
         Emphasis,
         ImageWeights,
         Mixture,
@@ -29,26 +29,7 @@ if TYPE_CHECKING:
         SpotWeights,
     )
 else:
-    __getattr__, __dir__ = loaded_later(
-        __name__,
-        {
-            ".batch": ["scheme_for_texts", "simhash_texts"],
-            ".blocks": ["BlockWeights"],
-            ".fingerprints": ["Fingerprint", "fingerprint"],
-            ".recipe": ["Scheme"],
-            ".registry": ["get_scheme", "register_scheme", "scheme_names"],
-            ".shipped": [
-                "BLOG_SHINGLES_SCHEME",
-                "BLOG_WORDS_SCHEME",
-                "DEFAULT_SCHEME",
-                "INTEROP_SCHEME",
-                "SHORT_SCHEME",
-                "TEXT_SCHEME",
-            ],
-            ".texts": ["ArticleReader", "CategoryWords", "read_text"],
-            ".weights": ["Emphasis", "ImageWeights", "Mixture", "ShingleWeights", "SpotWeights"],
-        },
-    )
+    __getattr__, __dir__ = loaded_later(__name__)
 
 __all__ = [
     "BLOG_SHINGLES_SCHEME",

@@ -1,4 +1,4 @@
-"""Many plain texts to simhashes, and which scheme is for them."""
+"""Compute the simhashes of many plain texts, and choose a scheme for them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.errors import PageError, check_many, check_type
-from pgsimhash.features import DAMPINGS
-from pgsimhash.hashes import murmur3_64
-from pgsimhash.schemes.blocks import murmur3_64_of_words, pair_hashes
+from pgsimhash.hashing.features import DAMPINGS
+from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash.hashing.tokens import TOKENS_MAX
+from pgsimhash.hashing.votes import WEIGHT_UNIT
+from pgsimhash.schemes.article_features import murmur3_64_of_words, pair_hashes
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
 from pgsimhash.schemes.shipped import SHORT_SCHEME, TEXT_SCHEME
-from pgsimhash.schemes.weights import ShingleWeights
-from pgsimhash.tokens import TOKENS_MAX
-from pgsimhash.votes import WEIGHT_UNIT
+from pgsimhash.schemes.weightings import ShingleWeights
 
 BATCH_TEXTS: Final = 64
 """How many texts are read before the first simhash is yielded."""
 
 BATCH_CHARS: Final = 1_000_000
-"""And of how many characters together, the last one aside."""
+"""How many characters these texts have together, without the last one."""
 
 START_CHARS: Final = 1_000
-"""How much of a text :func:`scheme_for_texts` looks at: more than enough for the fewest words."""
+"""How many characters of a text :func:`scheme_for_texts` reads, enough to compare lengths."""
 
 _Integers = NDArray[np.int64]
 
@@ -37,9 +37,9 @@ _Integers = NDArray[np.int64]
 def scheme_for_texts(texts: Iterable[str]) -> Scheme:
     """Return the scheme for plain texts of these lengths.
 
-    It is "pgsimhash-short-1" if more than half of the texts that have a word are too short for
-    "pgsimhash-text-1", and that one otherwise. Simhashes compare only within one scheme: choose
-    once for all texts that are to be compared.
+    It is "pgsimhash-short-1" if more than half of the texts with words are too short for
+    "pgsimhash-text-1", else "pgsimhash-text-1". Only simhashes of one scheme can be compared, so
+    choose once for all texts.
 
     Args:
         texts: all texts, or a sample of them.
@@ -50,20 +50,19 @@ def scheme_for_texts(texts: Iterable[str]) -> Scheme:
 
 
 def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> Iterator[int | None]:
-    """Yield the simhash of each text, in order; None for one that is too short to have one.
+    """Yield the simhash of each text, in order; None for a text that is too short.
 
-    The simhashes are those of ``scheme.simhash(text)``. Those of a scheme of words and pairs, as
-    the default is, are computed for up to 64 texts at once. At the end a ``UserWarning`` says how
-    many texts were too short, if that were more than half of them.
+    The simhashes are those of ``scheme.simhash(text)``. Schemes of words and pairs, such as the
+    default, process up to 64 texts at once. If more than half of the texts are too short, a
+    ``UserWarning`` at the end says how many.
 
     Args:
         texts: the main contents.
-        scheme: the recipe, or the name of a registered one; its extraction is not used.
-            :func:`scheme_for_texts` says which is for texts of their lengths.
+        scheme: the recipe, or the name of a registered one, without its extraction;
+            :func:`scheme_for_texts` chooses one by the lengths of texts.
 
     Raises:
-        ArgumentError: no scheme is registered under that name; ``texts`` is a text itself, or
-            something in it is not a text.
+        ArgumentError: no scheme has this name, ``texts`` is one string, or an item is not a string.
     """
     check_many("texts", texts, "a list of them, such as ['some text']")
     recipe = get_scheme(scheme)
@@ -81,31 +80,31 @@ def simhash_texts(texts: Iterable[str], scheme: Scheme | str = TEXT_SCHEME) -> I
 
 
 def _checked_text(text: str) -> str:
-    check_type("a text", text, str, wanted="a str; leave out what is none")
+    check_type("a text", text, str, wanted="a str; leave out missing texts")
     return text
 
 
 def too_short(short: int, texts: int, scheme: Scheme) -> str:
-    """Return what there is to say of texts that are too short for a scheme."""
-    said = (
+    """Return the warning about texts that are too short for a scheme."""
+    message = (
         f"{short:,} of {texts:,} texts have fewer than the {scheme.min_tokens} words that "
-        f"{scheme.name} takes, so they have no simhash"
+        f"{scheme.name} needs, so they have no simhash"
     )
     if 2 * short > texts and scheme.min_tokens > SHORT_SCHEME.min_tokens:
-        said += f"; the scheme for short texts is {SHORT_SCHEME.name!r}"
-    return said
+        message += f"; the scheme for short texts is {SHORT_SCHEME.name!r}"
+    return message
 
 
 def vote_texts(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
     """Yield the simhashes of texts as :func:`simhash_texts` does, without a warning."""
     weigh = scheme.weigh
-    together = (
+    has_words_and_pairs = (
         isinstance(weigh, ShingleWeights)
         and set(weigh.sizes) <= {1, 2}
         and scheme.hash_features is murmur3_64_of_words
     )
     for batch in _batches(texts):
-        yield from _vote_batch(batch, scheme) if together else _one_by_one(batch, scheme)
+        yield from _vote_batch(batch, scheme) if has_words_and_pairs else _one_by_one(batch, scheme)
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -130,9 +129,9 @@ def _one_by_one(texts: Iterable[str], scheme: Scheme) -> Iterator[int | None]:
 
 
 def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
-    """Return the simhashes of texts by a scheme of words and pairs, without Python for a feature.
+    """Return the simhashes of texts by a scheme of words and pairs, in arrays of features.
 
-    Weights are whole units, and doubles add these without rounding, in whatever order.
+    Weights are whole units, which doubles add exactly in any order.
     """
     assert isinstance(scheme.weigh, ShingleWeights)
     tokens = [scheme.tokenize(text)[:TOKENS_MAX] for text in texts]
@@ -145,28 +144,28 @@ def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
     text = np.repeat(np.arange(len(texts)), lengths)
     voters, voting, counts = [], [], []
     if 1 in scheme.weigh.sizes:
-        singles, found = _counted(text * size + words)
+        singles, frequencies = _counted(text * size + words)
         owners, single = np.divmod(singles, size)
         voters.append(hashes[single])
         voting.append(owners)
-        counts.append(found)
+        counts.append(frequencies)
     if 2 in scheme.weigh.sizes:
         inside = text[1:] == text[:-1]
-        pairs, found = _counted(((text[1:] * size + words[:-1]) * size + words[1:])[inside])
+        pairs, frequencies = _counted(((text[1:] * size + words[:-1]) * size + words[1:])[inside])
         owners, pair = np.divmod(pairs, size * size)
         voters.append(pair_hashes(*(hashes[word] for word in np.divmod(pair, size))))
         voting.append(owners)
-        counts.append(found)
+        counts.append(frequencies)
     owners, tf = np.concatenate(voting), np.concatenate(counts)
     damp = DAMPINGS[scheme.weigh.damping]
     weights = np.array([0.0, *map(damp, range(1, int(tf.max(initial=0)) + 1))])
     units = np.rint(weights / WEIGHT_UNIT)[tf]
     totals = np.bincount(owners, units, len(texts))
-    octets = np.concatenate(voters).astype("<u8").view(np.uint8).reshape(-1, 8)
+    hash_bytes = np.concatenate(voters).astype("<u8").view(np.uint8).reshape(-1, 8)
     ones = np.empty((len(texts), 64))
     for place in range(8):
-        # What each of the 256 octets weighs in each text, then the sum of those with a bit set.
-        sums = np.bincount(owners * 256 + octets[:, place], units, len(texts) * 256)
+        # The weight of each of 256 byte values in each text, then the sums of those with a bit.
+        sums = np.bincount(owners * 256 + hash_bytes[:, place], units, len(texts) * 256)
         for bit in range(8):
             halves = sums.reshape(len(texts), -1, 2, 1 << bit)
             ones[:, 8 * place + bit] = halves[:, :, 1].sum((1, 2))
@@ -179,7 +178,7 @@ def _vote_batch(texts: Sequence[str], scheme: Scheme) -> list[int | None]:
 
 
 def _counted(keys: _Integers) -> tuple[_Integers, _Integers]:
-    """Return the distinct keys, and how often there is each."""
+    """Return the distinct keys and their counts."""
     keys = np.sort(keys)
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[starts], np.diff(starts, append=len(keys))

@@ -1,11 +1,11 @@
-"""Reads a page by a recipe that many crawlers were built from, to the letter.
+"""Read a page by a recipe on which many crawlers are based, to the letter.
 
-BeautifulSoup takes out what 13 selectors find, whatever has one of 13 strings anywhere in its class
-or id, and lists and blocks that are mostly links. Readability chooses the article; where it finds
-none of 400 characters, the first of some containers that has as many is taken, and else the body.
-The Markdown of that is the text. docs/schemes.md says what comes of it.
+BeautifulSoup removes elements by 13 selectors, elements with one of 13 strings anywhere in their
+class or id, and lists and blocks that are mostly links. Readability chooses the article. If that
+has less than 400 characters, the first container with as many is used, else the body. Its Markdown
+is the text. docs/schemes.md describes the effects.
 
-Both packages are loaded by the first page that is read so.
+The first page loads both packages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SELECTORS: Final = (
     "input",
     "button",
 )
-"""What these select is no content."""
+"""The selectors of elements that are not content."""
 
 NAME_PARTS: Final = (
     "nav",
@@ -61,51 +61,48 @@ NAME_PARTS: Final = (
     "popup",
     "modal",
 )
-"""Nor is what has one of these anywhere in its class or id, in either case."""
+"""The strings in the class or id, in any case, of elements that are not content."""
 
 LINK_SHARE: Final = 0.8
-"""Nor a list or ``div`` with more than this of its text in links."""
+"""A list or ``div`` with a larger share of its text in links is not content."""
 
 CONTAINERS: Final = ("article", "main", '[role="main"]', "#content")
-"""Where the content is looked for without readability."""
+"""The selectors of the content without readability."""
 
 CHARS_MIN: Final = 400
-"""How many characters of text, white space included, make content."""
+"""The fewest characters of content, including white space."""
 
 ELEMENTS_MAX: Final = 30_000
-"""How many elements a page may have: BeautifulSoup takes a kilobyte and more for each."""
+"""The most elements of a page: BeautifulSoup needs more than a kilobyte for each."""
 
 ATTRIBUTES_MAX: Final = 60_000
-"""How many attributes of a page count, the first ones."""
+"""How many attributes of a page count."""
 
 WORK_MAX: Final = 1_000_000_000
-"""Readability sees no page with more elements times characters of HTML: some of its steps look at
-all of the text for each element."""
+"""The most elements times characters of HTML for readability, which reads all text for each
+element in some steps."""
 
 DEPTH_MAX: Final = 100
-"""Nor one that is nested deeper: others look at all that is around each element."""
+"""The deepest nesting for readability, which reads all ancestors of each element in some steps."""
 
 
 _PRESENTATION: Final = re.compile("width|height|[-a-z]*color|background[-a-z]*|on*", re.IGNORECASE)
-"""The attributes that readability takes out of an article, one in each pass over all of it."""
+"""The attributes that readability removes from an article, with a pass over the text for each."""
 
 
 def read_blog(html: bytes | str, url: str | None = None, charset: str | None = None) -> Article:
     """Return the main content of a page by the recipe; its text is the Markdown.
 
-    Args:
-        html: the page, as bytes or decoded.
-        url: where it was found; relative URLs in it are resolved against this.
-        charset: the label in the HTTP header, if there was one.
+    The arguments are those of :func:`pgsimhash.html.read_article`.
 
     Raises:
-        PageError: the bytes are another format (``not_html``), or there are more than 30,000
+        PageError: the bytes have another format (``not_html``), or the page has more than 30,000
             elements (``too_large``).
     """
     text = clean_text(html) if isinstance(html, str) else decode(html, charset)
     root = parse(text, ELEMENTS_MAX)
     if root is None:
-        return Article("", "", None, None, None)
+        return Article("", "")
     base = base_url(root, url)
     title = page_title(root)
     canonical = canonical_url(root, base)
@@ -120,7 +117,7 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
 
 
 def _soup(root: HtmlElement) -> BeautifulSoup:
-    """Return the tree as BeautifulSoup would have it of the same parser, whatever its depth."""
+    """Return the tree that BeautifulSoup builds with the same parser, for any depth."""
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup("", "html.parser")
@@ -128,7 +125,7 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, node in walker:
         if node.tag == "template":
-            # What is in it is not in the page.
+            # Its content is not part of the page.
             if event == "start":
                 walker.skip_subtree()
             elif node.tail:
@@ -153,11 +150,11 @@ def _soup(root: HtmlElement) -> BeautifulSoup:
 
 
 def _clean(soup: BeautifulSoup) -> None:
-    """Take out what is no content."""
+    """Remove elements that are not content."""
     removed = set(map(id, soup.select(", ".join(SELECTORS))))
     removed.update(map(id, filter(_is_named_so, soup.find_all(True))))
     removed.update(_link_lists(soup, removed))
-    # Backwards, and by its place: BeautifulSoup would look for each among all before it.
+    # Backwards and by place: otherwise BeautifulSoup searches all siblings before each.
     for parent in [soup, *soup.find_all(True)]:
         for place in reversed(range(len(parent.contents))):
             child = parent.contents[place]
@@ -167,20 +164,20 @@ def _clean(soup: BeautifulSoup) -> None:
 
 def _is_named_so(tag: Tag) -> bool:
     names = [*tag.get_attribute_list("class"), *tag.get_attribute_list("id")]
-    # A part has no white space in it, and so is within one name.
-    said = " ".join(filter(None, names)).lower()
-    return any(part in said for part in NAME_PARTS)
+    # No part has white space, so a match is within one name.
+    joined = " ".join(filter(None, names)).lower()
+    return any(part in joined for part in NAME_PARTS)
 
 
 def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
-    """Return the ids of lists and blocks that are mostly links, without what was removed."""
+    """Return the ids of lists and blocks that are mostly links, not counting removed elements."""
     from bs4 import Tag
     from bs4.element import TemplateString
 
     chars: dict[int, int] = {}
     linked: dict[int, int] = {}
-    found = []
-    # Backwards, what is in an element comes before it.
+    link_lists = []
+    # Backwards, so descendants come before their element.
     for node in reversed(list(soup.descendants)):
         parent = id(node.parent)
         if not isinstance(node, Tag):
@@ -192,28 +189,29 @@ def _link_lists(soup: BeautifulSoup, removed: set[int]) -> list[int]:
         if here in removed:
             continue
         if node.name in ("ul", "ol", "div") and held and links / held > LINK_SHARE:
-            found.append(here)
-        # A link in a link counts for both.
+            link_lists.append(here)
+        # A link in a link counts twice.
         links += held if node.name == "a" else 0
         chars[parent] = chars.get(parent, 0) + held
         linked[parent] = linked.get(parent, 0) + links
-    return found
+    return link_lists
 
 
 def _content(soup: BeautifulSoup) -> HtmlElement | None:
     body = soup.body
     if body is None:
         return None
-    article = _article(soup)
+    html = _written(soup)
+    article = None if _is_too_much(soup, len(html)) else article_of(html)
     if article is not None and _length(article) >= CHARS_MIN:
         return article
     for selector in CONTAINERS:
-        found = soup.select_one(selector)
-        if found is not None:
-            container = parse(_written(found))
+        tag = soup.select_one(selector)
+        if tag is not None:
+            container = parse(_written(tag))
             if container is not None and _length(container) >= CHARS_MIN:
                 return container
-    # The recipe goes on to look for a block with more text than the body, which none can have.
+    # The recipe then searches for a block with more text than the body, and finds nothing.
     return parse(_written(body))
 
 
@@ -221,14 +219,8 @@ def _length(root: HtmlElement) -> int:
     return sum(map(len, root.itertext()))
 
 
-def _article(soup: BeautifulSoup) -> HtmlElement | None:
-    """Return what readability takes for the article, if it may see the page."""
-    html = _written(soup)
-    return None if _is_too_much(soup, len(html)) else article_of(html)
-
-
 def _written(tag: Tag) -> str:
-    """Return what ``str(tag)`` does; that asks Python for each sign that is written as another."""
+    """Return ``str(tag)``, without its call of Python for each escaped character."""
     from bs4.formatter import HTMLFormatter
 
     return tag.decode(formatter=HTMLFormatter(entity_substitution=_escaped))

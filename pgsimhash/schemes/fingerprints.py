@@ -1,38 +1,38 @@
-"""From a page to its fingerprint, by a scheme."""
+"""Compute the fingerprint of a page by a scheme."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgsimhash.octets import MAX_BYTES, Octets, checked_size, frozen
+from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, checked_size, frozen
+from pgsimhash.pages.urls import check_url
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.registry import get_scheme
 from pgsimhash.schemes.shipped import DEFAULT_SCHEME
-from pgsimhash.urls import check_url
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The record of one page.
+    """The fingerprint of one page.
 
     Attributes:
         simhash: 0 <= simhash < 2**64.
         scheme: the name of the recipe.
-        features: how many distinct features voted.
-        tokens: how many tokens the main content has.
+        features: the number of distinct features.
+        tokens: the number of tokens of the main content.
         title: the page's title.
-        canonical_url: what its ``rel=canonical`` says, absolute.
-        language: what its ``lang`` says.
-        markdown: the main content; empty where it was not asked for.
-        html_bytes: the size of the page, in bytes.
-        url: where it was found, as given.
-        sketch: 128 bits of the features, 0 <= sketch < 2**128, to verify a match; see
-            :mod:`pgsimhash.sketch`.
-        structure: the simhash of the page's shape: pages of one template are near each other,
-            12 bits or less as a rule.
-        text_digest: 64 bits, the same for pages whose main content has the same words and numbers.
-        unseen: the share of the page's words that carry less than a tenth of the mean weight; None
-            where the scheme does not weigh blocks.
+        canonical_url: the absolute URL of its ``rel=canonical``.
+        language: the value of its ``lang``.
+        markdown: the main content; empty if it was not requested.
+        html_bytes: the size of the page in bytes.
+        url: the given URL.
+        signature: 128 bits that verify a match, 0 <= signature < 2**128; see
+            :mod:`pgsimhash.hashing.signature`.
+        structure: the simhash of the page's structure; pages of one template usually differ by at
+            most 12 bits.
+        text_digest: 64 bits, equal for pages whose main content has the same words and numbers.
+        unseen: the share of the page's words in blocks with less than a tenth of the mean weight;
+            None if the scheme does not weigh blocks.
     """
 
     simhash: int
@@ -45,14 +45,14 @@ class Fingerprint:
     markdown: str
     html_bytes: int
     url: str | None
-    sketch: int
+    signature: int
     structure: int | None
     text_digest: int
     unseen: float | None = None
 
 
 def fingerprint(
-    html: Octets | str,
+    html: BytesLike | str,
     url: str | None = None,
     *,
     charset: str | None = None,
@@ -63,31 +63,31 @@ def fingerprint(
     """Return the fingerprint of a page.
 
     Args:
-        html: the page, as bytes or decoded.
-        url: where it was found: an absolute http, https or file URL.
-        charset: the label in the HTTP header, if there was one; for bytes only.
+        html: the page, as bytes or text.
+        url: its absolute http, https or file URL.
+        charset: the label in the HTTP header, if any; for bytes only.
         scheme: the recipe, or the name of a registered one.
-        max_bytes: a larger page is refused before any work.
-        markdown: whether to render the main content, which can take as long as all the rest.
+        max_bytes: the largest size of a page.
+        markdown: whether to render the main content, which can take as long as all other steps.
 
     Raises:
-        PageError: the page has none: it is ``too_large``, ``not_html``, ``too_short`` for the
-            scheme, an ``error_page``, ``blocked`` or ``needs_script``; or ``url`` is not absolute
-            (``invalid_url``).
-        ArgumentError: no scheme is registered under that name.
+        PageError: the page has no fingerprint: it is ``too_large``, ``not_html``, ``too_short`` for
+            the scheme, an ``error_page``, ``blocked`` or ``needs_script``; or ``url`` is not
+            absolute (``invalid_url``).
+        ArgumentError: no scheme has this name.
     """
     recipe = get_scheme(scheme)
     size = checked_size(html, max_bytes)
     if url is not None:
         check_url(url)
     article = recipe.extract(frozen(html), url, charset)
-    voted = recipe.vote(article)
+    vote = recipe.vote(article)
     return Fingerprint(
-        simhash=voted.simhash,
+        simhash=vote.simhash,
         scheme=recipe.name,
-        features=voted.features,
-        tokens=voted.tokens,
-        sketch=voted.sketch,
+        features=vote.features,
+        tokens=vote.tokens,
+        signature=vote.signature,
         title=article.title,
         canonical_url=article.canonical_url,
         language=article.language,
@@ -95,6 +95,6 @@ def fingerprint(
         html_bytes=size,
         url=url,
         structure=article.structure,
-        text_digest=voted.text_digest,
-        unseen=voted.unseen,
+        text_digest=vote.text_digest,
+        unseen=vote.unseen,
     )

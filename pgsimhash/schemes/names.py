@@ -1,4 +1,4 @@
-"""The names of the schemes that ship, for who has no use for their parts."""
+"""Define the names of the built-in schemes, without loading their parts."""
 
 from __future__ import annotations
 

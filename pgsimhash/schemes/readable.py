@@ -1,8 +1,8 @@
-"""Readability, which chooses the article of a page, with bounds on what it may look at.
+"""Choose the article of a page by readability, with bounded work.
 
-Some of its steps look at text again and again: for each element around it, for each list below a
-heading, for each empty element beside it. What they look at is counted; a page that would take too
-much has no article.
+Some of readability's steps read the same text many times: for each ancestor, for each list below a
+heading, for each empty element nearby. The characters read are counted, and a page that needs too
+many has no article.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from lxml.html import HtmlElement
 from pgsimhash.html.parse import parse
 
 CHARS_MAX: Final = 2_500_000
-"""It sees no page of more characters of HTML."""
+"""The most characters of HTML of a page."""
 
 LOOKED_AT_MAX: Final = 30_000_000
-"""It chooses none of a page of which it would look at more characters than so many, each as often
-as it does; each time counts for :data:`_LOOK` of them."""
+"""The most characters to read, with repetitions; each reading counts :data:`_LOOK` more."""
 
 _LOOK: Final = 50
 
@@ -37,11 +36,11 @@ _work = threading.local()
 
 
 class _TooMuchError(BaseException):
-    """Readability would take too long; it catches whatever is an ``Exception``."""
+    """Readability takes too long. Not an ``Exception``, because readability catches those."""
 
 
 def article_of(html: str) -> HtmlElement | None:
-    """Return what readability takes for the article of a page, None if it may not see the page."""
+    """Return the article that readability chooses, or None if the page takes too long."""
     own = _readability()
     _work.left = LOOKED_AT_MAX
     try:
@@ -57,7 +56,7 @@ def _look_at(size: int) -> None:
 
 
 def clean(text: str) -> str:
-    """Do as readability's function of this name, in time that is linear in white space too."""
+    """Return the result of readability's ``clean``, in linear time."""
     _look_at(len(text))
     text = _LONG.sub(" " * 255, text)
     text = _BREAKS.sub("\n", text)
@@ -76,17 +75,17 @@ def _counted(written: Callable[..., str | bytes]) -> Callable[..., str | bytes]:
 def _around(
     elements: Iterable[HtmlElement], holds: Callable[[HtmlElement], bool]
 ) -> Iterator[HtmlElement]:
-    """Yield the elements for which it holds, or for one around them; each is asked once."""
+    """Yield the elements that, or an ancestor of which, satisfies ``holds``, called once each."""
     known: dict[HtmlElement | None, bool] = {None: False}
     for element in elements:
-        asked: list[HtmlElement] = []
+        unknown: list[HtmlElement] = []
         node: HtmlElement | None = element
         while node is not None and node not in known:
-            asked.append(node)
+            unknown.append(node)
             node = node.getparent()
-        found = known[node]
-        for below in reversed(asked):
-            known[below] = found = found or holds(below)
+        is_inside = known[node]
+        for below in reversed(unknown):
+            known[below] = is_inside = is_inside or holds(below)
         if known[element]:
             yield element
 
@@ -102,8 +101,7 @@ def _lists_contents(element: HtmlElement) -> bool:
 
 @cache
 def _readability() -> Any:
-    """Return a copy of readability's module with ``Summary`` in it."""
-    # A copy of the module of our own: the functions that it calls are others in it.
+    """Return a private copy of readability's module, with some functions replaced."""
     spec = importlib.util.find_spec("readability.readability")
     assert spec is not None
     assert spec.loader is not None
@@ -111,19 +109,19 @@ def _readability() -> Any:
     spec.loader.exec_module(own)
     own.clean = clean
     own.tostring, own.tounicode = _counted(own.tostring), _counted(own.tounicode)
-    # What they say is for its log; they keep the last page.
+    # Used only for its log, and they keep the last page in memory.
     own.describe = own.text_content = lambda *_: ""
-    # It tells of every page that has no article, as an error.
+    # It logs every page without an article as an error.
     logging.getLogger("readability").addHandler(logging.NullHandler())
 
     class Summary(own.Document):  # type: ignore[misc]
-        """Readability as it comes, but for steps without bounds on depth and on time."""
+        """Readability with bounds on depth and time."""
 
         def _parse(self, input: str) -> HtmlElement:  # noqa: A002
             return super()._parse(parse(input))
 
         def get_clean_html(self) -> str:
-            # The attributes that it would take out are not there.
+            # The attributes that it removes are already gone.
             return str(etree.tostring(self.html, encoding="unicode", method="html"))
 
         def get_link_density(self, elem: HtmlElement) -> float:
@@ -131,12 +129,12 @@ def _readability() -> Any:
             return float(super().get_link_density(elem))
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            called = own.REGEXES["editorialLeadRe"].search
+            matches = own.REGEXES["editorialLeadRe"].search
             named = self.html.xpath("//*[@class or @id]")
             leads = sum(
-                1 for node in named if called(f"{node.get('class', '')} {node.get('id', '')}")
+                1 for node in named if matches(f"{node.get('class', '')} {node.get('id', '')}")
             )
-            # Each is looked for, with all around it, among those before.
+            # It searches the previous leads for each lead and its ancestors.
             _look_at(10 * leads * leads)
             return list(super().get_editorial_leads(best_elem))
 

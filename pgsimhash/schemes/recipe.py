@@ -1,4 +1,4 @@
-"""What a scheme is made of."""
+"""Define schemes: named recipes from a page to its simhash."""
 
 from __future__ import annotations
 
@@ -10,39 +10,43 @@ from typing import NamedTuple
 import mmh3
 import numpy as np
 
-from pgsimhash.bits import NEAR_MAX, check_distance
 from pgsimhash.errors import ArgumentError, PageError, check_type
-from pgsimhash.hashes import HashFunction, murmur3_64
+from pgsimhash.hashing.bits import NEAR_MAX, check_distance
+from pgsimhash.hashing.hashes import HashFunction, murmur3_64
+from pgsimhash.hashing.signature import signature_hashes
+from pgsimhash.hashing.tokens import TOKENS_MAX, tokenize
+from pgsimhash.hashing.votes import vote
 from pgsimhash.html import Article, WeightedWords
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words, words_of
-from pgsimhash.sketch import sketch_hashes
-from pgsimhash.tokens import TOKENS_MAX, tokenize
-from pgsimhash.votes import vote
+from pgsimhash.schemes.article_features import BlockWeights, murmur3_64_of_words, words_of
+from pgsimhash.search.layout import DISTANCE_MAX
 
 Extraction = Callable[[bytes | str, str | None, str | None], Article]
-"""From a page, its URL and the charset in its HTTP header to its main content."""
+"""Returns the main content of a page, given the page, its URL and its HTTP header's charset."""
 
 Tokenizer = Callable[[str], Sequence[str]]
-"""From ``Article.text`` to tokens in order."""
+"""Returns the tokens of ``Article.text`` in order."""
 
 Weighting = Callable[[Sequence[str], Article], Mapping[str, float]]
-"""From the tokens of an article, and the article, to its features and their weights."""
+"""Returns the features and their weights, given the tokens of an article and the article."""
 
 
 class Vote(NamedTuple):
-    """What a scheme makes of an article: simhash, sketch, distinct features and tokens.
+    """The result of a scheme for an article.
 
-    ``text_digest`` is a hash of the words and numbers of the main content in their order, 64 bits:
-    it tells whether a page still says the same. Counters and dates of the visit are left out; see
-    :mod:`pgsimhash.html.numbers`.
-
-    ``unseen`` is the share of the page's words in low-weight blocks, None where the scheme does not
-    weigh blocks; see :attr:`pgsimhash.html.WeightedWords.unseen`.
+    Attributes:
+        simhash: 64 bits.
+        signature: 128 bits.
+        features: the number of distinct features.
+        tokens: the number of tokens.
+        text_digest: a 64-bit hash of the words and numbers of the main content in order, which
+            shows whether a text changed. Counters and dates of the visit are left out; see
+            :mod:`pgsimhash.html.numbers`.
+        unseen: the share of the page's words in low-weight blocks; None if the scheme does not
+            weigh blocks. See :attr:`pgsimhash.html.WeightedWords.unseen`.
     """
 
     simhash: int
-    sketch: int
+    signature: int
     features: int
     tokens: int
     text_digest: int
@@ -53,19 +57,20 @@ class Vote(NamedTuple):
 class Scheme:
     """A named recipe from a page to its simhash.
 
-    Simhashes compare only within one scheme, so whatever changes a simhash gets a new name. Two
-    schemes are equal when their parts are, so make parts of functions of a module or of frozen
-    dataclasses: they compare, and go to other processes. A lambda does neither.
+    Only simhashes of one scheme can be compared, so a recipe that changes a simhash needs a new
+    name. Schemes with equal parts are equal. Build parts from functions of a module or from frozen
+    dataclasses: both can be compared and sent to other processes, unlike lambdas.
 
     Attributes:
-        name: what the recipe is called in stores, with its version at the end.
-        extract: page to article, for example :func:`pgsimhash.html.read_article`.
-        weigh: tokens to weighted features, for example ``ShingleWeights((1, 2))``.
-        tokenize: text to tokens.
-        hash_features: features to 64-bit hashes, one of :mod:`pgsimhash.hashes` or another.
-        min_tokens: an article of fewer tokens gets no fingerprint.
-        distance: in how many bits its copies differ at most, for collections that are created
-            without a distance. It is not a part of the recipe: schemes are equal without it.
+        name: the name of the recipe in stores, with its version at the end.
+        extract: returns the article of a page, such as :func:`pgsimhash.html.read_article`.
+        weigh: returns the weighted features of tokens, such as ``ShingleWeights((1, 2))``.
+        tokenize: returns the tokens of a text.
+        hash_features: returns the 64-bit hashes of features, such as those of
+            :mod:`pgsimhash.hashing.hashes`.
+        min_tokens: the fewest tokens of an article with a fingerprint.
+        distance: the default distance of collections: the most bits in which copies differ. It is
+            not part of the recipe, so comparisons of schemes ignore it.
     """
 
     name: str
@@ -80,16 +85,16 @@ class Scheme:
         """Check the distance.
 
         Raises:
-            ArgumentError: it is not in 0..12.
+            ArgumentError: the distance is not in 0..12.
         """
         check_distance(self.distance, DISTANCE_MAX)
 
     def vote(self, article: Article) -> Vote:
-        """Return the simhash of ``article``, of its first 500,000 tokens.
+        """Return the simhash and more of ``article``, by its first 500,000 tokens.
 
         Raises:
-            PageError: it has fewer than ``min_tokens`` tokens, or no feature.
-            ArgumentError: the weighting gave a weight that is negative or not finite.
+            PageError: the article has fewer than ``min_tokens`` tokens, or no feature.
+            ArgumentError: a weight is negative or not finite.
         """
         if isinstance(self.weigh, BlockWeights) and self.hash_features is murmur3_64_of_words:
             return self._vote_blocks(self.weigh, words_of(article))
@@ -98,44 +103,43 @@ class Scheme:
         weighted = self.weigh(tokens, article)
         weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
         hashes = self.hash_features(weighted.keys())
-        sketch = sketch_hashes(hashes)
+        signature = signature_hashes(hashes)
         digest = _digest(words_of(article))
-        return Vote(vote(hashes, weights), sketch, len(weighted), len(tokens), digest)
+        return Vote(vote(hashes, weights), signature, len(weighted), len(tokens), digest)
 
-    def _vote_blocks(self, weigh: BlockWeights, said: WeightedWords) -> Vote:
-        length = said.length
+    def _vote_blocks(self, weigh: BlockWeights, words: WeightedWords) -> Vote:
+        length = words.length
         self.check_length(length)
-        hashes, weights, evened = weigh.hashed(said)
-        sketch = sketch_hashes(hashes, evened)
-        digest = _digest(said)
-        unseen, _ = said.unseen
-        return Vote(vote(hashes, weights), sketch, len(hashes), length, digest, unseen)
+        hashes, weights, evened = weigh.hashed(words)
+        signature = signature_hashes(hashes, evened)
+        digest = _digest(words)
+        unseen, _ = words.unseen
+        return Vote(vote(hashes, weights), signature, len(hashes), length, digest, unseen)
 
     def simhash(self, text: str) -> int:
-        """Return the simhash of ``text``, which is taken for the main content.
+        """Return the simhash of ``text`` as the main content.
 
         Raises:
-            PageError: it has fewer than ``min_tokens`` tokens, or no feature.
+            PageError: the text has fewer than ``min_tokens`` tokens, or no feature.
         """
         check_type("a text", text, str, wanted="a str")
-        article = Article(markdown=text, text=text, title=None, canonical_url=None, language=None)
-        return self.vote(article).simhash
+        return self.vote(Article(markdown=text, text=text)).simhash
 
     def check_length(self, tokens: int) -> None:
-        """Refuse an article of so many tokens, if these are too few.
+        """Raise if an article has too few tokens.
 
         Raises:
-            PageError: there are fewer than ``min_tokens``.
+            PageError: ``tokens`` is below ``min_tokens``.
         """
         if tokens < self.min_tokens:
             raise PageError(
                 "too_short",
-                f"the main content has {tokens} words, and a fingerprint takes "
+                f"the main content has {tokens} words, and a fingerprint needs "
                 f"{self.min_tokens}: fewer would match unrelated pages",
             )
 
     def check_portable(self) -> Scheme:
-        """Return this scheme, if other processes can be given it.
+        """Return this scheme, which can be sent to other processes.
 
         Raises:
             ArgumentError: a part of it cannot be pickled.
@@ -151,5 +155,5 @@ class Scheme:
         return self
 
 
-def _digest(said: WeightedWords) -> int:
-    return mmh3.hash64(" ".join(said.lasting_words()).encode(errors="replace"), signed=False)[0]
+def _digest(words: WeightedWords) -> int:
+    return mmh3.hash64(" ".join(words.lasting_words()).encode(errors="replace"), signed=False)[0]

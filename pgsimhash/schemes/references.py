@@ -1,7 +1,7 @@
-"""Reads a page with what readers take for something beside the text: references and the like.
+"""Read a page including references, captions, tables and quotes.
 
 The document of the interoperable scheme includes figure captions, the contents of tables, quoted
-text and lists of references. All of them are shown, whatever they weigh.
+text and lists of references. They are shown at any weight.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TITLES_TEXT: Final = """
     参考文献, 參考文獻, 参考资料, 脚注, 참고 문헌, 참고문헌, 각주, المراجع, संदर्भ
 """
 _TITLES: Final = frozenset(" ".join(title.split()) for title in _TITLES_TEXT.split(","))
-_SAID_MAX: Final = 200
+_HEADING_MAX: Final = 200
 _BLOCKS: Final = LIST_TAGS | words("div section aside table")
 _QUOTED: Final = words("figcaption caption blockquote")
 _NEVER_IN: Final = words("nav footer")
@@ -46,19 +46,9 @@ def read_with_references(
 ) -> Article:
     """Return the main content of a page with all references, captions, tables and quotes.
 
-    A list of references is one by its class, its id or its role, or by the heading above it.
-    Tables are those of data, not of layout. Nothing in a ``nav`` or ``footer`` counts, and of what
-    else stands beside the text only references.
-
-    Args:
-        html: the page, as bytes or decoded.
-        url: where it was found; relative URLs in it are resolved against this.
-        charset: the label in the HTTP header, if there was one.
-
-    Raises:
-        PageError: the bytes are another format (``not_html``), there are too many elements
-            (``too_large``), or the page stands in for another (``error_page``, ``blocked``,
-            ``needs_script``).
+    Class, id, role or the heading above identify a list of references. Layout tables are excluded.
+    So is everything in a ``nav`` or ``footer``. Other elements beside the text include only
+    references. The arguments and errors are those of :func:`pgsimhash.html.read_article`.
     """
     root = parse(clean_text(html) if isinstance(html, str) else decode(html, charset))
     if root is None:
@@ -91,15 +81,15 @@ def _included(root: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def _heads_references(heading: HtmlElement) -> bool:
-    if next(islice(heading.iter(), _SAID_MAX, None), None) is not None:
+    if next(islice(heading.iter(), _HEADING_MAX, None), None) is not None:
         return False
-    said = ""
+    title = ""
     for piece in heading.itertext():
-        said += f" {piece}"
-        # Headings may be nested, and hold all of a page.
-        if len(said) > _SAID_MAX:
+        title += f" {piece}"
+        # Headings may be nested, and contain the whole page.
+        if len(title) > _HEADING_MAX:
             return False
-    text = " ".join(said.split()).lower()
+    text = " ".join(title.split()).lower()
     while (bare := _NUMBERING.sub("", text)) != text:
         text = bare
     return text in _TITLES

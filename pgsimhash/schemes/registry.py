@@ -1,4 +1,4 @@
-"""The schemes by name."""
+"""Register schemes and find them by name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _schemes: dict[str, Scheme] = {scheme.name: scheme for scheme in SHIPPED}
 
 
 def get_scheme(name: str | Scheme) -> Scheme:
-    """Return the scheme of that name; a scheme itself is returned as it is.
+    """Return the scheme of that name; return a scheme unchanged.
 
     Raises:
-        ArgumentError: there is none; the message lists the names.
+        ArgumentError: no scheme has this name; the message lists the names.
     """
     if isinstance(name, Scheme):
         return name
@@ -29,24 +29,24 @@ def get_scheme(name: str | Scheme) -> Scheme:
 
 
 def scheme_names() -> list[str]:
-    """Return the names of all schemes, those that ship first, in order of registration."""
+    """Return the names of all schemes in order of registration, built-in schemes first."""
     return list(_schemes)
 
 
 def register_scheme(scheme: Scheme) -> Scheme:
-    """Make ``scheme`` known by its name in this process, and return it.
+    """Register ``scheme`` by its name in this process, and return it.
 
-    The same recipe may be registered again. Other processes do not learn of it; what hands work
-    to them pickles the scheme itself.
+    The same recipe may be registered again. Other processes do not learn of it: functions that use
+    several processes pickle the scheme itself.
 
     Raises:
-        ArgumentError: another recipe has that name.
+        ArgumentError: another recipe has this name.
     """
     known = _schemes.setdefault(scheme.name, scheme)
     if known != scheme:
         raise ArgumentError(
             "scheme_taken",
-            f"the name {scheme.name!r} is taken by another recipe; simhashes of the two do not "
-            "compare, so give this one a name of its own",
+            f"the name {scheme.name!r} is taken by another recipe; simhashes of the two cannot be "
+            "compared, so choose a different name",
         )
     return known

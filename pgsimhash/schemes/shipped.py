@@ -1,24 +1,24 @@
-"""The schemes that ship, as docs/schemes.md describes them step by step.
+"""Define the built-in schemes; docs/schemes.md describes each step.
 
-A released recipe never changes. A scheme that reads pages in another way is one more entry here,
-with an extraction of the shape of ``read_article``.
+A released recipe never changes. A scheme that reads pages differently becomes a new entry, with an
+extraction that has the signature of ``read_article``.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from pgsimhash.hashes import jenkins_64, murmur3_32_32
+from pgsimhash.hashing.hashes import jenkins_64, murmur3_32_32
+from pgsimhash.hashing.tokens import Words
 from pgsimhash.html import read_article
 from pgsimhash.schemes import names
-from pgsimhash.schemes.blocks import BlockWeights, murmur3_64_of_words
+from pgsimhash.schemes.article_features import BlockWeights, murmur3_64_of_words
 from pgsimhash.schemes.blog import read_blog
 from pgsimhash.schemes.recipe import Scheme
 from pgsimhash.schemes.references import read_with_references
 from pgsimhash.schemes.short import ShortWeights, short_words
 from pgsimhash.schemes.texts import CategoryWords, long_words, read_text, spaced_words
-from pgsimhash.schemes.weights import ShingleWeights
-from pgsimhash.tokens import Words
+from pgsimhash.schemes.weightings import ShingleWeights
 
 DEFAULT_SCHEME: Final = Scheme(
     names.ARTICLE,

@@ -1,9 +1,9 @@
-"""The recipe for titles, product names, messages and queries.
+"""Weigh features of titles, product names, messages and queries.
 
-A title has too few words to vote by words: one typo would change a quarter of the votes. So pairs
-of letters vote, and windows of letters across words, which know the order of the words. Numbers do
-not vote, they are a part of each feature: texts with different numbers share no feature at all, and
-how well the words of two texts agree does not depend on how many numbers there are.
+A title has too few words for a vote of words: one typo would change a quarter of the votes. So
+pairs of letters vote, and windows of letters across words, which depend on the order of words.
+Numbers are part of each feature instead. So texts with different numbers share no feature, and the
+number of numbers does not affect the similarity of words.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgsimhash.hashing.tokens import Words, is_unspaced
 from pgsimhash.html import Article
-from pgsimhash.tokens import Words, is_unspaced
 
 WORDS_MAX: Final = 1_000
-"""How many words of a text count, the first ones."""
+"""How many words of a text count."""
 
 # "e-mail" and "email", "don't" and "dont" are the same word, and "1,299" and "1299" one number.
 _JOINER: Final = re.compile(r"(?<=[^\W\d_])[-'\u2010\u2011\u2019](?=[^\W\d_])")
@@ -31,8 +31,8 @@ _WORDS: Final = Words(numbers=True)
 def short_words(text: str) -> list[str]:
     """Return the words and numbers of ``text`` in order.
 
-    Words are joined at hyphens and apostrophes, digits parted from letters, and numbers lose their
-    leading zeros and the marks that group their digits by three.
+    Words are joined at hyphens and apostrophes, and split between digits and letters. Leading zeros
+    and thousands separators are removed.
     """
     tokens = _WORDS(_GROUPING.sub("", _JOINER.sub("", text)))[:WORDS_MAX]
     runs = [run for token in tokens for run in _RUN.findall(token)]
@@ -47,15 +47,14 @@ def _number(run: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShortWeights:
-    """Letters of words, each feature together with all numbers of the text in their order.
+    """Weigh letters of words, each feature with all numbers of the text in order.
 
-    A feature is ``numbers|letters``: each pair of neighbouring characters of ``<word>``, which
-    weighs 1 for each time, and each window of three characters of the words written as one, which
-    weighs ``across``. Words of scripts without spaces have no borders. A text of numbers alone has
-    these as words.
+    A feature is ``numbers|letters``. Pairs of neighbouring characters of ``<word>`` have weight 1
+    per occurrence. Windows of three characters of the joined words have weight ``across``. Words of
+    scripts without spaces have no ``<`` and ``>``. If a text has only numbers, they are the words.
 
     Attributes:
-        across: how much the windows weigh: more of it tells the order of words apart.
+        across: the weight of the windows; larger values separate different orders of words.
     """
 
     across: float = 0.35

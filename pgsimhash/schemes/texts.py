@@ -1,4 +1,4 @@
-"""What schemes need besides features and weights: reading plain text, and other tokens."""
+"""Read plain text for schemes, and split it into tokens in different ways."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import Article, SiteHints, read_article
 from pgsimhash.html.parse import ELEMENTS_MAX
-from pgsimhash.octets import Octets
-from pgsimhash.tokens import TOKENS_MAX
+from pgsimhash.pages.page_bytes import BytesLike
 
 RUN_MAX: Final = 256
-"""How many characters of a run of letters count; hashes of longer ones would take long."""
+"""How many characters of a run of letters count; hashing longer runs takes too long."""
 
 CHARS_MAX: Final = 1_000_000
-"""How many characters of a text :class:`CategoryWords` looks at, the first ones."""
+"""How many characters of a text :class:`CategoryWords` reads."""
 
 _CATEGORIES: Final = frozenset({"Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Nd", "Pc"})
-# Of the categories above, those of letters.
+# The letters of the categories above.
 _LETTER: Final = re.compile(r"[^\W\d_]")
 # Unicode's Default_Ignorable_Code_Point: soft hyphens, zero-width and directional characters.
 _IGNORABLE: Final = re.compile(
@@ -52,39 +52,39 @@ _IDENTIFIER: Final = re.compile(
     """.replace("<URL>", _URL),
     re.IGNORECASE | re.ASCII | re.VERBOSE,
 )
-"""URLs, and what publications and people are known by, with the word that says which it is.
+"""URLs, and the identifiers of publications and people, with their labels.
 
-A URL ends at white space, a quote, or the punctuation of scripts that write none after it.
+A URL ends at white space, a quote, or the punctuation of scripts without spaces.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """``read_article`` with hints for sites, or with another limit.
+    """``read_article`` with hints for hosts, or with a different limit.
 
     Attributes:
-        hints: where on the pages of some hosts the content is.
-        max_elements: a page of more elements is refused (``PageError``).
+        hints: the selectors of the content for some hosts.
+        max_elements: the most elements of a page; more are a ``PageError``.
     """
 
     hints: SiteHints | None = None
     max_elements: int = ELEMENTS_MAX
 
-    def __call__(self, html: Octets | str, url: str | None, charset: str | None) -> Article:
+    def __call__(self, html: BytesLike | str, url: str | None, charset: str | None) -> Article:
         """Return the main content of a page."""
         return read_article(html, url, charset, self.hints, self.max_elements)
 
 
-def read_text(text: Octets | str, url: str | None = None, charset: str | None = None) -> Article:
-    """Return plain text as an article: all of it is the main content.
+def read_text(text: BytesLike | str, url: str | None = None, charset: str | None = None) -> Article:
+    """Return plain text as an article that is all main content.
 
     Args:
-        text: the text; bytes are decoded, and what cannot be becomes U+FFFD.
-        url: where it was found; of no effect.
-        charset: the encoding of bytes, UTF-8 if none or an unknown one.
+        text: the text; bytes are decoded, and invalid bytes become U+FFFD.
+        url: ignored.
+        charset: the encoding of bytes; UTF-8 if missing or unknown.
     """
     plain = text if isinstance(text, str) else _decoded(bytes(text), charset)
-    return Article(markdown=plain, text=plain, title=None, canonical_url=None, language=None)
+    return Article(markdown=plain, text=plain)
 
 
 def _decoded(text: bytes, charset: str | None) -> str:
@@ -95,44 +95,44 @@ def _decoded(text: bytes, charset: str | None) -> str:
 
 
 def spaced_words(text: str) -> list[str]:
-    """Return what stands between white space in lower-cased ``text``.
+    """Return the words of lower-cased ``text``, separated by white space.
 
-    White space is what JavaScript's regular expressions take for it, U+FEFF too.
+    White space is that of JavaScript's regular expressions, including U+FEFF.
     """
     return text.lower().replace("\ufeff", " ").split()
 
 
 def long_words(text: str) -> list[str]:
-    """Return the :func:`spaced_words` of ``text`` that have more than 2 characters."""
+    """Return the :func:`spaced_words` of ``text`` with more than 2 characters."""
     return [word for word in spaced_words(text) if len(word) > 2]
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryWords:
-    """Runs of letters, marks, digits and connectors by their Unicode categories.
+    """Split text into runs of letters, marks, digits and connectors by Unicode category.
 
-    ``text`` is stripped of characters that show nothing, such as soft hyphens and zero-width
-    spaces, so that they part no word; of URLs and identifiers (DOI, ISBN, ISSN, arXiv, ORCID and
-    others, with their labels); and lower-cased. A token is a run of characters of the categories
-    Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc with a letter in it, its first :data:`RUN_MAX` characters.
-    Nothing is normalised. The first :data:`CHARS_MAX` characters count.
+    First, invisible characters (such as soft hyphens and zero-width spaces) are removed from the
+    text, and URLs and identifiers (DOI, ISBN, ISSN, arXiv, ORCID and others, with their labels) are
+    replaced by spaces. Then it is lower-cased. A token is the first :data:`RUN_MAX` characters of a
+    run of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc that contains a letter. There is no
+    normalisation. Only the first :data:`CHARS_MAX` characters count.
 
     Attributes:
-        stop_words: tokens that are left out, in lower case.
+        stop_words: tokens to leave out, in lower case.
     """
 
     stop_words: frozenset[str] = frozenset()
 
     def __call__(self, text: str) -> list[str]:
         """Return the tokens of ``text`` in order."""
-        shown = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text[:CHARS_MAX]))
-        runs = (run[:RUN_MAX] for run in shown.lower().translate(_SPACED).split())
+        prose = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text[:CHARS_MAX]))
+        runs = (run[:RUN_MAX] for run in prose.lower().translate(_SPACED).split())
         kept = (run for run in runs if run not in self.stop_words and _LETTER.search(run))
         return list(islice(kept, TOKENS_MAX))
 
 
 class _Spaced(dict[int, int]):
-    """What becomes of each character: itself, or a space; filled as characters are met."""
+    """A table from each character to itself or a space, filled on demand."""
 
     def __missing__(self, code: int) -> int:
         kept = code if unicodedata.category(chr(code)) in _CATEGORIES else 32

@@ -1,4 +1,4 @@
-"""Readers that turn paths into pages, one after the other and with bounded memory."""
+"""Read pages from files, one after the other and in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import MAX_BYTES
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources.folders import HTML_SUFFIXES, html_paths, is_html_name, read_html
 from pgsimhash.sources.jsonlines import read_json_file, read_json_lines
 from pgsimhash.sources.page import SourcePage, failure, shown
@@ -32,18 +32,17 @@ def read_pages(
     max_bytes: int = MAX_BYTES,
     left_out: Counter[str] | None = None,
 ) -> Iterator[SourcePage | PageFailure]:
-    """Yield the pages of ``paths`` in their order, each path as often as it is given.
+    """Yield the pages of ``paths`` in order; repeated paths are read again.
 
-    What cannot be read is yielded as a failure, and the rest goes on.
+    A page that cannot be read is yielded as a failure, and reading continues.
 
     Args:
         paths: folders of HTML files, HTML files, JSON lines with "url" and "html", WARC
             archives, or ``-`` for JSON lines from stdin.
-        stdin: what ``-`` reads instead of the process's own stdin.
-        max_bytes: the largest page, file, line or record; a larger one is a failure and is not
-            held in memory.
-        left_out: counts, by kind, the files of folders and the records of archives that are taken
-            for no pages.
+        stdin: the stream of ``-``, instead of the process's stdin.
+        max_bytes: the largest page, file, line or record in bytes; a larger one is a failure and is
+            not read into memory.
+        left_out: a counter, by kind, of the files and records that are not pages.
 
     Raises:
         TypeError: ``paths`` is one string.
@@ -57,7 +56,7 @@ def read_pages(
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:
-    """Return how many items :func:`read_pages` will yield, None where only reading would tell."""
+    """Return how many items :func:`read_pages` yields, None if only reading can tell."""
     total = 0
     for path in map(Path, paths):
         if str(path) == _STDIN:
@@ -90,14 +89,14 @@ def _read(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[Source
         yield failure(shown(path), error)
         return
     if _is_folder(path):
-        for found in html_paths(path, left_out):
-            yield found if isinstance(found, PageFailure) else read_html(found, max_bytes)
+        for file in html_paths(path, left_out):
+            yield file if isinstance(file, PageFailure) else read_html(file, max_bytes)
     elif is_html_name(name):
         yield read_html(path, max_bytes)
     elif name.endswith(_JSON_SUFFIXES):
         yield from read_json_file(path, max_bytes)
     elif name.endswith(_WARC_SUFFIXES):
-        # warcio is loaded only by those who read archives.
+        # Loads warcio only for archives.
         from pgsimhash.sources.warc import read_warc
 
         yield from read_warc(path, max_bytes, left_out)

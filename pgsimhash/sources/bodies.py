@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import too_large
+from pgsimhash.pages.page_bytes import too_large
 
 _ENCODINGS_MAX: Final = 4
 """How many times a body may be encoded; servers do it once."""

@@ -1,4 +1,4 @@
-"""HTML files, alone or in folders."""
+"""Read HTML files, alone or in folders."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import too_large
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.page_bytes import too_large
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources.page import SourcePage, failure, shown
 
 HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
@@ -20,19 +20,19 @@ HTML_SUFFIXES: Final = (".html", ".htm", ".xhtml", ".shtml")
 _HTML_NAME: Final = re.compile(
     rf".*(?:{'|'.join(map(re.escape, HTML_SUFFIXES))})(?:[?@].*)?", re.IGNORECASE | re.DOTALL
 )
-"""wget writes the query behind the name: ``index.html?page=2``, with ``@`` for Windows."""
+"""wget appends the query to the name: ``index.html?page=2``, with ``@`` for Windows."""
 
 
 def is_html_name(name: str) -> bool:
-    """Return whether a file of this name is taken for a page."""
+    """Return whether a file of this name is read as a page."""
     return _HTML_NAME.fullmatch(name) is not None
 
 
 def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFailure]:
-    """Yield the HTML files below ``folder`` in the order of their names, hidden ones left out.
+    """Yield the HTML files below ``folder`` in the order of their names, without hidden files.
 
-    Links to folders are followed, and each folder is read once. A folder that cannot be listed
-    is yielded as a failure. ``left_out`` counts what is no page by its name.
+    Links to folders are followed, and each folder is read once. A folder that cannot be listed is
+    yielded as a failure. ``left_out`` counts the files that are not pages by their names.
     """
     seen: set[tuple[int, int]] = set()
     # Not recursive: a tree may be deeper than Python's stack.
@@ -55,7 +55,7 @@ def html_paths(folder: Path, left_out: Counter[str]) -> Iterator[Path | PageFail
                 waiting.append(_entries(path, left_out))
         except OSError as error:
             if is_named and not path.is_dir():
-                # What reads it says why it cannot be.
+                # Reading the file will report why it fails.
                 yield path
             elif not isinstance(error, FileNotFoundError):
                 yield failure(shown(path), error)
@@ -72,18 +72,18 @@ def read_html(path: Path, max_bytes: int) -> SourcePage | PageFailure:
 
 def _entries(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        found = [entry.name for entry in entries]
-    names = [name for name in found if not name.startswith(".")]
-    if len(names) < len(found):
-        left_out["hidden files and folders"] += len(found) - len(names)
-    # So that page.html comes before page-print.html: the first of a group is its original.
+        all_names = [entry.name for entry in entries]
+    names = [name for name in all_names if not name.startswith(".")]
+    if len(names) < len(all_names):
+        left_out["hidden files and folders"] += len(all_names) - len(names)
+    # page.html comes before page-print.html: the first of a group is its original.
     names.sort(key=lambda name: name.partition("."))
     return (folder / name for name in names)
 
 
 def _content(path: Path, max_bytes: int) -> bytes:
     status = path.stat()
-    # Opening a pipe would wait for somebody to write into it.
+    # Opening a pipe waits for a writer.
     if not stat.S_ISREG(status.st_mode):
         kind = "folder" if stat.S_ISDIR(status.st_mode) else "device or pipe"
         raise PageError("unreadable", f"a {kind}, not a file")
@@ -92,8 +92,7 @@ def _content(path: Path, max_bytes: int) -> bytes:
     if size <= max_bytes:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
-        # It may have grown since.
-        size = len(content)
+        size = len(content)  # the file may have grown
     if size > max_bytes:
         raise too_large("the file", max_bytes)
     return content

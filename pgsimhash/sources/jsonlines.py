@@ -1,4 +1,4 @@
-"""JSON lines: one object with "url" and "html" on each."""
+"""Read pages from JSON lines: an object with "url" and "html" on each line."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import too_large
-from pgsimhash.records import PageFailure
-from pgsimhash.sources.page import (
-    SourcePage,
-    failure,
-    parse_time,
-    shown,
-)
+from pgsimhash.pages.page_bytes import too_large
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.urls import check_url
+from pgsimhash.sources.page import SourcePage, failure, parse_time, shown
 from pgsimhash.sources.streams import DamagedError, Stream, open_stream
-from pgsimhash.urls import check_url
 
 _BOM: Final = b"\xef\xbb\xbf"
 _STEP: Final = 1024 * 1024
 
 
 def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFailure]:
-    """Yield the pages of a file of JSON lines, gzip or not."""
+    """Yield the pages of a file of JSON lines, with or without gzip."""
     try:
         with open_stream(path) as stream:
             yield from read_json_lines(stream, shown(path), max_bytes)
@@ -35,9 +30,9 @@ def read_json_file(path: Path, max_bytes: int) -> Iterator[SourcePage | PageFail
 def read_json_lines(
     stream: Stream, name: str, max_bytes: int
 ) -> Iterator[SourcePage | PageFailure]:
-    """Yield the pages of a stream of JSON lines; empty lines are passed over.
+    """Yield the pages of a stream of JSON lines, skipping empty lines.
 
-    A line that is no page is a failure of ``name#number``, and the next line follows.
+    A line without a valid page is a failure of ``name#number``; reading continues.
     """
     number = 0
     try:

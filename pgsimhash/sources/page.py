@@ -1,4 +1,4 @@
-"""What every reader yields: a page, or why there is none."""
+"""Define what every reader yields: a page or a failure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import frozen
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.page_bytes import frozen
+from pgsimhash.pages.records import PageFailure
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """One page as it was found, not decoded and not parsed.
+    """One page, neither decoded nor parsed.
 
-    ``html`` may be given as a ``bytearray`` or ``memoryview``, and is a copy of it in ``bytes``.
-    ``charset`` is what stood beside the page (an HTTP header, a JSON field), not inside it.
-    ``fetched_at`` has a time zone.
+    A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
+    from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone.
     """
 
     url: str
@@ -38,18 +37,18 @@ def failure(url: str, error: PageError | OSError | ValueError) -> PageFailure:
 
 
 def one_line(error: Exception) -> str:
-    """Return what went wrong, without the path or number an operating system error adds."""
+    """Return the message on one line, without the path and number of a system error."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return " ".join(text.split()) or type(error).__name__
 
 
 def shown(path: Path) -> str:
-    """Return ``path`` as text that can be printed and stored whatever its bytes are."""
+    """Return ``path`` as text that can be printed and stored, for any bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def parse_time(text: str) -> datetime:
-    """Return an ISO-8601 time with its zone, which is UTC where the text names none.
+    """Return an ISO-8601 time with its zone, by default UTC.
 
     Raises:
         ValueError: the text is not such a time.

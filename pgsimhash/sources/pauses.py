@@ -1,4 +1,4 @@
-"""Sources that wait for their next page do not keep those before it waiting."""
+"""Signal pauses of a slow source, so that earlier pages need not wait."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from queue import Empty, Queue
 from threading import Event, Thread
 from typing import Final, NamedTuple
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources.page import SourcePage
 
 _Page = SourcePage | PageFailure
 
 PAUSE: Final = PageFailure("", "unexpected", "no page comes at the moment")
-"""What a source may yield in place of a page while none comes; it has no verdict."""
+"""A source may yield this instead of a page while none arrives; it gets no verdict."""
 
 _SECONDS: Final = 0.5
 _AHEAD: Final = 4
-"""How many pages are held until they are taken."""
+"""How many pages are read ahead."""
 
 
 class _End(NamedTuple):
@@ -26,14 +26,14 @@ class _End(NamedTuple):
 
 
 def with_pauses(pages: Iterable[_Page]) -> Generator[_Page]:
-    """Yield pages as they come, and :data:`PAUSE` twice a second while none does.
+    """Yield pages as they arrive, and :data:`PAUSE` twice a second while none does.
 
-    A thread reads them, up to 5 ahead, and what it raises is raised here. It ends with them, or
-    with the first page after this iterator was closed.
+    A thread reads up to 5 pages ahead; its errors are raised here. The thread ends with the pages,
+    or at the first page after this iterator was closed.
     """
     queue: Queue[_Page | _End] = Queue(_AHEAD)
     is_over = Event()
-    # A daemon: nobody can end a read from a terminal or a pipe to which nothing is written.
+    # A daemon, because a blocked read from a terminal or pipe cannot be interrupted.
     Thread(target=_read, args=(pages, queue, is_over), name="pages", daemon=True).start()
     try:
         while True:
@@ -48,7 +48,7 @@ def with_pauses(pages: Iterable[_Page]) -> Generator[_Page]:
             yield item
     finally:
         is_over.set()
-        # The thread may wait for room.
+        # Makes room, in case the thread waits for it.
         with suppress(Empty):
             while True:
                 queue.get_nowait()

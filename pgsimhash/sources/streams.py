@@ -1,4 +1,4 @@
-"""Files read from front to back, gzip or not, in which damage shows as one error."""
+"""Read files sequentially, with or without gzip; damage is always a ``DamagedError``."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _STEP: Final = 1024 * 1024
 _LINE_ENDS: Final = b" \t\r\n"
 
 _IDLE_MAX: Final = 512 * 1024 * 1024
-"""How much may be read in vain before the gzip data it came from is looked at, in bytes."""
+"""How many bytes without pages are read before the size of their gzip data is checked."""
 
 _IDLE_COST: Final = 4096
-"""What anything read in vain counts for, beside its size: so long takes reading it, in bytes."""
+"""How many bytes each piece without pages counts in addition to its size, for the time it takes."""
 
 _RATIO_MAX: Final = 100
-"""What is read in vain is at most so many times as large as its gzip data."""
+"""The most times that data without pages may be larger than its gzip data."""
 
 
 class DamagedError(Exception):
-    """Nothing can be read from here on; the message says why."""
+    """The rest cannot be read; the message says why."""
 
 
 class ChecksumError(DamagedError):
-    """What was read last is not what was written."""
+    """The data read last has a wrong checksum."""
 
 
 class Stream:
-    """The reading half of a file object."""
+    """A file object to read from, with checks."""
 
     def __init__(self, file: BinaryIO | gzip.GzipFile, compressed: BinaryIO | None = None) -> None:
         self._file = file
@@ -46,7 +46,7 @@ class Stream:
         """Return ``size`` bytes.
 
         Raises:
-            DamagedError: there are fewer, or the file cannot be read.
+            DamagedError: the file ends early or cannot be read.
         """
         data = self._guarded(self._file.read, size)
         if len(data) < size:
@@ -62,10 +62,10 @@ class Stream:
         return self._guarded(self._file.readline, size)
 
     def skip(self, size: int) -> None:
-        """Pass over ``size`` bytes without keeping them.
+        """Skip ``size`` bytes.
 
         Raises:
-            DamagedError: there are fewer, or the file cannot be read.
+            DamagedError: the file ends early or cannot be read.
         """
         while size > 0:
             step = min(size, _STEP)
@@ -74,9 +74,9 @@ class Stream:
             size -= step
 
     def skip_empty_lines(self) -> int:
-        """Pass over what follows of lines of white space, and return how many they were.
+        """Skip the following lines of white space, and return how many there were.
 
-        Some may be left where the file object cannot look ahead.
+        Some may be left if the file object has no ``peek``.
 
         Raises:
             DamagedError: the file cannot be read.
@@ -95,11 +95,11 @@ class Stream:
         return lines
 
     def idle(self, size: int) -> None:
-        """Note that ``size`` bytes were read in vain.
+        """Count ``size`` bytes without pages.
 
         Raises:
-            DamagedError: a little gzip data holds very much of this: reading on would take long and
-                give nothing.
+            DamagedError: a little gzip data contains very many such bytes: reading on would take
+                long without result.
         """
         self._idle += size + _IDLE_COST
         if self._compressed is None or self._idle < _IDLE_MAX:
@@ -124,7 +124,7 @@ class Stream:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[Stream]:
-    """Open a file, through gzip where its first bytes say so: names are often wrong about it.
+    """Open a file, through gzip if its first bytes require it: names are often wrong.
 
     Raises:
         OSError: the file cannot be opened.

@@ -20,8 +20,9 @@ from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
 from pgsimhash.errors import PageError
-from pgsimhash.octets import too_large
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.page_bytes import too_large
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.pages.urls import check_url
 from pgsimhash.sources.bodies import decode_body, looks_like_html
 from pgsimhash.sources.page import (
     SourcePage,
@@ -30,7 +31,6 @@ from pgsimhash.sources.page import (
     shown,
 )
 from pgsimhash.sources.streams import ChecksumError, DamagedError, Stream, open_stream
-from pgsimhash.urls import check_url
 
 _Item = SourcePage | PageFailure
 

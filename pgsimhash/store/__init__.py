@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pgsimhash.later import loaded_later
+from pgsimhash.runtime.lazy_names import loaded_later
 
 if TYPE_CHECKING:
     import psycopg
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
     from pgsimhash.store.store import Store
 else:
-    __getattr__, __dir__ = loaded_later(__name__, {".store": ["Store"]})
+    __getattr__, __dir__ = loaded_later(__name__)
 
 __all__ = ["Store", "connect"]
 
@@ -46,10 +46,10 @@ def connect(
 ) -> Store:
     """Open the store.
 
-    Over a DSN, a URL, a pool or an Engine it has a connection of its own until it is closed, and
-    commits batch by batch. Over a connection or a session of the caller's it neither commits nor
-    closes, and what the caller rolls back is gone. Only where such a connection is on autocommit
-    each batch is a transaction.
+    Over a DSN, a URL, a pool or an Engine each call checks out a connection, and batches are
+    committed one by one; threads may share the store. Over a connection or a session of the
+    caller's it neither commits nor closes, and what the caller rolls back is gone. Only where such
+    a connection is on autocommit each batch is a transaction.
 
     Args:
         where: where PostgreSQL is: a DSN in any form libpq understands, or a URL as SQLAlchemy has
@@ -68,8 +68,8 @@ def connect(
             compressed, for explanations and another scheme later; by default one that is created
             does not. ``maintenance.change_settings`` changes it.
         normalize_urls: whether the collection brings URLs into one spelling, as crawlers do: see
-            :func:`pgsimhash.urls.normalized_url`; by default one that is created takes them as
-            they are.
+            :func:`pgsimhash.pages.urls.normalized_url`; by default one that is created takes them
+            as they are.
         schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
         lookup_memory: how many bytes the store may take, with those of others in this process, to
             hold the collection's simhashes, 64 for each, once that is faster than to ask the
@@ -102,13 +102,13 @@ def connect(
             over it works with another schema.
     """
     # A command that says its --help has no use for them, and they are half of what loads.
-    from pgsimhash.store.leases import lease
+    from pgsimhash.db.opening import source_of
     from pgsimhash.store.store import Store
 
-    lent = lease(where, schema, prepare=prepare)
+    source = source_of(where, schema, prepare=prepare)
     try:
         return Store(
-            lent,
+            source,
             collection,
             create=create,
             scheme=scheme,
@@ -122,5 +122,5 @@ def connect(
             retry_seconds=retry_seconds,
         )
     except BaseException:
-        lent.close()
+        source.close()
         raise

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pgsimhash.bits import check_simhash
 from pgsimhash.errors import ArgumentError, PageError, check_type
-from pgsimhash.matching import MatchSettings
-from pgsimhash.octets import Octets, frozen
-from pgsimhash.records import PageFailure, PageRecord, Verdict
+from pgsimhash.hashing.bits import check_simhash
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.page_bytes import BytesLike, frozen
+from pgsimhash.pages.records import PageFailure, PageRecord, Verdict
+from pgsimhash.pages.times import check_time
+from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.sources import PAUSE, SourcePage
-from pgsimhash.store.verdicts import Decision
-from pgsimhash.times import check_time
-from pgsimhash.urls import check_url, normalized_url
 
 BATCH_PAGES: Final = 256
 """How many pages are decided together: few enough to see progress while they are read."""
@@ -28,8 +27,11 @@ BATCH_SECONDS: Final = 2.0
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
 """The reasons of pages that are what they should be, but say too little."""
 
-Page = SourcePage | PageFailure | PageRecord | tuple[str, str | Octets]
-"""A record was read before, by the scheme of the collection: :func:`pgsimhash.workers.extract`."""
+Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
+"""What a store takes; a record was read before, by the scheme of the collection."""
+
+Source = SourcePage | PageFailure | PageRecord
+"""The same, but for pairs."""
 
 Item = PageRecord | PageFailure
 
@@ -39,12 +41,12 @@ PAGES: Final = "a list of pairs, such as [('https://example.com/', html)]"
 PAIRS: Final = "a list of pairs, such as [('https://example.com/', simhash)]"
 
 
-def as_source(page: Page) -> SourcePage | PageFailure | PageRecord:
+def as_source(page: Page) -> Source:
     """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
     if isinstance(page, tuple | list):
         url, html = _pair(page, PAGES)
         page = SourcePage(url, frozen(html))
-    source: SourcePage | PageFailure | PageRecord = check_type(
+    source: Source = check_type(
         "a page", page, SourcePage, PageFailure, PageRecord, wanted=f"one of {PAGES}"
     )
     if isinstance(source, SourcePage):
@@ -103,12 +105,11 @@ class Batch:
     records: list[PageRecord]
     settings: list[MatchSettings]
 
-    def verdicts(self, made: Iterable[Decision]) -> list[Verdict]:
-        """Return a verdict for each item; ``made`` are the decisions about the records."""
+    def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
+        """Return a verdict for each item; ``made`` are those of the records."""
         rest = iter(made)
         return [
-            next(rest).verdict if isinstance(item, PageRecord) else _failed(item)
-            for item in self.items
+            next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
         ]
 
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import class_row, scalar_row
 
 from pgsimhash import schemes
-from pgsimhash.bits import check_distance
+from pgsimhash.db.statements import query
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
@@ -19,10 +19,10 @@ from pgsimhash.errors import (
     check_type,
     install_command,
 )
-from pgsimhash.layout import get_layout
-from pgsimhash.statements import query
+from pgsimhash.hashing.bits import check_distance
+from pgsimhash.pages.urls import normalized_url
+from pgsimhash.search.layout import get_layout
 from pgsimhash.store.layouts import default_layout, deploy_layout, deploy_table
-from pgsimhash.urls import normalized_url
 
 if TYPE_CHECKING:
     from pgsimhash.schemes import Scheme
@@ -264,7 +264,7 @@ def lock_collections(
 
     Raises:
         InvalidTransactionState: the isolation level is not READ COMMITTED; see
-            :func:`pgsimhash.connection.translated_errors`.
+            :func:`pgsimhash.db.connection.translated_errors`.
         LockNotAvailable: someone else held one for longer than ``lock_timeout``; see there.
     """
     ids = [collection.collection_id for collection in collections]

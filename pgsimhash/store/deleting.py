@@ -9,10 +9,10 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.connection import server_words
+from pgsimhash.db.connection import server_words
+from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError
-from pgsimhash.records import Deletion
-from pgsimhash.statements import query
+from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
 BATCH: Final = 1000

@@ -12,8 +12,12 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.bits import from_bigint
-from pgsimhash.clusters import (
+from pgsimhash.db.copy import copy_binary
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import from_bigint
+from pgsimhash.pages.marks import Mark, join_marked, split_marked
+from pgsimhash.runtime.progress import no_progress
+from pgsimhash.search.clusters import (
     Cluster,
     ClusterPage,
     Linkage,
@@ -21,16 +25,11 @@ from pgsimhash.clusters import (
     cluster_simhashes,
     make_cluster,
 )
-from pgsimhash.copying import copy_binary
-from pgsimhash.marks import Mark, join_marked, split_marked
-from pgsimhash.pairs import Compared, stream_pairs
-from pgsimhash.progress import unheard
-from pgsimhash.spool import Spool
-from pgsimhash.statements import query
-from pgsimhash.store.candidates import known_pages
+from pgsimhash.search.pairs import Compared, stream_pairs
+from pgsimhash.search.simhash_files import Spool
 from pgsimhash.store.collection import Collection
+from pgsimhash.store.lookups import simhash_slices
 from pgsimhash.store.marks import all_marks
-from pgsimhash.store.reader import simhash_slices
 
 _ROWS: Final = 2_000
 """How many members of clusters the server sends at a time."""
@@ -47,7 +46,7 @@ def clusters(
     distance: int,
     linkage: Linkage,
     score: Score,
-    progress: Compared = unheard,
+    progress: Compared = no_progress,
 ) -> Iterator[Cluster]:
     """Yield the clusters of more than one page; ``connection`` is in a transaction."""
     with spool(connection, collection) as read:
@@ -90,9 +89,12 @@ def _joined(
     """Return the present simhashes of the pages that marks join."""
     said = [mark for mark in marks if mark.same]
     urls = [url for mark in said for url in (mark.a, mark.b)]
-    present = known_pages(connection, collection, urls).versions
+    scope = {"collection_id": collection.collection_id, "urls": urls}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("present_simhashes", connection), scope).fetchall()
+    present = {url: from_bigint(simhash) for url, simhash in rows}
     ends = [
-        (present[mark.a].simhash, present[mark.b].simhash)
+        (present[mark.a], present[mark.b])
         for mark in said
         if mark.a in present and mark.b in present
     ]

@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from pgsimhash.errors import ArgumentError, PgsimhashError, StoreError, check_type
 from pgsimhash.log import logger
-from pgsimhash.matching import MatchOptions, MatchSettings
-from pgsimhash.policies import Rules
-from pgsimhash.records import PageRecord, Verdict
+from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
+from pgsimhash.pages.policies import Rules
+from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, MovedCollectionError, lock_collections
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.retries import again
 from pgsimhash.store.runs import Run, draw_run, run_pages
 from pgsimhash.store.session import Session
-from pgsimhash.store.writer import judge_batch, write_batch
+from pgsimhash.store.writer import evaluate_batch, write_batch
 
 
 class Ingest:
-    """Decides about what comes into a collection, and stores it, over one connection."""
+    """Decides about what comes into a collection, and stores it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Whether there may be policies. Where there are none nobody asks again what they say: the
-        # batch hears it from the lookup when there are some.
-        self._policies = True
-        self._run: Run | None = None
-        # What a batch came to whose transaction may have been committed or not.
-        self._unsure: list[Verdict] | None = None
+        self._label = "a store"
+        self._writers: list[_Writer] = []
 
-    def start_run(self, what: str) -> int:
+    def start_run(self, label: str) -> int:
         """Let what comes from now on belong to a run of its own, and return its number."""
-        with self._session.transaction() as connection:
-            self._run = draw_run(connection, what)
-        return self._run.run_id
+        writer = _Writer(self._session, label)
+        number = writer.start_run()
+        self._label, self._writers = label, [writer]
+        return number
+
+    @contextmanager
+    def _writer(self) -> Iterator[_Writer]:
+        """Give a writer for one batch, which no other thread or task uses meanwhile."""
+        idle = self._writers
+        try:
+            writer = idle.pop()
+        except IndexError:
+            writer = _Writer(self._session, self._label)
+        try:
+            yield writer
+        finally:
+            idle.append(writer)
+
+    def check(self, options: MatchOptions) -> None:
+        """Check the requested settings.
+
+        Raises:
+            ArgumentError: an option is wrong.
+        """
+        rules_of(self._session.collection, options)
+
+    def decide_one(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
+        """Return the verdict of one item, and with ``remember`` store it."""
+        with self._writer() as writer:
+            (verdict,) = writer.decide([item], options, remember)
+        return verdict
 
     def decide(
         self,
@@ -63,8 +88,7 @@ class Ingest:
         Raises:
             ArgumentError: ``asked`` is below 1, or an option is wrong.
         """
-        self._session.check()
-        rules_of(self._session.collection, options)
+        self.check(options)
         check_type("batch_size", asked, int, None, wanted="a number, such as batch_size=100")
         if asked is not None and asked < 1:
             raise ArgumentError(
@@ -85,14 +109,39 @@ class Ingest:
             batch = next_batch(items, asked or (1 if theirs else size))
             if not batch:
                 return
-            self._unsure = None
-            try:
-                verdicts = self._verdicts(batch, options, remember)
-            except PgsimhashError as error:
-                if not self._session.may_retry(error):
-                    raise
-                verdicts = again(error, self._session, self._once_more, batch, options, remember)
+            with self._writer() as writer:
+                verdicts = writer.decide(batch, options, remember)
             yield from told(verdicts, self._session, theirs=theirs)
+
+
+class _Writer:
+    """Decides about one batch after the other, which belong to one run."""
+
+    def __init__(self, session: Session, label: str) -> None:
+        self._session = session
+        self._label = label
+        # Whether there may be policies. Where there are none nobody asks again what they say: the
+        # batch hears it from the lookup when there are some.
+        self._policies = True
+        self._run: Run | None = None
+        # What a batch came to whose transaction may have been committed or not.
+        self._unsure: list[Verdict] | None = None
+
+    def start_run(self) -> int:
+        """Draw the run, and return its number."""
+        with self._session.transaction() as connection:
+            self._run = draw_run(connection, self._label)
+        return self._run.run_id
+
+    def decide(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
+        """Return a verdict for each item; again after a fault that passes, with its effect once."""
+        self._unsure = None
+        try:
+            return self._verdicts(batch, options, remember)
+        except PgsimhashError as error:
+            if not self._session.may_retry(error):
+                raise
+            return again(error, self._session, self._once_more, batch, options, remember)
 
     def _once_more(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         return self._stored() or self._verdicts(batch, options, remember)
@@ -140,7 +189,7 @@ class Ingest:
                 return batch.verdicts([])
             if not remember:
                 return batch.verdicts(
-                    judge_batch(
+                    evaluate_batch(
                         connection,
                         collection,
                         records,
@@ -149,7 +198,7 @@ class Ingest:
                         by_policies=by_policies,
                     )
                 )
-            run = self._run = self._run or draw_run(connection, "a store")
+            run = self._run = self._run or draw_run(connection, self._label)
             made = write_batch(
                 connection,
                 collection,

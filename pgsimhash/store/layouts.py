@@ -11,12 +11,12 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import scalar_row, tuple_row
 
+from pgsimhash.db.pinned import execute_alone
+from pgsimhash.db.schema_names import schema_of
+from pgsimhash.db.statements import LayoutPart, layout_statements, query
 from pgsimhash.errors import CollectionError
-from pgsimhash.layout import DEFAULT_LAYOUT, Layout, get_layout
-from pgsimhash.permutation import Permutation
-from pgsimhash.pinned import execute_alone
-from pgsimhash.schema_names import schema_of
-from pgsimhash.statements import LayoutPart, layout_statements, query
+from pgsimhash.search.layout import DEFAULT_LAYOUT, Layout, get_layout
+from pgsimhash.search.permutation import Permutation
 
 
 def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
@@ -160,6 +160,7 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
 def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: bool) -> None:
     _execute(connection, "table", layout)
     _execute(connection, "functions", layout)
+    _execute(connection, "lookup", layout)
     _execute(connection, "row", layout, indexed=indexed)
 
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from psycopg import errors
 from psycopg.rows import scalar_row
 
-from pgsimhash.bits import check_simhashes
-from pgsimhash.copying import copy_binary
-from pgsimhash.layout import get_layout
-from pgsimhash.schema_names import schema_of
-from pgsimhash.statements import query
+from pgsimhash.db.copy import copy_binary
+from pgsimhash.db.schema_names import schema_of
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import check_simhashes
+from pgsimhash.search.layout import get_layout
 from pgsimhash.store.collection import Collection, check_writable
 from pgsimhash.store.layouts import empty_table, fill_indexes, is_deployed
 
@@ -33,7 +33,7 @@ _BATCH: Final = 10_000
 
 
 def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int:
-    """Add arrays of bare simhashes, and return how many were new.
+    """Add arrays of standalone simhashes, and return how many were new.
 
     Raises:
         ArgumentError: an array has another shape or dtype.
@@ -86,10 +86,7 @@ def _may_fill(connection: psycopg.Connection[Any], collection: Collection) -> bo
     """Take the layout's table for this transaction alone, if it is empty and nobody is at it."""
     layout = get_layout(collection.layout)
     check_writable(connection, collection)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        own = {"collection_id": collection.collection_id}
-        made_from_it = cursor.execute(query("made_alike", connection), own).fetchone()
-    if made_from_it is not None or not is_deployed(connection, layout):
+    if not is_deployed(connection, layout):
         return False
     try:
         with connection.transaction():

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
-from pgsimhash.marks import Mark
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.pages.marks import Mark
 from pgsimhash.store.collection import Collection
 
 

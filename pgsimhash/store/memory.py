@@ -15,16 +15,21 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import tuple_row
 
-from pgsimhash.block_index import BlockIndex, Near
+from pgsimhash.db.statements import query
 from pgsimhash.errors import ArgumentError
 from pgsimhash.log import logger
-from pgsimhash.machine import memory_bytes
-from pgsimhash.planner import HELD_BYTES, HELD_SHARE
-from pgsimhash.statements import query
+from pgsimhash.runtime.machine import memory_bytes
+from pgsimhash.search.memory_index import BlockIndex, Near
 from pgsimhash.store.collection import Collection
-from pgsimhash.store.reader import SLICES, simhash_slice
+from pgsimhash.store.lookups import SLICES, simhash_slice
 
 LIMIT_VARIABLE: Final = "PGSIMHASH_LOOKUP_MEMORY"
+
+HELD_BYTES: Final = 64
+"""How many bytes a simhash takes while all are read; afterwards about half."""
+
+HELD_SHARE: Final = 8
+"""A store holds simhashes in such a part of the machine's memory, unless told otherwise."""
 
 _AT_LEAST: Final = 1e-3
 """Seconds that a lookup takes in memory too, with hearing what is new."""
@@ -42,7 +47,7 @@ class Memory:
     So it costs at most twice what the better of the two would have, however many lookups come.
     What is answered is exact: each time it hears what came since. That are pages by their ids, as
     these are drawn under the lock of the collection; all that came in another way makes it forget
-    everything (table ``loads``). What is gone it does not know, and answers nevertheless.
+    everything (table ``cache_epochs``). What is gone it does not know, and answers nevertheless.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -57,6 +62,7 @@ class Memory:
             ArgumentError: the variable is no number.
         """
         self._limit = _default_limit() if limit is None else limit
+        self._lock = threading.Lock()
         self._forget(None)
 
     def _forget(self, collection_id: int | None) -> None:
@@ -65,7 +71,7 @@ class Memory:
         self._of = collection_id
         self._index: BlockIndex | None = None
         self._newest = 0
-        self._loads: Any = None
+        self._epoch: Any = None
         self._spent = 0.0
         self._pays = _PATIENCE
 
@@ -73,13 +79,22 @@ class Memory:
         """Return whether it holds the simhashes of a collection."""
         return self._index is not None and self._of == collection.collection_id
 
+    @property
+    def newest(self) -> int:
+        """The newest page that it has heard of."""
+        return self._newest
+
+    def spent(self, collection: Collection, seconds: float) -> None:
+        """Take down what a lookup in the database cost more than one in memory."""
+        if collection.collection_id == self._of:
+            self._spent += max(0.0, seconds - _AT_LEAST)
+
     @contextmanager
     def looking_up(self, collection: Collection) -> Iterator[None]:
         """Take down what lookups in the database cost more than in memory."""
         started = time.perf_counter()
         yield
-        if collection.collection_id == self._of:
-            self._spent += max(0.0, time.perf_counter() - started - _AT_LEAST)
+        self.spent(collection, time.perf_counter() - started)
 
     def near(
         self,
@@ -91,6 +106,16 @@ class Memory:
         """Return what is near, and maybe some that is gone; None to have the database asked."""
         if not self._limit:
             return None
+        with self._lock:
+            return self._near(connection, collection, simhashes, distance)
+
+    def _near(
+        self,
+        connection: psycopg.Connection[Any],
+        collection: Collection,
+        simhashes: NDArray[np.uint64],
+        distance: int,
+    ) -> Near | None:
         if self._of != collection.collection_id:
             self._forget(collection.collection_id)
         if self._index is not None:
@@ -103,7 +128,7 @@ class Memory:
         """Read all simhashes of a collection, if they fit."""
         self._forget(collection.collection_id)
         # What comes while the slices are read is heard of afterwards.
-        loads, newest, _ = _arrived(connection, collection, None)
+        epoch, newest, _ = _arrived(connection, collection, None)
         read: list[NDArray[np.uint64]] = []
         for number in range(SLICES):
             read.append(simhash_slice(connection, collection, number))
@@ -112,7 +137,7 @@ class Memory:
                 return
         known = np.concatenate(read)
         read.clear()
-        self._index, self._loads, self._newest = BlockIndex(known), loads, newest
+        self._index, self._epoch, self._newest = BlockIndex(known), epoch, newest
         logger.info("%d simhashes of %r held in memory", len(known), collection.name)
         self._hear(connection, collection, self._index)
 
@@ -143,9 +168,12 @@ class Memory:
     def _hear(
         self, connection: psycopg.Connection[Any], collection: Collection, index: BlockIndex
     ) -> None:
-        loads, self._newest, simhashes = _arrived(connection, collection, self._newest)
-        if loads != self._loads:
-            logger.info("simhashes were loaded into %r: those in memory go", collection.name)
+        epoch, self._newest, simhashes = _arrived(connection, collection, self._newest)
+        if epoch != self._epoch:
+            logger.info(
+                "simhashes were loaded into %r, or its server is another one: those in memory go",
+                collection.name,
+            )
             self._forget(collection.collection_id)
         elif len(simhashes) and not self._takes(len(index) + len(simhashes)):
             self._give_up(collection)
@@ -165,13 +193,17 @@ NO_MEMORY: Final = Memory(0)
 def _arrived(
     connection: psycopg.Connection[Any], collection: Collection, newest: int | None
 ) -> tuple[Any, int, NDArray[np.uint64]]:
-    """Return the mark of loads, the newest page, and the simhashes of pages after ``newest``."""
+    """Return the cache epoch, the newest page, and the simhashes of pages after ``newest``.
+
+    The epoch is different after a load, and on another server: a standby that was promoted may lack
+    the last pages.
+    """
     scope = {"collection_id": collection.collection_id, "newest_page": newest}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         row = cursor.execute(query("arrived_simhashes", connection), scope).fetchone()
     assert row is not None, "what is selected without FROM is a row"
-    loads, last, octets = row
-    return loads, last, np.frombuffer(octets or b"", dtype=">u8").astype(np.uint64)
+    *epoch, last, values = row
+    return epoch, last, np.frombuffer(values or b"", dtype=">u8").astype(np.uint64)
 
 
 def _default_limit() -> int:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.rows import class_row, tuple_row
 
-from pgsimhash.matching import MatchOptions, MatchSettings
-from pgsimhash.policies import SETTINGS, Policy, PolicySettings, Rules
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
+from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings, Rules
 from pgsimhash.store.collection import Collection, checked_distance
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from psycopg import errors
 
@@ -63,23 +63,6 @@ def checked_retry_seconds(seconds: float | None) -> float:
     return seconds
 
 
-def attempts(seconds: float) -> dict[str, Any]:
-    """Return what tenacity is told: how long to try, and which pauses to make.
-
-    Pauses are drawn at random below a bound that doubles, so that writers that were cut off
-    together do not come back together.
-    """
-    from tenacity import retry_if_exception, stop_after_delay, wait_random_exponential
-
-    return {
-        "retry": retry_if_exception(passes),
-        "stop": stop_after_delay(seconds),
-        "wait": wait_random_exponential(_FIRST_PAUSE, _LONGEST_PAUSE),
-        "before_sleep": _tell,
-        "reraise": True,
-    }
-
-
 def _tell(state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     logger.warning("trying again: %s", error)
@@ -119,12 +102,23 @@ def again(
     *arguments: _P.args,
     **options: _P.kwargs,
 ) -> _T:
-    """Call a function, after a pause, until a fault has passed or it is no use any more."""
-    from tenacity import Retrying
+    """Call a function, after a pause, until a fault has passed or it is no use any more.
+
+    Pauses are drawn at random below a bound that doubles, so that writers that were cut off
+    together do not come back together.
+    """
+    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
     logger.warning("trying again: %s", error)
-    session.pause(_FIRST_PAUSE)
-    made: _T = Retrying(sleep=session.pause, **attempts(session.retry_seconds))(
-        function, *arguments, **options
+    pause = session.source.pause
+    pause(_FIRST_PAUSE)
+    attempts = Retrying(
+        sleep=pause,
+        retry=retry_if_exception(passes),
+        stop=stop_after_delay(session.retry_seconds),
+        wait=wait_random_exponential(_FIRST_PAUSE, _LONGEST_PAUSE),
+        before_sleep=_tell,
+        reraise=True,
     )
+    made: _T = attempts(function, *arguments, **options)
     return made

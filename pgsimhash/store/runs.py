@@ -1,4 +1,4 @@
-"""The runs of a collection: which process added what, and when."""
+"""The runs of a collection: which process added label, and when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import scalar_row
 
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
 
 
 @dataclass(slots=True)
@@ -17,20 +17,20 @@ class Run:
 
     Attributes:
         run_id: its number.
-        what: what adds to it.
+        label: what adds to it.
         pages: how many it has, those of the batch included that was written last.
     """
 
     run_id: int
-    what: str
+    label: str
     pages: int = 0
 
 
-def draw_run(connection: psycopg.Connection[Any], what: str) -> Run:
+def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
     """Return a run with a number of its own; its row comes with the first batch."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         run_id = cursor.execute(query("draw_run", connection)).fetchone()
-    return Run(int(run_id or 0), what)
+    return Run(int(run_id or 0), label)
 
 
 def run_pages(connection: psycopg.Connection[Any], run: Run) -> int:

@@ -1,32 +1,31 @@
-"""A connection and whose transactions those on it are."""
+"""The transactions of a store, over the connections of its source."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.connection import check_settings, translated_errors
+from pgsimhash.db.connection import check_settings, translated_errors
+from pgsimhash.db.schema_names import bound_to_schema, schema_of
+from pgsimhash.db.sources import ConnectionSource
+from pgsimhash.db.statements import query
 from pgsimhash.errors import (
     ArgumentError,
     CollectionError,
-    NoServerError,
     PgsimhashError,
+    StoreError,
     check_type,
 )
 from pgsimhash.log import tell_of_waits
-from pgsimhash.schema_names import bound_to_schema, schema_of
-from pgsimhash.statements import query
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
-from pgsimhash.store.leases import Lease
 from pgsimhash.store.retries import checked_retry_seconds, passes
-from pgsimhash.store.turns import Turns, turns_on
 
 if TYPE_CHECKING:
     from pgsimhash.store.memory import Memory
@@ -44,7 +43,7 @@ _LONGEST: Final = 2**31 // 1000
 
 
 class Session:
-    """One connection, the store's own or the caller's, in one thread; see ``turns``.
+    """The transactions of a store, each on a connection that is checked out for it.
 
     ``collection`` is the row of the store's collection as it was read last. A store goes by the
     name: :meth:`reading` and :meth:`writing` read the row that has it at that moment.
@@ -54,25 +53,23 @@ class Session:
 
     def __init__(
         self,
-        lease: Lease,
+        source: ConnectionSource,
+        schema: str | None = None,
         lookup_memory: int | None = None,
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
     ) -> None:
-        """Take over what was lent, and so many bytes for what is remembered of the collection.
-
-        Each transaction waits for locks so many seconds, each statement of a lookup or a batch
-        takes so many, and what fails for a while is tried again for so many; see
-        :func:`pgsimhash.connect`.
+        """Take over a source of connections; see :func:`pgsimhash.connect` for the limits.
 
         Raises:
             ArgumentError: ``lock_timeout``, ``statement_timeout`` or ``retry_seconds`` is no such
                 number.
-            StoreError: another process opened the connection, or another thread is using it; or
-                texts would not come back as they are.
         """
-        self._lease = lease
+        self.source = source
+        self._schema = schema
+        # Those whose settings are checked; their schema is the store's.
+        self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
         check_type("lookup_memory", lookup_memory, int, None, wanted="bytes, such as 500_000_000")
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
@@ -80,22 +77,13 @@ class Session:
         # For the length of a transaction, so that a pooler may give the next one to another server.
         self._bounds = {
             "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
-            "otherwise": LOCK_TIMEOUT if lease.owned else "0",
+            "otherwise": LOCK_TIMEOUT if source.owned else "0",
             "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
             # Who waits as long as it takes has no statement that takes less.
             "statement_otherwise": (
-                f"{locks + _AFTER_LOCKS:.0f}s" if lease.owned and locks else "0"
+                f"{locks + _AFTER_LOCKS:.0f}s" if source.owned and locks else "0"
             ),
         }
-        self._opener = threading.current_thread() if lease.moves else None
-        self._turns = self._take(lease.connection())
-
-    def _take(self, connection: psycopg.Connection[Any]) -> Turns:
-        turns = turns_on(connection, owned=self._lease.owned)
-        check_settings(connection)
-        tell_of_waits(connection)
-        self._held = connection
-        return turns
 
     @cached_property
     def memory(self) -> Memory:
@@ -105,97 +93,55 @@ class Session:
 
         return Memory(self._lookup_memory)
 
-    @property
-    def connection(self) -> psycopg.Connection[Any]:
-        """The connection; a session of SQLAlchemy's has another one after each transaction.
-
-        One of the store's own that was lost is opened anew, unless something on it is under way. So
-        is one that is not idle between two calls: an exception out of a signal handler left it amid
-        a statement or a transaction.
-        """
-        self._turns.check(self._opener)
-        idle = self._held.pgconn.transaction_status == TransactionStatus.IDLE
-        if not idle and self._lease.reopens and not self._turns.busy:
-            self._lease.reopen()
-            # Of another server it may be wrong: a standby that was promoted lacks the last pages.
-            self.__dict__.pop("memory", None)
-        present = self._lease.connection()
-        if present is not self._held:
-            schema = schema_of(self._held)
-            self._turns = self._take(present)
-            with bound_to_schema(present, schema):
-                return present
-        if self._opener is not None:
-            self._turns.take()
-        return present
-
-    def check(self) -> None:
-        """Check that this is the thread and the process that opened the store.
-
-        Raises:
-            StoreError: it is another one.
-        """
-        self._turns.check(self._opener)
-
-    def close(self) -> None:
-        """Close the connection or give it back, unless it is the caller's.
-
-        Raises:
-            StoreError: another thread is in a call.
-        """
-        if self._lease.owned:
-            self._turns.check_idle()
-        self._lease.close()
-
     def may_retry(self, error: PgsimhashError) -> bool:
         """Return whether to do again what failed: nothing of it stayed, and it may do better."""
-        if not self._lease.owned or not self.retry_seconds or self._turns.busy:
-            return False
-        return passes(error) and (self._lease.reopens or not self._held.closed)
-
-    def pause(self, seconds: float) -> None:
-        """Wait, for something to be over."""
-        self._lease.pause(seconds)
+        return self.source.owned and self.retry_seconds > 0 and passes(error)
 
     def is_in_callers_transaction(self) -> bool:
         """Return whether what is written now goes into a transaction that the caller ends."""
-        if self._lease.owned:
+        if self.source.owned:
             return False
-        connection = self.connection
-        idle = connection.info.transaction_status == TransactionStatus.IDLE
-        return not (idle and connection.autocommit)
+        with self._checked_out() as connection:
+            return not _is_alone(connection)
 
     def is_in_transaction(self) -> bool:
-        """Return whether the connection is in a transaction that can be committed."""
-        return self._held.info.transaction_status == TransactionStatus.INTRANS
+        """Return whether the caller's connection is in a transaction that can be committed."""
+        return self.source.in_transaction()
 
     @contextmanager
-    def read(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run statements that write nothing: in no transaction of their own.
-
-        Raises:
-            StoreError: it is another thread's or process's turn.
-        """
-        connection = self.connection
-        try:
-            with self._turns.reading(), translated_errors(connection):
-                idle = connection.info.transaction_status == TransactionStatus.IDLE
-                if idle and connection.autocommit:
+    def _checked_out(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        with self.source.connection(loop=loop) as connection:
+            own = getattr(connection, "unpinned", connection)
+            with nullcontext() if own in self._known else self._first_used(connection):
+                self._known.add(own)
+                with translated_errors(connection):
                     yield connection
-                else:
-                    with self._block(connection):
-                        yield connection
-        except NoServerError:
-            self._lease.lost()
+
+    @contextmanager
+    def _first_used(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
+        check_settings(connection)
+        tell_of_waits(connection)
+        try:
+            with bound_to_schema(connection, self._schema):
+                self._schema = schema_of(connection)
+                yield
+        except BaseException:
+            self._known.discard(getattr(connection, "unpinned", connection))
             raise
 
     @contextmanager
-    def bounded(self) -> Iterator[psycopg.Connection[Any]]:
-        """Do as :meth:`read`, and let no statement take longer than was asked for.
+    def read(self) -> Iterator[psycopg.Connection[Any]]:
+        """Run statements that write nothing: in no transaction of their own."""
+        with self._checked_out() as connection:
+            if _is_alone(connection):
+                yield connection
+            else:
+                with _block(connection):
+                    yield connection
 
-        Raises:
-            StoreError: it is another thread's or process's turn.
-        """
+    @contextmanager
+    def bounded(self) -> Iterator[psycopg.Connection[Any]]:
+        """Do as :meth:`read`, and let no statement take longer than was asked for."""
         with self.read() as connection:
             if self._bounds["statement_timeout"] is None:
                 yield connection
@@ -210,22 +156,20 @@ class Session:
         """Run a block in a transaction, inside the caller's where there is one.
 
         Raises:
-            StoreError: it is another thread's or process's turn, or a transaction of a store over
-                this connection is not done.
+            StoreError: a transaction of a store over the caller's connection is not done.
         """
         with self._begun() as connection:
             connection.execute(query("bound_waits", connection), self._bounds)
             yield connection
 
     @contextmanager
-    def _begun(self) -> Iterator[psycopg.Connection[Any]]:
-        connection = self.connection
-        try:
-            with self._turns.writing(), translated_errors(connection), self._block(connection):
-                yield connection
-        except NoServerError:
-            self._lease.lost()
-            raise
+    def _begun(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
+        with (
+            self._checked_out(loop=loop) as connection,
+            _not_within_another(connection),
+            _block(connection),
+        ):
+            yield connection
 
     @contextmanager
     def reading(
@@ -239,7 +183,7 @@ class Session:
             CollectionError: none has, or it is of another scheme.
             MovedCollectionError: it was deleted before all was read.
         """
-        with (self._begun if together else self.bounded)() as connection:
+        with self._begun(loop=True) if together else self.bounded() as connection:
             self.collection = opened = follow(connection, self.collection)
             yield connection, opened
             check_there(connection, opened)
@@ -279,16 +223,43 @@ class Session:
             self.collection = follow(connection, self.collection, self._bounds)
             yield connection, self.collection
 
-    @contextmanager
-    def _block(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
-        status = connection.info.transaction_status
-        begins = status == TransactionStatus.IDLE and not connection.autocommit
-        if begins or status == TransactionStatus.INERROR:
-            # Begin what only the caller may commit: the block below is then a savepoint. In one
-            # that failed be told here: psycopg complains of savepoints that it did not make.
-            connection.execute("SELECT 1")
-        with connection.transaction():
-            yield
+
+@contextmanager
+def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Refuse a transaction within another one of a store's, on the caller's connection.
+
+    What a loop's body wrote would be gone when the loop over ``clusters()`` is left before its end.
+    """
+    own = getattr(connection, "unpinned", connection)
+    if own in _in_transaction:
+        raise StoreError(
+            "unfinished_call",
+            "a call is not done yet, and its transaction would take along what this one "
+            "writes: a loop over clusters() is under way, or a function that was passed "
+            "to a call; loop over list(store.clusters()), or open a store over a DSN or a pool",
+        )
+    _in_transaction.add(own)
+    try:
+        yield
+    finally:
+        _in_transaction.discard(own)
+
+
+@contextmanager
+def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    status = connection.info.transaction_status
+    begins = status == TransactionStatus.IDLE and not connection.autocommit
+    if begins or status == TransactionStatus.INERROR:
+        # Begin what only the caller may commit: the block below is then a savepoint. In one
+        # that failed be told here: psycopg complains of savepoints that it did not make.
+        connection.execute("SELECT 1")
+    with connection.transaction():
+        yield
+
+
+def _is_alone(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether each statement is a transaction."""
+    return connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
 
 
 def _milliseconds(name: str, seconds: float | None) -> str | None:
@@ -302,3 +273,6 @@ def _milliseconds(name: str, seconds: float | None) -> str | None:
             f"{seconds!r}",
         )
     return str(math.ceil(seconds * 1000))
+
+
+_in_transaction: WeakSet[psycopg.Connection[Any]] = WeakSet()

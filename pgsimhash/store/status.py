@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
-from pgsimhash.records import CollectionStatus
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.pages.records import CollectionStatus
 
 
 def read_status(

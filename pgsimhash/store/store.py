@@ -1,4 +1,4 @@
-"""The store: what is known about pages, asked and told through one PostgreSQL connection."""
+"""The store: what is known about pages, asked and told in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from pgsimhash import schemes
-from pgsimhash.bits import check_simhash, simhash_arrays
-from pgsimhash.clusters import Cluster, Linkage, Score, check_linkage, scorer
-from pgsimhash.connection import check_schema
-from pgsimhash.errors import ArgumentError, PageError, check_many
-from pgsimhash.layout import DISTANCE_MAX
-from pgsimhash.matching import MatchOptions
-from pgsimhash.octets import MAX_BYTES, Octets, frozen
-from pgsimhash.progress import MEMORY_BYTES, unheard
-from pgsimhash.records import (
+from pgsimhash.db.connection import check_schema
+from pgsimhash.db.sources import ConnectionSource
+from pgsimhash.errors import ArgumentError, PageError, check_many, check_type
+from pgsimhash.hashing.bits import check_simhash, simhash_arrays
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.page_bytes import MAX_BYTES, BytesLike, frozen
+from pgsimhash.pages.records import (
     CollectionStatus,
     Deletion,
     Match,
@@ -27,10 +25,14 @@ from pgsimhash.records import (
     StoredPage,
     Verdict,
 )
-from pgsimhash.recrawl import fetch_advice
-from pgsimhash.schema_names import bound_to_schema
+from pgsimhash.pages.recrawl import fetch_advice
+from pgsimhash.pages.times import check_age, check_time
+from pgsimhash.pages.urls import check_url, lowered
+from pgsimhash.runtime.progress import MEMORY_BYTES, no_progress
+from pgsimhash.search.clusters import Cluster, Linkage, Score, check_linkage, scorer
+from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.sources import SourcePage
-from pgsimhash.store import deleting, reader
+from pgsimhash.store import deleting, lookups
 from pgsimhash.store.batches import (
     BATCH_PAGES,
     BATCH_SIMHASHES,
@@ -38,30 +40,28 @@ from pgsimhash.store.batches import (
     PAIRS,
     Item,
     Page,
+    Source,
     as_record,
     as_source,
     with_checked_time,
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
-from pgsimhash.store.leases import Lease
 from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
-from pgsimhash.times import check_age, check_time
-from pgsimhash.urls import check_url, lowered
 
 # What only some methods need is loaded by those: a lookup reads no page, and needs no numpy.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pgsimhash.pairs import Compared, Pairs
     from pgsimhash.schemes import Scheme
+    from pgsimhash.search.pairs import Compared, Pairs
     from pgsimhash.store.ingest import Ingest
 
 
-class _Limits(TypedDict):
+class Limits(TypedDict):
     """By how many processes pages are read, and what one may take."""
 
     jobs: int
@@ -74,9 +74,9 @@ class Store:
     """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
 
     The options of ``ingest``, ``decide``, ``add`` and their like are those of
-    :class:`pgsimhash.matching.MatchSettings`: ``distance``, ``verify``, ``scope``, ``newest``,
-    ``max_age``, ``canonical_link``, ``keep_first`` and ``min_tokens``. What is not given is as
-    policies say, else as the collection has it.
+    :class:`~pgsimhash.pages.match_settings.MatchSettings`: ``distance``, ``verify``, ``scope``,
+    ``window_size``, ``max_age``, ``canonical_link``, ``max_copies`` and ``min_tokens``. Settings
+    that are not given are those of the policies, else those of the collection.
 
     Deleting goes in transactions of a thousand pages, unless the caller is in a transaction, and
     returns the URLs that are gone (some 150 bytes each), for whoever has rows of their own to them.
@@ -92,20 +92,16 @@ class Store:
     use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
     row of the collection as it was read last.
 
-    A store over a DSN, a pool or an engine commits batch by batch and gives the connection back at
-    the end of its ``with`` block. One over a connection or a session of the caller's neither
-    commits nor closes it: on autocommit each batch is a transaction, else the caller commits.
-
-    A store belongs to the thread that opened it, and after a fork to the parent: every method
-    raises :class:`~pgsimhash.errors.StoreError` elsewhere, but for :meth:`close`. Open one in
-    each thread and process. Of several stores over one connection, as a pool hands it from thread
-    to thread, those opened last count. While a loop over :meth:`clusters` is under way, or a
-    function that was passed to a method, reads are answered and all else is refused.
+    A store over a DSN, a pool or an engine commits batch by batch. Each call checks out a
+    connection, so threads may share the store. One over a connection or a session of the caller's
+    neither commits nor closes it: on autocommit each batch is a transaction, else the caller
+    commits. Threads that share it wait for one another. While a loop over :meth:`clusters` is under
+    way there, or a function that was passed to a method, reads are answered and writes are refused.
     """
 
     def __init__(
         self,
-        lease: Lease,
+        source: ConnectionSource,
         collection: str = "default",
         *,
         create: bool = True,
@@ -119,7 +115,7 @@ class Store:
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
     ) -> None:
-        """Open ``collection`` over what was lent, creating it where ``create`` is true.
+        """Open ``collection`` over a source, creating it where ``create`` is true.
 
         Raises:
             SchemaError: the schema is missing, or older or newer than this package.
@@ -128,17 +124,14 @@ class Store:
             ArgumentError: no scheme is registered under that name in this process; there is no such
                 layout; ``schema`` is no name that the schema can have; or ``lock_timeout``,
                 ``statement_timeout`` or ``retry_seconds`` no number of seconds.
-            StoreError: another store over the connection works with another schema;
-                another process opened the connection, or another thread is using it; it
-                is in a transaction that failed, or texts would not come back from it
-                as they are.
+            StoreError: another store over the connection works with another schema; it is in a
+                transaction that failed, or texts would not come back from it as they are.
         """
         recipe = None if scheme is None else schemes.get_scheme(scheme)
-        self.session = Session(lease, lookup_memory, lock_timeout, statement_timeout, retry_seconds)
-        with (
-            bound_to_schema(self.session.connection, schema),
-            self.session.transaction() as connection,
-        ):
+        self.session = Session(
+            source, schema, lookup_memory, lock_timeout, statement_timeout, retry_seconds
+        )
+        with self.session.transaction() as connection:
             check_schema(connection)
             self.session.collection = open_collection(
                 connection,
@@ -151,7 +144,6 @@ class Store:
             )
 
     def __enter__(self) -> Self:
-        self.session.check()
         return self
 
     def __exit__(
@@ -163,14 +155,8 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the connection, if the store opened it; any thread may do so.
-
-        In a forked child the parent's session goes on.
-
-        Raises:
-            StoreError: another thread is in a call.
-        """
-        self.session.close()
+        """Close the connections that the store opened, those in use when their call is done."""
+        self.session.source.close()
 
     @cached_property
     def _ingest(self) -> Ingest:
@@ -207,7 +193,7 @@ class Store:
         limit: int | None = None,
         host: str | None = None,
         since: datetime | None = None,
-        sketch: int | None = None,
+        signature: int | None = None,
     ) -> list[Match]:
         """Return every known simhash within ``distance`` bits, each once, nearest first.
 
@@ -220,8 +206,8 @@ class Store:
             limit: at most so many matches, the nearest.
             host: only matches that have a page on this host.
             since: only matches that have a page fetched then or later.
-            sketch: the sketch that belongs to ``simhash``: matches whose page has a different one
-                are left out (see :mod:`pgsimhash.sketch`).
+            signature: the signature that belongs to ``simhash``: matches whose page has a different
+                one are left out (see :mod:`pgsimhash.hashing.signature`).
 
         Raises:
             ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
@@ -229,7 +215,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.looking_up(distance) as (connection, collection):
-            return reader.find(
+            return lookups.find(
                 connection,
                 collection,
                 simhash,
@@ -237,7 +223,7 @@ class Store:
                 limit=limit,
                 host=host,
                 since=since,
-                sketch=sketch,
+                signature=signature,
             )
 
     @retried
@@ -248,7 +234,7 @@ class Store:
         *,
         limit: int | None = None,
         verify: bool = True,
-        sketch: int | None = None,
+        signature: int | None = None,
     ) -> list[NearPage]:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
@@ -260,9 +246,10 @@ class Store:
                 the answer; or a simhash.
             distance: the largest number of differing bits; by default the collection's.
             limit: at most so many pages: the nearest, and of equally near ones the first that came.
-            verify: whether matches whose sketch differs are left out (see
-                :mod:`pgsimhash.sketch`).
-            sketch: the sketch that belongs to a simhash; without it, its matches are not verified.
+            verify: whether matches whose signature differs are left out (see
+                :mod:`pgsimhash.hashing.signature`).
+            signature: the signature that belongs to a simhash; without it, its matches are not
+                verified.
 
         Raises:
             NotFoundError: the URL is not known.
@@ -270,18 +257,18 @@ class Store:
                 answer ``distance``; ``limit`` is below 1.
             StoreError: the database does not answer.
         """
-        reader.check_limit(limit)
+        lookups.check_limit(limit)
         if limit is not None and limit < 1:
             raise ArgumentError("invalid_number", f"limit is a number, 1 or more, not {limit!r}")
         with self.session.looking_up(distance) as (connection, collection):
-            return reader.near_pages(
+            return lookups.near_pages(
                 connection,
                 collection,
                 page,
                 distance,
                 limit=limit,
                 verify=verify,
-                sketch=sketch,
+                signature=signature,
             )
 
     @retried
@@ -301,7 +288,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.looking_up(distance) as (connection, collection):
-            return reader.find_many(
+            return lookups.find_many(
                 connection, collection, simhashes, distance, self.session.memory
             )
 
@@ -315,7 +302,7 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.looking_up(distance) as (connection, collection):
-            return reader.exists(connection, collection, simhash, distance)
+            return lookups.exists(connection, collection, simhash, distance)
 
     @retried
     def get(self, url: str) -> StoredPage | None:
@@ -325,14 +312,14 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.bounded() as connection:
-            return reader.get(connection, self.opened, url)
+            return lookups.get(connection, self.opened, url)
 
     @retried
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
         """Return whether to fetch a page: it is not known, or due again.
 
-        Due is what :func:`pgsimhash.recrawl.recrawl_hint` says by when the page changed and when it
-        was last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
+        Due is what :func:`pgsimhash.pages.recrawl.recrawl_hint` says by when the page changed and
+        when it was last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
 
         Args:
             url: the page.
@@ -343,13 +330,13 @@ class Store:
             StoreError: the database does not answer.
         """
         with self.session.bounded() as connection:
-            visits = reader.visits(connection, self.opened, url)
+            visits = lookups.visits(connection, self.opened, url)
         return fetch_advice(url, visits, now=now).fetch
 
     def ingest(
         self,
         url: str,
-        html: str | Octets,
+        html: str | BytesLike,
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
@@ -362,9 +349,8 @@ class Store:
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
             max_bytes: a larger page is a failure.
-            options: by what settings, by default as policies and the collection have it:
-                ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
-                ``keep_first``, ``min_tokens``; see :class:`pgsimhash.matching.MatchSettings`.
+            options: settings that differ from those of the policies and the collection; see
+                :class:`~pgsimhash.pages.match_settings.MatchSettings`.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process; the
@@ -376,7 +362,7 @@ class Store:
             StoreError: the database does not answer.
         """
         page = page_of(url, html, fetched_at)
-        return next(iter(self.ingest_many([page], max_bytes=max_bytes, **options)))
+        return self._decide_page(page, max_bytes, options, remember=True)
 
     def ingest_many(
         self,
@@ -413,9 +399,8 @@ class Store:
             page_memory: a page for which a process takes more bytes is a failure; it too has pages
                 read by other processes. On Linux.
             batch_size: how many pages are stored together.
-            options: by what settings, by default as policies and the collection have it:
-                ``distance``, ``verify``, ``scope``, ``newest``, ``max_age``, ``canonical_link``,
-                ``keep_first``, ``min_tokens``; see :class:`pgsimhash.matching.MatchSettings`.
+            options: settings that differ from those of the policies and the collection; see
+                :class:`~pgsimhash.pages.match_settings.MatchSettings`.
 
         Raises:
             ArgumentError: the scheme of the collection is not registered in this process; the
@@ -438,7 +423,7 @@ class Store:
     def should_store(
         self,
         url: str,
-        html: str | Octets,
+        html: str | BytesLike,
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
@@ -446,7 +431,7 @@ class Store:
     ) -> bool:
         """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
 
-        It is if its verdict is ``new``, or fewer than ``keep_first`` near-copies are known, under
+        It is if its verdict is ``new``, or fewer than ``max_copies`` near-copies are known, under
         this URL or another; not if it says too little.
 
         Raises:
@@ -459,7 +444,7 @@ class Store:
     def decide(
         self,
         url: str,
-        html: str | Octets,
+        html: str | BytesLike,
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
@@ -471,7 +456,7 @@ class Store:
             As for :meth:`ingest`.
         """
         page = page_of(url, html, fetched_at)
-        return next(iter(self.decide_many([page], max_bytes=max_bytes, **options)))
+        return self._decide_page(page, max_bytes, options, remember=False)
 
     def decide_many(
         self,
@@ -521,7 +506,8 @@ class Store:
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        return next(self._ingest.decide([record], 1, options, remember=True))
+        self._ingest.check(options)
+        return self._ingest.decide_one(record, options, remember=True)
 
     def add_many(
         self,
@@ -573,7 +559,7 @@ class Store:
 
         return add_simhashes(self.session, simhash_arrays(simhashes))
 
-    def start_run(self, what: str) -> int:
+    def start_run(self, label: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
 
         Without this, all that one store adds is one run. ``what`` describes it in the list.
@@ -581,13 +567,13 @@ class Store:
         Raises:
             StoreError: the database does not answer.
         """
-        return self._ingest.start_run(what)
+        return self._ingest.start_run(label)
 
     def expire(
         self,
         older_than: timedelta | None = None,
         *,
-        progress: Deleted = unheard,
+        progress: Deleted = no_progress,
     ) -> Deletion:
         """Delete every version not seen for so long, and return what went.
 
@@ -618,10 +604,10 @@ class Store:
             StoreError: the database does not answer.
         """
         return deleting.delete(
-            self.session, "pages_of_url", {"url": self.opened.page_url(url)}, unheard
+            self.session, "pages_of_url", {"url": self.opened.page_url(url)}, no_progress
         )
 
-    def delete_host(self, host: str, *, progress: Deleted = unheard) -> Deletion:
+    def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
         """Delete all pages of a host and return what went.
 
         Raises:
@@ -637,7 +623,7 @@ class Store:
         distance: int | None = None,
         *,
         memory: int = MEMORY_BYTES,
-        progress: Compared = unheard,
+        progress: Compared = no_progress,
     ) -> Generator[Pairs]:
         """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
 
@@ -654,7 +640,6 @@ class Store:
             ArgumentError: ``distance`` is not in 0..12.
             StoreError: the database does not answer.
         """
-        self.session.check()
         checked_distance(self.opened, distance, DISTANCE_MAX)
         return self._pairs(distance, memory, progress)
 
@@ -664,7 +649,7 @@ class Store:
         *,
         linkage: Linkage = "single",
         canonical: str | Score | Sequence[str] = "earliest",
-        progress: Compared = unheard,
+        progress: Compared = no_progress,
     ) -> Generator[Cluster]:
         """Yield the clusters of more than one page, by the present versions of all pages.
 
@@ -674,15 +659,15 @@ class Store:
             linkage: ``single`` takes all that are joined by a chain of pairs; with ``complete``
                 every two members are within ``distance``.
             canonical: how the page that stands for a cluster is chosen: a name in
-                :data:`pgsimhash.clusters.RULES`, several to break ties, or a function from
-                :class:`~pgsimhash.clusters.ClusterPage` to a score, of which the largest wins.
+                :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
+                :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the largest
+                wins.
             progress: told as by :meth:`pairs`; clusters come when all pairs are found.
 
         Raises:
             ArgumentError: ``distance`` is not in 0..12; there is no such rule or linkage.
             StoreError: the database does not answer.
         """
-        self.session.check()
         check_linkage(linkage)
         checked_distance(self.opened, distance, DISTANCE_MAX)
         return self._clusters(distance, linkage, scorer(canonical), progress)
@@ -697,8 +682,22 @@ class Store:
         with self.session.read() as connection:
             return read_status(connection)
 
-    def _read(self, pages: Iterable[Page], **limits: Unpack[_Limits]) -> Iterator[Item]:
-        from pgsimhash.workers import extract_many
+    def _decide_page(
+        self, page: SourcePage, max_bytes: int, options: MatchOptions, *, remember: bool
+    ) -> Verdict:
+        check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
+        self._ingest.check(options)
+        record = self._read_page(as_source(page), max_bytes)
+        return self._ingest.decide_one(with_checked_time(record), options, remember=remember)
+
+    def _read_page(self, page: Source, max_bytes: int) -> Item:
+        from pgsimhash.reading.workers import extract
+
+        scheme, markdown = schemes.get_scheme(self.scheme), self.opened.keep_markdown
+        return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
+
+    def _read(self, pages: Iterable[Page], **limits: Unpack[Limits]) -> Iterator[Item]:
+        from pgsimhash.reading.workers import extract_many
 
         collection = self.opened
         records = extract_many(
@@ -710,7 +709,7 @@ class Store:
         return map(with_checked_time, records)
 
     def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:
-        from pgsimhash.pairs import stream_pairs
+        from pgsimhash.search.pairs import stream_pairs
         from pgsimhash.store import groups
 
         with self.session.reading() as (connection, collection):
@@ -726,12 +725,7 @@ class Store:
 
         with self.session.reading(together=True) as (connection, collection):
             wanted = checked_distance(collection, distance, DISTANCE_MAX)
-            # Nothing else may hold the rows, so that they end before the transaction does.
-            for cluster in groups.clusters(
-                connection, collection, wanted, linkage, score, progress
-            ):
-                yield cluster
-                self.session.check()
+            yield from groups.clusters(connection, collection, wanted, linkage, score, progress)
 
 
 def worth_keeping(verdict: Verdict) -> bool:
@@ -745,7 +739,7 @@ def worth_keeping(verdict: Verdict) -> bool:
     return verdict.keep
 
 
-def page_of(url: str, html: str | Octets, fetched_at: datetime | None) -> SourcePage:
+def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> SourcePage:
     """Return a page, its time in UTC.
 
     Raises:

@@ -1,4 +1,4 @@
-"""One batch of pages into the database: look up, decide, insert, under the collection's lock."""
+"""One batch of pages: one statement decides about it and stores it."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from operator import attrgetter
 from typing import Any, Final
 
 import psycopg
-from psycopg.rows import scalar_row
+from psycopg.rows import tuple_row
 
-from pgsimhash.bits import to_bigint
-from pgsimhash.matching import MatchSettings
-from pgsimhash.records import PageRecord
-from pgsimhash.sketch import to_halves
-from pgsimhash.statements import query
+from pgsimhash.db.statements import query
+from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.hashing.signature import to_halves
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.pages.times import back
+from pgsimhash.pages.urls import same_site
 from pgsimhash.store.arrays import as_columns
-from pgsimhash.store.candidates import ALL_PAGES, ask, known_now, urls_of
-from pgsimhash.store.collection import Collection, check_writable, lock_collections
-from pgsimhash.store.decisions import decide
+from pgsimhash.store.collection import Collection
 from pgsimhash.store.memory import NO_MEMORY, Memory
+from pgsimhash.store.near import Near, locked, nearby, refusals, remembered
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
-from pgsimhash.store.search_scope import arrived_since, newest_pages, search_scope
-from pgsimhash.store.verdicts import Decision, count_verdicts, without_row
 
 _KEPT: Final = (
     "url",
     "fetched_at",
+    "html_digest",
     "title",
     "canonical_url",
     "language",
     "features",
     "tokens",
     "html_bytes",
-    "html_digest",
 )
-"""What ``add_pages`` takes of a record as it is."""
+"""What the statement takes of a record as it is."""
 
 _kept_of = attrgetter(*_KEPT)
 
 _COLUMNS: Final = (
-    "page_id",
-    "run_id",
-    "duplicate_of",
-    "distance",
-    "markdown",
     "simhash",
+    "signature_high",
+    "signature_low",
     "text_digest",
     "structure",
-    "sketch_high",
-    "sketch_low",
+    "markdown",
+    "canonical",
+    "distance",
+    "verify",
+    "scope",
+    "window_size",
+    "since",
+    "max_copies",
     *_KEPT,
 )
 """What it takes of each page, in the order of the rows."""
@@ -65,13 +67,13 @@ def write_batch(
     memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
-) -> list[Decision]:
+) -> list[Verdict]:
     """Decide and store ``records`` in the connection's present transaction.
 
-    Near-copies are looked up first; then, under a lock on the collections compared with that is
-    held until the transaction ends, only against the pages that other writers added meanwhile.
-    So of several writers with near-copies only one sees them as new, and they wait for one
-    another's inserts, not for their lookups.
+    Near simhashes are looked up first; then, under a lock on the collections compared with that is
+    held until the transaction ends, only what other writers added meanwhile is compared. So of
+    several writers with near-copies only one sees them as new, and they wait for one another's
+    inserts, not for their lookups.
 
     Args:
         connection: where to write.
@@ -90,33 +92,25 @@ def write_batch(
     """
     if not records:
         return []
-    now = datetime.now(UTC)
-    reach = search_scope(connection, collection, settings)
-    newest = newest_pages(connection, reach)
-    nearest, asked = ask(connection, reach, records, settings, now, memory)
-    if asked.policies and not by_policies:
-        raise StalePoliciesError
-    lock_collections(connection, reach.compared)
-    check_writable(connection, collection)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        page_ids = cursor.execute(query("page_ids", connection), {"count": len(records)}).fetchall()
-    arrived = arrived_since(connection, reach, newest)
-    known = known_now(connection, collection, urls_of(records, settings), asked, arrived)
-    if any(known.versions.get(one.url) != asked.versions.get(one.url) for one in records):
-        # Which originals count goes by the version before; nothing comes in between now.
-        newest = newest_pages(connection, reach)
-        nearest, known = ask(connection, reach, records, settings, now, memory)
-        arrived = arrived_since(connection, reach, newest)
-    decisions = decide(records, page_ids, settings, nearest, known, arrived, now)
-    stored = [made for made in decisions if made.page_id is not None]
-    insert_pages(connection, collection, stored, [run.run_id] * len(stored))
-    seen = [(made.seen, made.record.fetched_at) for made in decisions if made.seen is not None]
-    see_pages(connection, collection, seen)
-    _count(connection, collection, decisions, stored, run)
-    return decisions
+    near = remembered(connection, collection, records, settings, memory)
+    if len(records) > 1:
+        near = locked(connection, collection, records, settings, memory, near)
+    verdicts, run_pages = decide(
+        connection,
+        collection,
+        records,
+        settings,
+        near,
+        memory,
+        run_ids=[run.run_id] * len(records),
+        label=run.label,
+        by_policies=by_policies,
+    )
+    run.pages = run_pages or 0
+    return verdicts
 
 
-def judge_batch(
+def evaluate_batch(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
@@ -124,8 +118,8 @@ def judge_batch(
     memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
-) -> list[Decision]:
-    """Return the decisions that :func:`write_batch` would make now, and write nothing.
+) -> list[Verdict]:
+    """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
     Raises:
         ArgumentError: a layout does not answer the distance.
@@ -133,85 +127,102 @@ def judge_batch(
     """
     if not records:
         return []
-    now = datetime.now(UTC)
-    reach = search_scope(connection, collection, settings)
-    nearest, known = ask(connection, reach, records, settings, now, memory)
-    if known.policies and not by_policies:
-        raise StalePoliciesError
-    page_ids = range(ALL_PAGES, ALL_PAGES + len(records))
-    decisions = decide(records, page_ids, settings, nearest, known, [], now)
-    return [made if made.seen is not None else without_row(made) for made in decisions]
+    near = nearby(connection, collection, records, settings, memory)
+    verdicts, _ = decide(
+        connection,
+        collection,
+        records,
+        settings,
+        near,
+        memory,
+        remember=False,
+        by_policies=by_policies,
+    )
+    return verdicts
 
 
-def insert_pages(
+def decide(
     connection: psycopg.Connection[Any],
     collection: Collection,
-    decisions: Sequence[Decision],
-    run_ids: Sequence[int | None],
-) -> None:
-    """Store what decisions say, each page with the run that brought it."""
-    if not decisions:
-        return
+    records: Sequence[PageRecord],
+    settings: Sequence[MatchSettings],
+    near: Near,
+    memory: Memory,
+    *,
+    remember: bool = True,
+    by_policies: bool = True,
+    page_ids: Sequence[int] | None = None,
+    run_ids: Sequence[int | None] = (),
+    label: str | None = None,
+) -> tuple[list[Verdict], int | None]:
+    """Return the verdicts of ``_add_batch`` in sql/decide.sql, and how many pages the run has then.
+
+    With ``page_ids``, pages are decided as if they came when they got these ids.
+    """
+    parameters = {
+        "collection": collection.name,
+        "collection_id": collection.collection_id,
+        "remember": remember,
+        "by_policies": by_policies,
+        "page_ids": None if page_ids is None else list(page_ids),
+        "run_ids": list(run_ids) or None,
+        "label": label,
+        **near._asdict(),
+        **_columns(collection, records, settings),
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor, refusals():
+        rows = cursor.execute(query("add_batch", connection), parameters).fetchall()
+    if not rows:
+        raise StalePoliciesError
+    *_, run_pages, seconds = rows[0]
+    if near.near_to is None:
+        memory.spent(collection, seconds)
+    verdicts = [
+        Verdict(
+            record.url,
+            verdict,
+            reason,
+            simhash=record.simhash,
+            distance=distance,
+            duplicate_of=duplicate_of,
+            html_bytes=record.html_bytes,
+            keep=keep,
+            page_id=page_id,
+        )
+        for record, (verdict, reason, distance, duplicate_of, keep, page_id, *_) in zip(
+            records, rows, strict=True
+        )
+    ]
+    return verdicts, run_pages
+
+
+def _columns(
+    collection: Collection, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
+) -> dict[str, Any]:
+    now = datetime.now(UTC)
     rows = [
         (
-            made.page_id,
-            run_id,
-            made.duplicate_of,
-            # Of another version it is how far it moved, which is between two rows.
-            None if made.verdict.verdict == "updated" else made.verdict.distance,
-            made.record.markdown if collection.keep_markdown else None,
-            to_bigint(made.record.simhash),
-            None if made.record.text_digest is None else to_bigint(made.record.text_digest),
-            None if made.record.structure is None else to_bigint(made.record.structure),
-            *to_halves(made.record.sketch),
-            *_kept_of(made.record),
+            to_bigint(record.simhash),
+            *to_halves(record.signature),
+            None if record.text_digest is None else to_bigint(record.text_digest),
+            None if record.structure is None else to_bigint(record.structure),
+            record.markdown if collection.keep_markdown else None,
+            _canonical(record, wanted),
+            wanted.distance,
+            wanted.verify,
+            wanted.scope,
+            wanted.window_size,
+            None if wanted.max_age is None else back(record.fetched_at or now, wanted.max_age),
+            wanted.max_copies,
+            *_kept_of(record),
         )
-        for made, run_id in zip(decisions, run_ids, strict=True)
+        for record, wanted in zip(records, settings, strict=True)
     ]
-    connection.execute(
-        query("add_pages", connection),
-        {
-            "collection_id": collection.collection_id,
-            "first_page": decisions[0].page_id,
-            **as_columns(_COLUMNS, rows),
-        },
-    )
+    return as_columns(_COLUMNS, rows)
 
 
-def see_pages(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    seen: Sequence[tuple[int, datetime | None]],
-) -> None:
-    """Note when stored versions were met again, by id; None is now, and the latest time counts."""
-    if seen:
-        connection.execute(
-            query("see_pages", connection),
-            {
-                "collection_id": collection.collection_id,
-                **as_columns(("page_ids", "seen_at"), seen),
-            },
-        )
-
-
-def _count(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    decisions: Sequence[Decision],
-    stored: Sequence[Decision],
-    run: Run,
-) -> None:
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        counted = cursor.execute(
-            query("count_batch", connection),
-            {
-                "run_id": run.run_id,
-                "what": run.what,
-                "collection_id": collection.collection_id,
-                "pages": len(decisions),
-                **count_verdicts(decisions),
-                "first_page": stored[0].page_id if stored else None,
-                "last_page": stored[-1].page_id if stored else None,
-            },
-        ).fetchone()
-    run.pages = int(counted or 0)
+def _canonical(record: PageRecord, wanted: MatchSettings) -> str | None:
+    """Return the URL that a page names as the canonical one, if it is to be believed."""
+    url = record.canonical_url
+    believed = wanted.canonical_link and url is not None and same_site(url, record.url)
+    return url if believed else None

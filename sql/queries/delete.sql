@@ -1,5 +1,5 @@
 -- runs --
-SELECT run_id, what, started_at, finished_at, pages, new, duplicates, updated, unchanged
+SELECT run_id, label, started_at, finished_at, pages, new, duplicates, updated, unchanged
 FROM pgsimhash.runs
 WHERE collection_id = %(collection_id)s
 ORDER BY run_id DESC

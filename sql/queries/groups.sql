@@ -131,3 +131,15 @@ INSERT INTO {table} ({columns}) SELECT {columns} FROM {filled}
 
 -- drop_filled --
 DROP TABLE {filled}
+
+-- present_simhashes --
+-- The simhash of the present version of each URL that is known.
+SELECT u.url, p.simhash
+FROM pg_catalog.unnest(%(urls)s::text[]) AS u (url)
+CROSS JOIN LATERAL (
+    SELECT n.simhash
+    FROM pgsimhash.pages AS n
+    WHERE n.collection_id = %(collection_id)s AND n.url = u.url
+    ORDER BY n.collection_id DESC, n.url DESC, n.page_id DESC
+    LIMIT 1
+) AS p

@@ -72,23 +72,22 @@ ORDER BY p.page_id
 
 -- explained_page --
 -- The present version of a page, with what an explanation of a match takes.
-SELECT url, simhash, fetched_at, title, structure, sketch_high, sketch_low, markdown
+SELECT url, simhash, fetched_at, title, structure, signature_high, signature_low, markdown
 FROM pgsimhash.pages
 WHERE collection_id = %(collection_id)s AND url = %(url)s
 ORDER BY page_id DESC
 LIMIT 1
 
 -- stored_pages --
--- The next versions of a collection's pages, in the order in which they came.
+-- Versions of a collection's pages, in the order in which they came.
 SELECT
     p.page_id, p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features,
-    p.html_bytes, p.structure, p.sketch_high, p.sketch_low,
+    p.html_bytes, p.structure, p.signature_high, p.signature_low,
     CASE WHEN %(markdown)s THEN p.markdown END AS markdown,
     p.tokens, p.html_digest, p.text_digest, p.run_id
 FROM pgsimhash.pages AS p
-WHERE p.collection_id = %(collection_id)s AND p.page_id > %(after_page)s
-ORDER BY p.collection_id, p.page_id
-LIMIT %(batch)s
+WHERE p.collection_id = %(collection_id)s AND p.page_id = ANY (%(page_ids)s)
+ORDER BY p.page_id
 
 -- count_pages_after --
 SELECT pg_catalog.count(*)

@@ -1,73 +1,109 @@
+-- hold_collection --
+SELECT pgsimhash._hold_collection(%(collection)s::text)
+
 -- begin_rebuild --
--- As many slices as the table is large, all collections in it; where nobody counted yet, a few.
-INSERT INTO pgsimhash.rebuilds (collection_id, source_id, asked, slices)
-SELECT
-    %(collection_id)s, %(source_id)s, %(asked)s,
-    CASE
-        WHEN reltuples < 0 THEN 16
-        ELSE least(greatest(pg_catalog.ceil(reltuples / %(slice)s), 1), 65536)
-    END::integer
-FROM pg_catalog.pg_class
-WHERE oid = pg_catalog.to_regclass(%(table)s::text)::oid
+INSERT INTO pgsimhash.rebuilds (collection_id, source_id, asked)
+VALUES (%(collection_id)s, %(source_id)s, %(asked)s)
 
 -- rebuild --
-SELECT source_id, asked, last_page, last_slice, slices
-FROM pgsimhash.rebuilds
-WHERE collection_id = %(collection_id)s
+SELECT source_id, asked, last_page FROM pgsimhash.rebuilds WHERE collection_id = %(collection_id)s
 
 -- move_rebuild --
 UPDATE pgsimhash.rebuilds
-SET last_page = %(last_page)s, last_slice = %(last_slice)s, updated_at = pg_catalog.now()
+SET last_page = %(last_page)s, updated_at = pg_catalog.now()
 WHERE collection_id = %(collection_id)s
 
 -- end_rebuild --
 DELETE FROM pgsimhash.rebuilds WHERE collection_id = %(collection_id)s
 
--- present_pages --
--- Which of some pages are still there.
+-- next_pages --
 SELECT page_id
 FROM pgsimhash.pages
-WHERE collection_id = %(collection_id)s AND page_id = ANY (%(page_ids)s)
+WHERE collection_id = %(source_id)s AND page_id > %(after_page)s
+ORDER BY page_id
+LIMIT %(batch)s
 
--- next_pages --
--- The last of the next so many pages, NULL where there are none.
-SELECT pg_catalog.max(page_id)
-FROM (
-    SELECT page_id
-    FROM pgsimhash.pages
-    WHERE collection_id = %(collection_id)s AND page_id > %(after_page)s
-    ORDER BY page_id
-    LIMIT %(batch)s
-) AS n
+-- missing_pages --
+-- The pages up to the last one that are not in the new collection.
+SELECT s.page_id
+FROM pgsimhash.rebuilds AS r
+JOIN pgsimhash.pages AS s ON s.collection_id = r.source_id AND s.page_id <= r.last_page
+WHERE r.collection_id = %(collection_id)s AND NOT EXISTS (
+    SELECT FROM pgsimhash.pages AS t
+    WHERE t.collection_id = r.collection_id AND t.page_id = s.page_id
+)
+ORDER BY s.page_id
 
 -- copy_pages --
 -- Pages as they are, under the same ids.
 INSERT INTO pgsimhash.pages (
     collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, text_digest, structure, sketch_high, sketch_low,
+    features, tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
     markdown, duplicate_of, distance
 )
 SELECT
     %(collection_id)s, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, text_digest, structure, sketch_high, sketch_low,
+    features, tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
     CASE WHEN %(keep_markdown)s THEN markdown END, duplicate_of, distance
 FROM pgsimhash.pages
-WHERE collection_id = %(source_id)s AND page_id > %(after_page)s AND page_id <= %(last_page)s
+WHERE collection_id = %(source_id)s AND page_id = ANY (%(page_ids)s)
 ORDER BY page_id
+
+-- drop_deleted_pages --
+SELECT pgsimhash._drop_pages(%(collection_id)s::integer, ARRAY(
+    SELECT t.page_id
+    FROM pgsimhash.pages AS t
+    WHERE t.collection_id = %(collection_id)s AND NOT EXISTS (
+        SELECT FROM pgsimhash.pages AS s
+        WHERE s.collection_id = %(source_id)s AND s.page_id = t.page_id
+    )
+))
 
 -- copy_last_seen --
 INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at)
 SELECT %(collection_id)s, s.page_id, s.seen_at
 FROM pgsimhash.last_seen AS s
 JOIN pgsimhash.pages AS p ON p.collection_id = %(collection_id)s AND p.page_id = s.page_id
-WHERE s.collection_id = %(source_id)s
-    AND s.page_id > %(after_page)s AND s.page_id <= %(last_page)s
-ORDER BY s.page_id
-
--- copy_bare_simhashes --
-SELECT pgsimhash._copy_bare_simhashes(
-    %(source_id)s::integer, %(collection_id)s::integer, %(number)s::integer, %(slices)s::integer
+WHERE s.collection_id = %(source_id)s AND NOT EXISTS (
+    SELECT FROM pgsimhash.last_seen AS t
+    WHERE t.collection_id = %(collection_id)s
+        AND t.page_id = s.page_id
+        AND t.seen_at >= s.seen_at
 )
+ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
+
+-- copy_standalone_simhashes --
+-- Of a slice of the source's first index: all, or those that are missing.
+SELECT
+    pgsimhash._advance_epoch(%(collection_id)s::integer),
+    pgsimhash._put_simhashes(%(collection_id)s::integer, o.simhashes, true)
+FROM (
+    SELECT pg_catalog.array_agg(s.simhash) AS simhashes
+    FROM {walked} AS s
+    WHERE s.prefix_1 >= %(first)s AND s.prefix_1 < %(beyond)s
+        AND s.standalone
+        AND (%(all)s OR NOT EXISTS (
+            SELECT FROM {other} AS t
+            WHERE t.prefix_1 = {prefix}(s.simhash, 1, %(collection_id)s::integer)
+                AND t.simhash = s.simhash
+                AND t.standalone
+        ))
+) AS o
+WHERE o.simhashes IS NOT NULL
+
+-- drop_standalone_simhashes --
+-- Those that were deleted from the source.
+SELECT pgsimhash._drop_simhashes(%(collection_id)s::integer, ARRAY(
+    SELECT t.simhash
+    FROM {walked} AS t
+    WHERE t.prefix_1 >= %(first)s AND t.prefix_1 < %(beyond)s
+        AND t.standalone
+        AND NOT EXISTS (
+            SELECT FROM {other} AS s
+            WHERE s.prefix_1 = {prefix}(t.simhash, 1, %(source_id)s::integer)
+                AND s.simhash = t.simhash
+        )
+), true)
 
 -- next_page --
 -- The next page of some collections, NULL where none is to come.
@@ -91,12 +127,12 @@ WHERE p.collection_id = %(source_id)s AND p.distance > l.largest_distance
 
 -- copy_policies --
 INSERT INTO pgsimhash.policies (
-    collection_id, host, path, distance, verify, scope, newest, max_age, canonical_link, keep_first,
+    collection_id, host, path, distance, verify, scope, window_size, max_age, canonical_link, max_copies,
     min_tokens, expire_after, set_at
 )
 SELECT
-    %(collection_id)s, host, path, distance, verify, scope, newest, max_age, canonical_link,
-    keep_first, min_tokens, expire_after, set_at
+    %(collection_id)s, host, path, distance, verify, scope, window_size, max_age, canonical_link,
+    max_copies, min_tokens, expire_after, set_at
 FROM pgsimhash.policies
 WHERE collection_id = %(source_id)s
 ORDER BY policy_id
@@ -109,11 +145,11 @@ WHERE collection_id = %(source_id)s
 
 -- copy_runs --
 INSERT INTO pgsimhash.runs (
-    run_id, collection_id, what, started_at, finished_at, pages, new, duplicates, updated,
+    run_id, collection_id, label, started_at, finished_at, pages, new, duplicates, updated,
     unchanged, first_page, last_page
 )
 SELECT
-    run_id, %(collection_id)s, what, started_at, finished_at, pages, new, duplicates, updated,
+    run_id, %(collection_id)s, label, started_at, finished_at, pages, new, duplicates, updated,
     unchanged, first_page, last_page
 FROM pgsimhash.runs
 WHERE collection_id = %(source_id)s

@@ -1,6 +1,6 @@
 -- find --
 -- Every match with the page that brought it first, of those on the host and since the time asked
--- for. A match beyond 5 bits must have a sketch like the query's, where both have one.
+-- for. A match beyond 5 bits must have a signature like the query's, where both have one.
 -- BETWEEN is there for the order that only one index has: where many pages share a simhash, the
 -- planner would rather walk another one.
 SELECT m.simhash, m.distance, p.url, p.title
@@ -17,7 +17,7 @@ LEFT JOIN LATERAL (
         AND (%(host)s::text IS NULL OR host = %(host)s)
         AND (%(since)s::timestamptz IS NULL OR fetched_at >= %(since)s)
         AND pgsimhash._verified(
-            m.distance, sketch_high, sketch_low, %(sketch_high)s::bigint, %(sketch_low)s::bigint
+            m.distance, signature_high, signature_low, %(signature_high)s::bigint, %(signature_low)s::bigint
         )
     ORDER BY simhash, page_id
     LIMIT 1
@@ -58,7 +58,7 @@ ORDER BY m.query_number, m.distance, m.simhash
 SELECT url, title, simhash, distance, fetched_at
 FROM pgsimhash._near_pages(
     (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s),
-    %(simhash)s::bigint, %(sketch_high)s::bigint, %(sketch_low)s::bigint, %(distance)s::integer,
+    %(simhash)s::bigint, %(signature_high)s::bigint, %(signature_low)s::bigint, %(distance)s::integer,
     NULL, %(limit)s::bigint
 )
 ORDER BY distance, page_id
@@ -70,8 +70,8 @@ SELECT n.url, n.title, n.simhash, n.distance, n.fetched_at
 FROM (
     SELECT
         c.name, p.simhash,
-        CASE WHEN %(verify)s THEN p.sketch_high END AS sketch_high,
-        CASE WHEN %(verify)s THEN p.sketch_low END AS sketch_low
+        CASE WHEN %(verify)s THEN p.signature_high END AS signature_high,
+        CASE WHEN %(verify)s THEN p.signature_low END AS signature_low
     FROM pgsimhash.collections AS c
     JOIN pgsimhash.pages AS p USING (collection_id)
     WHERE c.name = %(collection)s AND c.scheme = %(scheme)s AND p.url = %(url)s
@@ -79,7 +79,7 @@ FROM (
     LIMIT 1
 ) AS q
 LEFT JOIN LATERAL pgsimhash._near_pages(
-    q.name, q.simhash, q.sketch_high, q.sketch_low, %(distance)s::integer, %(url)s,
+    q.name, q.simhash, q.signature_high, q.signature_low, %(distance)s::integer, %(url)s,
     %(limit)s::bigint
 ) AS n ON true
 ORDER BY n.distance, n.page_id

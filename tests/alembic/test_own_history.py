@@ -12,12 +12,12 @@ from sqlalchemy import create_engine, text
 
 import pgsimhash
 import pgsimhash.alembic
-from pgsimhash import migrate
-from pgsimhash.connection import REVISION, open_connection
+from pgsimhash.db import migrate
+from pgsimhash.db.connection import REVISION, open_connection
 from tests.alembic.conftest import Project, as_url
 from tests.manual import environment
 from tests.refusals import because
-from tests.store.test_schema import dump
+from tests.store.schema.test_schema import dump
 
 UP = 'pgsimhash.alembic.upgrade(op, revision="0001")'
 DOWN = "pgsimhash.alembic.downgrade(op)"
@@ -193,7 +193,8 @@ def test_autogenerate_leaves_our_tables_out_of_a_metadata_that_has_them(history:
     env.write_text(
         env.read_text().replace(
             "target_metadata = Base.metadata",
-            "from pgsimhash.tables import metadata\ntarget_metadata = [Base.metadata, metadata]",
+            "from pgsimhash.sqlalchemy.tables import metadata\n"
+            "target_metadata = [Base.metadata, metadata]",
         )
     )
     history.alembic("upgrade", "head")

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import pgsimhash
-from pgsimhash.layout import LAYOUTS, get_layout
+from pgsimhash.search.layout import LAYOUTS, get_layout
 from tests.alembic.conftest import FIRST_UP, Project
 
 WITH_MIXIN = """
@@ -324,7 +324,7 @@ def test_what_fails_leaves_nothing(project: Project) -> None:
             'op.add_simhash("articles", layout="21+21+22")',
             "there is no layout '21+21+22'; there are",
         ),
-        ('op.drop_simhash("articles", layout="4 choose 9")', "'4 choose 9' is no layout"),
+        ('op.drop_simhash("articles", layout="4 choose 9")', "'4 choose 9' is not a layout"),
         ('op.add_simhash("stories")', 'relation "stories" does not exist'),
     ],
 )

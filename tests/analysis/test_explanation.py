@@ -15,9 +15,9 @@ from pgsimhash.analysis.sides import Side, read_side, weighted_features
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.html import read_article
 from pgsimhash.html.plain import plain_text
-from pgsimhash.layout import LAYOUTS, Layout, get_layout
-from pgsimhash.rereading import kept_article
+from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme
+from pgsimhash.search.layout import LAYOUTS, Layout, get_layout
 from tests.conftest import ROOT
 from tests.refusals import because
 
@@ -75,10 +75,12 @@ def test_a_permutation_sees_what_its_radius_covers() -> None:
 
 def test_the_reason_and_the_k_at_which_it_would_match() -> None:
     def reason(
-        bits: int, k: int, sketches: tuple[int, int] | None = None
+        bits: int, k: int, signatures: tuple[int, int] | None = None
     ) -> tuple[str, int | None]:
-        one, other = sketches or (None, None)
-        found = explain_sides(Side(0, sketch=one), Side(2**bits - 1, sketch=other), distance=k)
+        one, other = signatures or (None, None)
+        found = explain_sides(
+            Side(0, signature=one), Side(2**bits - 1, signature=other), distance=k
+        )
         assert found.matches == (found.matches_from is not None and found.matches_from <= k)
         assert str(bits) in found.sentence or bits == 0
         return found.reason, found.matches_from
@@ -87,12 +89,12 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
     assert reason(3, 3) == ("within_distance", 3)
     assert reason(4, 3) == ("beyond_distance", 4)
     assert reason(13, 12) == ("beyond_distance", None)
-    assert reason(10, 12, (0, 2**23 - 1)) == ("sketches_differ", None)
+    assert reason(10, 12, (0, 2**23 - 1)) == ("signatures_differ", None)
     assert reason(10, 12, (0, 2**20 - 1)) == ("within_distance", 10)
     assert reason(10, 9, (0, 2**23 - 1)) == ("beyond_distance", None)
     assert reason(5, 8, (0, 2**28 - 1)) == ("within_distance", 5)
-    assert reason(5, 8, (0, 2**29 - 1)) == ("sketches_differ", None)
-    assert reason(0, 8, (0, 2**29 - 1)) == ("sketches_differ", None)
+    assert reason(5, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
+    assert reason(0, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
 
 
 def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pgsimhash.analysis.history import Change, Snapshot, as_versions, judge
-from pgsimhash.recrawl import recrawl_hint
+from pgsimhash.pages.recrawl import recrawl_hint
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -10,7 +10,7 @@ import pytest
 from pgsimhash import Store, analysis, connect
 from pgsimhash.analysis.sides import Side, read_side
 from pgsimhash.errors import ArgumentError, NotFoundError
-from pgsimhash.recrawl import recrawl_hint
+from pgsimhash.pages.recrawl import recrawl_hint
 from pgsimhash.schemes import DEFAULT_SCHEME
 from pgsimhash.sources import SourcePage
 from tests.conftest import ROOT
@@ -43,7 +43,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert stored is not None
     assert (found.matches, found.distance) == (True, stored.distance)
     assert (found.max_distance, found.scheme, found.layout) == (8, keeping.scheme, keeping.layout)
-    assert found.sketch_distance is not None
+    assert found.signature_distance is not None
     assert found.structure_distance is not None
     assert found.features is not None
     assert found.features.only_b.origin == "markdown"

@@ -9,7 +9,7 @@ import pytest
 
 from pgsimhash.analysis.labelled_pages import find_pages
 from pgsimhash.errors import ArgumentError
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 
 
 def found(names: list[str], *places: Path, beside: Path | None = None) -> dict[str, str]:

@@ -78,9 +78,12 @@ def test_a_pair_counts_once_whichever_way_round(reader: Reader) -> None:
     [
         (
             "1,2,same",
-            "line 3: 'same' is no label; write one of near-dup, duplicate, distinct",
+            "line 3: 'same' is not a label; write one of near-dup, duplicate, distinct",
         ),
-        ("1,2,1", "'1' is no label; write one of near-dup, duplicate, distinct, different, graded"),
+        (
+            "1,2,1",
+            "'1' is not a label; write one of near-dup, duplicate, distinct, different, graded",
+        ),
         (",2,1", "line 3: a is empty; write the URL, the path or the id of a page"),
         ("2,2,1", "line 3: a and b are the same page; name two"),
         ("8,9,different", "line 3: the pair is distinct here and copy in line 2; keep one of them"),

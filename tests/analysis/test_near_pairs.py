@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pgsimhash.analysis import near_pairs
 from pgsimhash.analysis.labels import read_labels
 from pgsimhash.analysis.near_pairs import sample_near_pairs, unlabelled_csv
-from pgsimhash.bits import hamming_distance
 from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import hamming_distance
 from tests.refusals import because
 
 

@@ -15,7 +15,7 @@ from pgsimhash import Store, analysis, connect
 from pgsimhash.errors import StoreError
 from tests.conftest import wait_for_a_lock
 from tests.refusals import because
-from tests.store.test_groups import CHAIN, fill
+from tests.store.read.test_groups import CHAIN, fill
 
 
 def test_tables_of_pairs_and_clusters_for_sql(store: Store, dsn: str) -> None:
@@ -179,7 +179,7 @@ def test_only_a_table_with_our_columns_is_replaced(store: Store, dsn: str, other
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(OTHERS[other])
         before = count(connection, "ours")
-        with pytest.raises(StoreError, match="left alone", check=because("other_table")):
+        with pytest.raises(StoreError, match="not changed", check=because("other_table")):
             analysis.save_pairs(store, "saved", 2, replace=True)
         for name in ("ours", "pgsimhash.pages", "pgsimhash.simhashes"):
             with pytest.raises(StoreError, check=because("other_table")):

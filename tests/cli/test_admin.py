@@ -12,7 +12,7 @@ from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsimhash import connect
-from pgsimhash.layout import DEFAULT_LAYOUT
+from pgsimhash.search.layout import DEFAULT_LAYOUT
 from tests.cli.harness import Run
 from tests.conftest import ROOT
 from tests.roles import dropped_afterwards
@@ -45,7 +45,9 @@ def test_migrate_says_which_database_and_not_the_password(run: Run, empty_dsn: s
 
 def test_migrate_wants_the_database_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr("pgsimhash.server.start", lambda: pytest.fail("it was not asked for"))
+    monkeypatch.setattr(
+        "pgsimhash.embedded.server.start", lambda: pytest.fail("it was not asked for")
+    )
     done = run("migrate")
     assert done.code == 2
     assert "--dsn embedded is the embedded server" in " ".join(done.stderr.split())
@@ -54,7 +56,7 @@ def test_migrate_wants_the_database_named(run: Run, monkeypatch: pytest.MonkeyPa
 def test_the_embedded_server_has_a_name(
     run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsimhash.server.start", lambda: empty_dsn)
+    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: empty_dsn)
     assert run("status", "--dsn", "embedded").code == 0
     assert run("migrate", "--dsn", "embedded").code == 0
 
@@ -132,10 +134,11 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
         assert shares[0] == shares[1]
 
 
-def test_status_has_the_figures_of_the_report(run: Run) -> None:
+def test_a_report_has_the_figures_of_status_and_more(run: Run) -> None:
     run("ingest", PAGES)
     run("ingest", PAGES / "tide-pools.html", "--create", "--collection", "small")
-    sample, small = run("status").lines
+    (sample,) = run("analyse", "report").lines
+    (small,) = run("analyse", "report", "--collection", "small").lines
     figures = sample["report"]
     found = run("analyse", "clusters", "--distance", "8").lines
     biggest = max(found, key=lambda cluster: len(cluster["pages"]))
@@ -146,53 +149,40 @@ def test_status_has_the_figures_of_the_report(run: Run) -> None:
     assert figures["clusters"][0]["canonical"] in {cluster["canonical"] for cluster in found}
     assert sum(figures["distances"].values()) == sample["duplicates"] > 10
     assert sum(host["duplicates"] for host in figures["hosts"]) == sample["duplicates"]
-    (reported,) = run("analyse", "report").lines
-    assert {**reported["report"], "made_at": 0} == {**figures, "made_at": 0}
+    (brief,) = run("status", "--collection", "default").lines
+    assert sample == {**brief, "report": figures}
     assert (small["pages"], small["report"]["all_clusters"]) == (1, 0)
 
 
-def test_status_shows_what_changed_most(run: Run) -> None:
+def test_a_report_shows_what_changed_most(run: Run) -> None:
     for name in ("tide-pools", "night-train"):
         line = {"url": "https://a.example/", "html": (PAGES / f"{name}.html").read_text()}
         run("ingest", "-", stdin=json.dumps(line))
-    (status,) = run("status").lines
+    (status,) = run("analyse", "report").lines
     (changed,) = status["report"]["changed"]
     assert (changed["url"], changed["versions"]) == ("https://a.example/", 2)
     assert changed["bits_moved"] > 8
     assert (status["pages"], status["urls"]) == (2, 1)
 
 
-def test_status_of_one_collection_at_a_distance(run: Run) -> None:
+def test_a_report_of_one_collection_at_a_distance(run: Run) -> None:
     run("ingest", PAGES, "--create", "--collection", "sample")
     run("ingest", PAGES)
     for distance in ("0", "12"):
-        (line,) = run("status", "--collection", "sample", "--distance", distance).lines
-        clusters = run(
-            "analyse", "clusters", "--collection", "sample", "--distance", distance
-        ).lines
+        options = "--collection", "sample", "--distance", distance
+        (line,) = run("analyse", "report", *options).lines
+        clusters = run("analyse", "clusters", *options).lines
         assert (line["collection"], line["report"]["distance"]) == ("sample", int(distance))
         assert line["report"]["all_clusters"] == len(clusters)
     unknown = run("status", "--collection", "none")
     assert unknown.code == 2
     assert "there are: default, sample" in unknown.stderr
-    assert run("status", "--distance", "13").code == 2
-
-
-def test_brief_status_has_the_counters_alone(run: Run, folder: Path) -> None:
-    run("ingest", folder)
-    (whole,) = run("status").lines
-    (brief,) = run("status", "--brief").lines
-    assert whole == {**brief, "report": whole["report"]}
-    assert run("status", "--brief", "--collection", "default").lines == [brief]
-    assert run("status", "--brief", "--collection", "none").code == 2
-    refused = run("status", "--brief", "--distance", "3")
-    assert refused.code == 2
-    assert "which --brief leaves out" in refused.stderr
+    assert run("analyse", "report", "--distance", "13").code == 2
 
 
 def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
     run("collection", "create", "empty", "--layout", "32+32")
-    (line,) = run("status").lines
+    (line,) = run("analyse", "report", "--collection", "empty").lines
     for name in ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes"):
         assert line[name] == 0
     assert (line["simhash_share_bytes"], line["page_share_bytes"]) == (0, 0)
@@ -210,12 +200,12 @@ def test_status_of_a_collection_whose_scheme_is_not_known_here(run: Run, dsn: st
         )
         store = connect(connection, collection="[foreign]")
         list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
-    for command in (["status"], ["status", "--brief"]):
+    for command in (["status"], ["analyse", "report", "--collection", "[foreign]"]):
         done = run(*command)
         assert done.code == 0
         (line,) = done.lines
         assert (line["scheme"], line["pages"], line["duplicates"]) == ("elsewhere-1", 2, 1)
-    assert run("status").lines[0]["report"]["all_clusters"] == 1
+    assert line["report"]["all_clusters"] == 1
 
 
 @pytest.mark.parametrize("command", ["status", "migrate", "ingest", "find"])

@@ -57,8 +57,8 @@ def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
     assert not keeps("--scope", "global")
     assert not keeps("--max-age", "1d")
     run("ingest", folder / "looms.html")
-    assert keeps("--newest", "1")
-    assert not keeps("--newest", "2")
+    assert keeps("--window-size", "1")
+    assert not keeps("--window-size", "2")
     assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
 
 
@@ -77,7 +77,7 @@ def test_the_page_that_rel_canonical_names_counts_when_asked_for(run: Run, folde
     ("option", "value", "advice"),
     [
         ("--max-age", "soon", "90d, 12h"),
-        ("--newest", "0", "not in the range"),
+        ("--window-size", "0", "not in the range"),
         ("--scope", "planet", "is not one of"),
     ],
 )

@@ -16,7 +16,7 @@ def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     last, first = run("run", "list").lines
     assert (first["pages"], first["new"]) == (1, 1)
     assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)
-    assert last["what"] == f"pgsimhash ingest {folder}"
+    assert last["label"] == f"pgsimhash ingest {folder}"
     undone = run("run", "undo")
     assert undone.code == 0
     assert undone.lines == [{**last, "deleted": 2}]
@@ -39,8 +39,8 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     assert run("delete", "--url", "https://a.example/0").code == 1
     assert run("delete", "--host", "B.example").lines == [{"deleted": 2}]
     number = run("run", "list").lines[0]["run"]
-    assert run("run", "delete", number).lines == [{"run": number, "deleted": 1}]
-    refused = run("run", "delete", number)
+    assert run("run", "undo", number).lines == [{"run": number, "deleted": 1}]
+    refused = run("run", "undo", number)
     assert refused.code == 1
     assert "pgsimhash run list" in refused.stderr
     url = run("delete", "--host", "https://b.example/")

@@ -14,7 +14,7 @@ from pgsimhash.cli.commands import commands
 from pgsimhash.schemes import DEFAULT_SCHEME
 from tests.cli.harness import Result, Run
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
     assert done.code == 2
     assert done.stdout == ""
     assert "line 3: a and b are the same page" in done.stderr
-    assert "line 4: 'perhaps' is no label" in done.stderr
+    assert "line 4: 'perhaps' is not a label" in done.stderr
 
 
 def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pgsimhash import connect
 from tests.cli.harness import Run
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_a_sample_of_a_collection_needs_no_pages(run: Run, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_page_that_is_gone_or_elsewhere_is_told_and_its_pairs_are_left_out(
     ("arguments", "said"),
     [
         (["{pairs}", "--collection", "typo"], "collection 'typo' does not exist"),
-        (["{wrong}", "--collection", "default"], "'perhaps' is no label"),
+        (["{wrong}", "--collection", "default"], "'perhaps' is not a label"),
         (["{waiting}", "--collection", "default"], "label some"),
         (["{pairs}", "{pairs}", "--collection", "default"], "one file of pairs"),
         (["--collection", "default"], "name a file of pairs"),

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsimhash.bits import from_bigint
-from pgsimhash.parquet import read_clusters
+from pgsimhash.batch.parquet import read_clusters
+from pgsimhash.hashing.bits import from_bigint
 from tests.cli.harness import Run, on_a_terminal
 from tests.conftest import ROOT
 
@@ -91,7 +91,7 @@ def test_pairs_and_clusters_go_into_tables(run: Run, dsn: str) -> None:
     assert 0 < left[0] < len(pages)
     other = run("analyse", "pairs", "--table", "groups", "--replace")
     assert other.code == 3
-    assert "left alone; choose another name" in other.stderr
+    assert "not changed; choose another name" in other.stderr
     assert run("analyse", "pairs", "--replace").code == 2
     assert run("analyse", "clusters", "--replace").code == 2
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsimhash.parquet import read_verdicts
+from pgsimhash.batch.parquet import read_verdicts
 from tests.cli.harness import COMMAND, Run, on_a_terminal, without_ids
 from tests.sources.test_warc import record
 
@@ -29,7 +29,7 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("looms.html", "new"),
         ("short.html", "too_short"),
         ("wells.html", "new"),
-        ("wells-copy.html", "identical"),
+        ("wells-copy.html", "duplicate"),
     ]
     fields = (
         "url verdict simhash distance similarity_percent duplicate_of reason detail keep page_id"
@@ -136,7 +136,7 @@ def test_the_closing_tables_on_request(run: Run, folder: Path) -> None:
     }
     assert figures["pages"] == "4"
     assert figures["new"] == "2"
-    assert figures["identical"] == "1"
+    assert figures["duplicate"] == "1"
     assert figures["near"] == "0"
     assert figures["too short"] == "1"
     assert figures["failed"] == "0"
@@ -153,7 +153,7 @@ def test_json_lines_from_stdin_go_on_after_a_broken_one(run: Run, folder: Path) 
     ]
     done = run("ingest", "-", stdin="\n".join(lines))
     assert done.code == 1
-    assert [line["verdict"] for line in done.lines] == ["new", "failed", "identical"]
+    assert [line["verdict"] for line in done.lines] == ["new", "failed", "duplicate"]
     assert done.lines[1]["detail"]
 
 
@@ -177,9 +177,9 @@ def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> 
         ("1-picture.html", "failed", "not_html"),
         ("2-empty.html", "too_short", "too_short"),
         ("3-huge.html", "failed", "too_large"),
-        ("4-deep.html", "identical", "within_distance"),
-        ("5-nul.html", "identical", "same_simhash"),
-        ("6-wrongly-labelled.html", "identical", "within_distance"),
+        ("4-deep.html", "duplicate", "within_distance"),
+        ("5-nul.html", "duplicate", "same_simhash"),
+        ("6-wrongly-labelled.html", "duplicate", "within_distance"),
         ("7-dangling.html", "failed", "unreadable"),
         ("looms.html", "new", "first_seen"),
     ]
@@ -318,7 +318,7 @@ def test_who_writes_a_page_and_waits_hears_its_verdict(
         watch.start()
         assert process.stdin is not None
         assert process.stdout is not None
-        for number, verdict in enumerate(["new", "identical"]):
+        for number, verdict in enumerate(["new", "duplicate"]):
             page = json.dumps({"url": f"https://a.example/{number}", "html": html}).encode()
             # The next line is on its way, as from programs that write blocks.
             process.stdin.write(page + b'\n{"url":')

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.layout import LAYOUTS
-from pgsimhash.planner import MARKDOWN_BYTES, PAGE_BYTES, SEEN_BYTES
+from pgsimhash.search.layout import LAYOUTS
+from pgsimhash.search.layout_costs import MARKDOWN_BYTES, PAGE_BYTES, SEEN_BYTES
 from tests.cli.harness import Run, on_a_terminal
 
 REBUILD = "collection", "rebuild", "default", "--layout"
@@ -113,7 +113,7 @@ def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
     assert run("find", folder / "wells.html").code == 0
     # The same blocks as in the layout with another name.
     for layout, name in (("4 choose 1", "16+16+16+16"), ("7 choose 4", "7 choose 4")):
-        (moved,) = run(*REBUILD, layout, "--then", "replace").lines
+        (moved,) = run(*REBUILD, layout, "--replace").lines
         assert moved["layout"] == name
     assert run("find", folder / "wells.html").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0

@@ -1,4 +1,4 @@
-"""``find``, ``fingerprint`` and ``analyse compare``: questions that write nothing."""
+"""``find``, ``find-many`` and ``fingerprint``: questions that write nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgsimhash import connect
-from pgsimhash.bits import from_base32, to_base32
+from pgsimhash.hashing.bits import from_base32, to_base32
 from tests.cli.harness import Run
 
 
@@ -135,27 +135,6 @@ def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
     assert "Home" not in done.stdout
 
 
-def test_compare_pages_and_simhashes(run: Run, folder: Path) -> None:
-    same = run("analyse", "compare", folder / "wells.html", folder / "wells-copy.html")
-    assert same.code == 0
-    assert same.lines[0]["band"] == "identical"
-    other = run("analyse", "compare", folder / "wells.html", folder / "looms.html")
-    assert other.code == 1
-    assert other.lines[0]["band"] == "different"
-    done = run("analyse", "compare", "0x0", "0xff")
-    assert done.lines == [
-        {
-            "a": "0000000000000000",
-            "b": "00000000000000ff",
-            "distance": 8,
-            "similarity": 0.875,
-            "band": "near",
-            "level": None,
-        }
-    ]
-    assert run("analyse", "compare", "0x0", to_base32(2**63)).lines[0]["level"] == "close"
-
-
 def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
     with connect() as store:
         store.add("https://a.example/", 2**64 - 1)
@@ -166,13 +145,13 @@ def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
     assert run("find-many", "-", stdin=b"7777777777776===\n").lines[0]["distance"] == 0
     ambiguous = run("find", "7777777777776")
     assert ambiguous.code == 2
-    assert "a decimal and base32 as well" in ambiguous.stderr
+    assert "can be a decimal or base32" in ambiguous.stderr
     unknown = run("find", "1", "--distance", "near")
     assert unknown.code == 2
     assert "'near' is not a valid bits|close|loose" in unknown.stderr
 
 
 def test_a_page_that_is_too_short_cannot_be_compared(run: Run, folder: Path) -> None:
-    done = run("analyse", "compare", folder / "wells.html", folder / "short.html")
+    done = run("analyse", "explain", folder / "wells.html", folder / "short.html")
     assert done.code == 1
     assert done.stderr.startswith("Error: ")

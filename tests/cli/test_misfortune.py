@@ -33,9 +33,9 @@ def without_stdin(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("delete", "--url", NO_TEXT),
         ("delete", "--host", NO_TEXT),
         ("policy", "set", NO_TEXT, "--distance", "3"),
-        ("policy", "show", f"https://a.example/{NO_TEXT}"),
+        ("policy", "list", f"https://a.example/{NO_TEXT}"),
         ("analyse", "history", NO_TEXT),
-        ("mark", "set", NO_TEXT, "https://a.example/", "--same"),
+        ("mark", NO_TEXT, "https://a.example/", "--same"),
     ],
 )
 def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
@@ -64,7 +64,6 @@ def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
         "find-many -",
         "fingerprint -",
         "should-fetch -",
-        "analyse compare - 0",
         "analyse explain - 0",
         "analyse evaluate -",
         "collection delete default",
@@ -86,7 +85,7 @@ def test_a_closed_stdin_is_no_matter_where_nobody_reads_it(folder: Path) -> None
     assert "first_seen" in done.stdout
 
 
-@pytest.mark.parametrize("option", ["--newest", "--keep-first", "--min-tokens"])
+@pytest.mark.parametrize("option", ["--window-size", "--max-copies", "--min-tokens"])
 def test_a_number_that_no_column_holds_is_refused(run: Run, option: str) -> None:
     assert run("policy", "set", "a.example", option, str(2**31)).code == 2
     assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0
@@ -122,7 +121,7 @@ def test_the_embedded_server_gets_its_schema_from_any_command(
     run: Run, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
-    monkeypatch.setattr("pgsimhash.server.start", lambda: empty_dsn)
+    monkeypatch.setattr("pgsimhash.embedded.server.start", lambda: empty_dsn)
     assert run("status").code == 0
 
 

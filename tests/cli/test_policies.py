@@ -1,4 +1,4 @@
-"""``policy set``, ``list``, ``show`` and ``remove``, and what ingest makes of them."""
+"""``policy set``, ``list`` and ``remove``, and what ingest makes of them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ def test_a_policy_is_set_shown_listed_obeyed_and_removed(run: Run, folder: Path)
     done = run("policy", "set", "a.example/x/*", "--distance", "3", "--expire-after", "90d")
     said = {"pattern": "a.example/x/*", "distance": 3, "expire_after": 7_776_000.0}
     assert (done.code, done.lines) == (0, [said])
-    assert run("policy", "set", "*", "--keep-first", "2").code == 0
-    assert run("policy", "list").lines == [{"pattern": "*", "keep_first": 2}, said]
+    assert run("policy", "set", "*", "--max-copies", "2").code == 0
+    assert run("policy", "list").lines == [{"pattern": "*", "max_copies": 2}, said]
     url = "https://a.example/x/1"
-    shown = run("policy", "show", url)
-    assert shown.lines == [{"url": url, "distance": 3, "keep_first": 2, "expire_after": 7_776_000}]
+    shown = run("policy", "list", url)
+    assert shown.lines == [{"url": url, "distance": 3, "max_copies": 2, "expire_after": 7_776_000}]
 
     verdicts = {Path(line["url"]).name: line for line in run("ingest", folder).lines}
-    assert verdicts["wells-copy.html"]["verdict"] == "identical"
+    assert verdicts["wells-copy.html"]["verdict"] == "duplicate"
     assert verdicts["wells-copy.html"]["keep"]
     again = run("decide", folder / "wells.html", "--url", "https://b.example/")
     assert (again.code, again.lines[0]["keep"]) == (1, False)
-    more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--keep-first", "9")
+    more = run("decide", folder / "wells.html", "--url", "https://b.example/", "--max-copies", "9")
     assert (more.code, more.lines[0]["keep"]) == (0, True)
 
     assert run("policy", "remove", "*").code == 0

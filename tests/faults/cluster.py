@@ -18,7 +18,7 @@ from pathlib import Path
 import psycopg
 from psycopg import conninfo
 
-from pgsimhash import migrate
+from pgsimhash.db import migrate
 
 SETTINGS = (
     "listen_addresses=127.0.0.1",

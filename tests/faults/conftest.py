@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash import migrate
+from pgsimhash.db import migrate
 from tests.faults.cluster import Cluster, programs
 from tests.faults.writing import Outcome, Writers
 

@@ -82,7 +82,7 @@ def test_a_killed_rebuild_is_sound_and_goes_on(
         told(assert_sound(writers))
         with connect(where, create=False) as store:
             if store.layout != layout:
-                maintenance.rebuild(store, layout=layout, then="replace")
+                maintenance.rebuild(store, layout=layout, replace=True)
         told(assert_sound(writers, complete=True))
 
 
@@ -101,7 +101,7 @@ def wait_for_a_rebuild(where: str, work: Work) -> None:
         ["find", "0" * 16],
         ["check"],
         ["expire", "--older-than", "1d"],
-        ["collection", "rebuild", "default", "--rejudge", "--then", "replace"],
+        ["collection", "rebuild", "default", "--rejudge", "--replace"],
         ["migrate"],
     ],
     ids=" ".join,

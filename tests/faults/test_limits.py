@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from pgsimhash import connect
-from pgsimhash.bits import to_bigint
 from pgsimhash.cli.commands import commands
+from pgsimhash.hashing.bits import to_bigint
 from tests.conftest import ROOT
 from tests.faults.cluster import Cluster, own
 from tests.faults.conftest import a_cluster
@@ -139,7 +139,7 @@ def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
             hand.execute("SET deadlock_timeout = '60s'")
             hand.execute(
                 "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, %s) "
-                "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET bare = true",
+                "ON CONFLICT ON CONSTRAINT simhashes_pkey DO UPDATE SET standalone = true",
                 [to_bigint(page.simhash)],
             )
             writers.start()
@@ -172,11 +172,11 @@ def wait_for_a_row(where: str) -> None:
         ["ingest", "examples/pages"],
         ["decide", "examples/pages/tide-pools.html", "--url", "https://a.example/"],
         ["status"],
-        ["check", "--verdicts"],
+        ["check"],
         ["check", "--repair", "--collection", "default"],
         ["expire", "--older-than", "1s"],
         ["analyse", "clusters"],
-        ["collection", "rebuild", "default", "--rejudge", "--then", "replace"],
+        ["collection", "rebuild", "default", "--rejudge", "--replace"],
         ["collection", "delete", "default", "--yes"],
         ["migrate"],
     ],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pgsimhash import PgsimhashError, connect, maintenance
-from pgsimhash.records import PageRecord
+from pgsimhash.pages.records import PageRecord
 
 CENTRES = 200
 
@@ -45,7 +45,7 @@ def write(
 def rebuild(dsn: str, layout: str) -> None:
     """Make the collection anew in another layout."""
     with connect(dsn, create=False) as store:
-        maintenance.rebuild(store, layout=layout, then="replace")
+        maintenance.rebuild(store, layout=layout, replace=True)
 
 
 def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:

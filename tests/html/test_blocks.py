@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
+from pgsimhash.hashing.tokens import SIGNS, tokenize_signed
 from pgsimhash.html.blocks import Outline, Piece, outline
 from pgsimhash.html.parse import parse
-from pgsimhash.tokens import SIGNS, tokenize_signed
 
 
 def outline_of(body: str, pieces: list[Piece] | None = None) -> Outline:

@@ -11,10 +11,10 @@ import pytest
 from bench.made_data import KINDS, around, invented, pair_of
 from pgsimhash import Fingerprint, Store, fingerprint, hamming_distance
 from pgsimhash.errors import PageError
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html.numbers import LISTED, NUMBER, PASSING, VOLATILE, WORD
 from pgsimhash.html.page_words import words_by_line
 from pgsimhash.schemes import DEFAULT_SCHEME
-from pgsimhash.sketch import verified
 
 PROSE = (
     "The harbour office publishes the measurements of the buoy at the mouth of the bay, with the "
@@ -28,7 +28,7 @@ PAIRS = 200
 def matches(a: Fingerprint, b: Fingerprint) -> bool:
     """Whether a collection with the scheme's own distance takes one for a copy of the other."""
     bits = hamming_distance(a.simhash, b.simhash)
-    return bits <= DEFAULT_SCHEME.distance and verified(bits, a.sketch, b.sketch)
+    return bits <= DEFAULT_SCHEME.distance and verified(bits, a.signature, b.signature)
 
 
 def test_other_data_are_another_page() -> None:

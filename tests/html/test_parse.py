@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgsimhash.html.parse import may_crowd_attributes
-from tests.test_hostile_html import TEXT
+from tests.html.test_hostile_html import TEXT
 
 ATTRIBUTES = " ".join(f"a{number}" for number in range(30_000))
 

@@ -13,7 +13,7 @@ from pgsimhash.html.blocks import outline
 from pgsimhash.html.parse import parse
 from pgsimhash.html.structure import structure_of, structure_simhash
 
-PAGES = Path(__file__).parent.parent.parent / "examples" / "pages"
+PAGES = Path(__file__).parents[2] / "examples" / "pages"
 GOLDEN = 0x6190588D046A5179
 SAME_TEMPLATE = 12
 """Bits within which two pages are of one template, as the documentation says."""

@@ -10,8 +10,8 @@ from pgsimhash import Store
 from pgsimhash.analysis.explanation import Explanation, explain_sides
 from pgsimhash.analysis.history import Version
 from pgsimhash.analysis.sides import Side
-from pgsimhash.bits import format_simhash, to_bigint
-from pgsimhash.rereading import kept_article
+from pgsimhash.hashing.bits import format_simhash, to_bigint
+from pgsimhash.reading.kept_markdown import kept_article
 
 HOST: Final = "https://tracker.invalid"
 
@@ -70,11 +70,7 @@ def fill(store: Store) -> None:
 
     By SQL, as others may write these tables: what `ingest` would refuse is there as well.
     """
-    connection = store.session.connection
-    known = connection.execute(
-        "SELECT collection_id FROM pgsimhash.collections WHERE name = %s", [store.collection]
-    ).fetchone()
-    assert known is not None
+    collection_id = store.opened.collection_id
     rows = []
     for number in range(60):
         url = URLS[number % len(URLS)]
@@ -84,13 +80,13 @@ def fill(store: Store) -> None:
         simhash = to_bigint((number % 5) << 60 | (1 << number % 4) - 1)
         rows.append(
             (
-                known[0], url, simhash, BEGIN + timedelta(days=number * 3), told, number * 999,
+                collection_id, url, simhash, BEGIN + timedelta(days=number * 3), told, number * 999,
                 to_bigint(int(format_simhash(number * 2**40), 16)),
                 "\n\n".join(f"{text} {number}" for text in TEXTS).replace("\0", ""),
                 number % 9 if number else None,
             )
         )  # fmt: skip
-    with connection.cursor() as cursor:
+    with store.session.read() as connection, connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at, title,"
             " html_bytes, structure, markdown, distance)"

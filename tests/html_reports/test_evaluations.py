@@ -16,7 +16,7 @@ from pgsimhash.analysis.measures import Score, Unseen, measure
 from pgsimhash.analysis.near_pairs import NearSample, Unlabelled
 from pgsimhash.html_reports import evaluation_page, near_pairs_page
 from pgsimhash.html_reports.charts import curve_chart, curve_floor, histogram_chart
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 
 HOSTILE = "<script>alert('x')</script>&\"onload=x"
 

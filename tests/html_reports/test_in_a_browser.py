@@ -13,7 +13,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect
 from pgsimhash.html_reports import explanation_page, history_page, report_page
-from pgsimhash.recrawl import recrawl_hint
+from pgsimhash.pages.recrawl import recrawl_hint
 from tests.conftest import ROOT
 from tests.html_reports import hostile
 from tests.html_reports.test_evaluations import reports as evaluation_pages

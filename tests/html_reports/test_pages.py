@@ -20,7 +20,7 @@ from pgsimhash.html_reports import explanation_page, history_page, report_page
 from pgsimhash.html_reports.histograms import BASE, WIDTH, bars
 from pgsimhash.html_reports.render import web_link
 from pgsimhash.html_reports.timelines import BOTTOM, LEFT, RIGHT, SHOWN, TOP, timeline
-from pgsimhash.recrawl import recrawl_hint
+from pgsimhash.pages.recrawl import recrawl_hint
 from tests.html_reports import hostile
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -110,8 +110,8 @@ def test_only_web_addresses_are_links(url: str) -> None:
 
 def test_an_explanation_without_texts_says_so() -> None:
     page = explanation_page(explain_sides(Side(0), Side(5)))
-    assert "a simhash without a page" in page
-    assert "Not known: the texts are not both at hand." in page
+    assert "a standalone simhash" in page
+    assert "Unknown, because a text is missing." in page
     assert page.count("<b>1</b>") == 2
 
 

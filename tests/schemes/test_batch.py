@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.features import DAMPINGS
-from pgsimhash.hashes import fnv1a_64, murmur3_64
+from pgsimhash.hashing.features import DAMPINGS
+from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
+from pgsimhash.hashing.tokens import TOKENS_MAX
 from pgsimhash.html import read_article
 from pgsimhash.schemes import (
     BLOG_WORDS_SCHEME,
@@ -23,7 +24,6 @@ from pgsimhash.schemes import (
     scheme_for_texts,
     simhash_texts,
 )
-from pgsimhash.tokens import TOKENS_MAX
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pages"
 BRIEF = dataclasses.replace(TEXT_SCHEME, name="brief", min_tokens=1)

@@ -23,7 +23,7 @@ from readability import Document, readability
 
 from pgsimhash import fingerprint, format_simhash
 from pgsimhash.errors import PageError
-from pgsimhash.hashes import murmur3_32_32
+from pgsimhash.hashing.hashes import murmur3_32_32
 from pgsimhash.html.charset import decode
 from pgsimhash.html.markdown import render
 from pgsimhash.schemes import BLOG_SHINGLES_SCHEME, BLOG_WORDS_SCHEME, Scheme, blog, readable

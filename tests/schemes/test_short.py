@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsimhash.errors import PageError
+from pgsimhash.hashing.signature import verified
 from pgsimhash.html import Article
 from pgsimhash.schemes import SHORT_SCHEME
 from pgsimhash.schemes.short import WORDS_MAX, short_words
-from pgsimhash.sketch import verified
 from tests.refusals import because
 
 
 def match(one: str, other: str) -> bool:
     a, b = (SHORT_SCHEME.vote(Article(text, text)) for text in (one, other))
     bits = (a.simhash ^ b.simhash).bit_count()
-    return bits <= SHORT_SCHEME.distance and verified(bits, a.sketch, b.sketch)
+    return bits <= SHORT_SCHEME.distance and verified(bits, a.signature, b.signature)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 
 GOOD = b'{"url": "https://example.com/good", "html": "<p>good"}'

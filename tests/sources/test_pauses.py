@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import PAUSE, SourcePage, with_pauses
 
 PAGES: list[SourcePage | PageFailure] = [

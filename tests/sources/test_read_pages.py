@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, count_pages, read_pages
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pgsimhash.records import PageFailure
+from pgsimhash.pages.records import PageFailure
 from pgsimhash.sources import SourcePage, read_pages
 
 HTML = b"<!doctype html><title>t</title><p>" + b"many words make a page " * 40

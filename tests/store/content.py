@@ -6,11 +6,14 @@ from typing import Any
 
 import psycopg
 
+from pgsimhash import Store, maintenance
+from pgsimhash.db.statements import query
+
 # What a page is in a collection, whatever its number, run and original's number are.
 CONTENT = """
 SELECT
     p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features, p.tokens,
-    p.html_bytes, p.html_digest, p.structure, p.sketch_high, p.sketch_low, p.markdown,
+    p.html_bytes, p.html_digest, p.structure, p.signature_high, p.signature_low, p.markdown,
     o.url, p.distance, s.seen_at
 FROM pgsimhash.collections AS c
 JOIN pgsimhash.pages AS p USING (collection_id)
@@ -39,8 +42,18 @@ def simhash_rows(dsn: str, collection: str) -> set[tuple[int, bool]]:
             row
             for (table,) in tables.fetchall()
             for row in connection.execute(
-                f"SELECT s.simhash, s.bare FROM pgsimhash.{table} AS s "
+                f"SELECT s.simhash, s.standalone FROM pgsimhash.{table} AS s "
                 "JOIN pgsimhash.collections AS c USING (collection_id) WHERE c.name = %s",
                 [collection],
             )
         }
+
+
+def rebuild_apart(store: Store, into: str, **options: Any) -> None:
+    """Rebuild a collection into another, and let the first one keep its name."""
+    opened = store.opened
+    maintenance.rebuild(store, into, **options)
+    names = {"old": opened.name, "new": into, "swap": True}
+    with store.session.read() as connection:
+        connection.execute(query("rename_collection", connection), names)
+    store.session.collection = opened

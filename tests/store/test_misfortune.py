@@ -11,10 +11,10 @@ import pytest
 
 import pgsimhash
 from pgsimhash import Store, analysis, connect, maintenance
-from pgsimhash.clusters import ClusterPage
-from pgsimhash.connection import open_connection, translated_errors
-from pgsimhash.copying import copy_binary
+from pgsimhash.db.connection import open_connection, translated_errors
+from pgsimhash.db.copy import copy_binary
 from pgsimhash.errors import ArgumentError, NoServerError
+from pgsimhash.search.clusters import ClusterPage
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: s
             assert list(read(store)) == []
         with pytest.raises(pgsimhash.StoreError, match=r"read-only here: .*to the primary server"):
             store.add("https://a.example/", 0)
-        with pytest.raises(pgsimhash.StoreError, match="status --brief"):
+        with pytest.raises(pgsimhash.StoreError, match="run list, status"):
             analysis.report(store)
 
 

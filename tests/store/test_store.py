@@ -57,7 +57,7 @@ def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
     first = store.ingest("https://a.example/wells", page(*ARTICLE))
     assert (first.verdict, first.distance, first.duplicate_of) == ("new", None, None)
     copy = store.ingest("https://b.example/wells?utm=1", page(*ARTICLE))
-    assert (copy.verdict, copy.reason) == ("identical", "same_bytes")
+    assert (copy.verdict, copy.reason) == ("duplicate", "same_bytes")
     assert (copy.distance, copy.duplicate_of) == (0, "https://a.example/wells")
     assert copy.simhash == first.simhash
 
@@ -65,7 +65,7 @@ def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
 def test_an_edited_page_is_found_and_another_one_is_not(store: Store) -> None:
     store.ingest("https://a.example/wells", page(*ARTICLE))
     edited = store.ingest("https://a.example/copy", page(*ARTICLE, "One added remark, signed."))
-    assert edited.verdict in ("identical", "near")
+    assert edited.verdict in ("duplicate", "near")
     assert edited.duplicate_of == "https://a.example/wells"
     other = store.ingest("https://a.example/other", page(paragraph(3), paragraph(4)))
     assert other.verdict == "new"
@@ -86,7 +86,7 @@ def test_verdicts_come_in_the_order_of_the_pages_whatever_becomes_of_them(store:
         ("too_short", "too_short"),
         ("failed", "not_html"),
         ("failed", "invalid_url"),
-        ("identical", "same_bytes"),
+        ("duplicate", "same_bytes"),
     ]
     assert all(verdict.detail for verdict in verdicts[1:4])
 
@@ -296,7 +296,7 @@ def test_simhashes_can_be_loaded_without_pages(store: Store) -> None:
         (3, None),
     ]
     verdict = store.add("https://a.example/", 6)
-    assert (verdict.verdict, verdict.duplicate_of) == ("identical", None)
+    assert (verdict.verdict, verdict.duplicate_of) == ("duplicate", None)
 
 
 def test_a_batch_of_a_million_is_answered(store: Store) -> None:
@@ -392,7 +392,7 @@ def test_rows_inserted_by_plain_sql_are_found(store: Store, dsn: str) -> None:
     (match,) = store.find(FAR - 1)
     assert (match.simhash, match.distance, match.url) == (FAR, 1, None)
     verdict = store.add("https://a.example/1", FAR)
-    assert (verdict.verdict, verdict.distance, verdict.duplicate_of) == ("identical", 0, None)
+    assert (verdict.verdict, verdict.distance, verdict.duplicate_of) == ("duplicate", 0, None)
 
 
 def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) -> None:
@@ -448,7 +448,7 @@ class TestTheCallersOwnConnection:
             store = connect(connection)
             store.add("https://a.example/1", 1)
             assert store.add("https://a.example/2", 1).duplicate_of == "https://a.example/1"
-            assert connect(connection).add("https://a.example/3", 1).verdict == "identical"
+            assert connect(connection).add("https://a.example/3", 1).verdict == "duplicate"
             assert len(store.find(1)) == 1
             assert store.find_many(np.array([1], np.uint64)).distances.tolist() == [0]
             assert store.get("https://a.example/2") is not None
@@ -498,7 +498,7 @@ def test_two_writers_never_both_call_a_copy_new(dsn: str) -> None:
             second.add("https://a.example/2", 1)
         two.rollback()
         one.commit()
-        assert second.add("https://a.example/2", 1).verdict == "identical"
+        assert second.add("https://a.example/2", 1).verdict == "duplicate"
 
 
 class TestBadInput:

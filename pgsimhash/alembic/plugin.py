@@ -1,0 +1,106 @@
+"""What Alembic loads by itself, through the entry point ``alembic.plugins``.
+
+It is loaded whenever Alembic is, in projects of any kind, and Alembic is half imported then: so
+nothing of Alembic is imported before somebody needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, Literal
+
+from sqlalchemy import text
+
+from pgsimhash.db.schema_names import configured_schema
+
+if TYPE_CHECKING:
+    from alembic.autogenerate.api import AutogenContext
+    from alembic.operations.ops import UpgradeOps
+    from alembic.runtime.plugins import Plugin
+    from alembic.util import PriorityDispatchResult
+
+NAME: Final = "alembic.autogenerate.pgsimhash"
+"""The plugin's name: those that begin so take part in autogenerate unless someone says no."""
+
+_DEPLOYED: Final = text(
+    "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 4 = ("
+    "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
+    "AND c.relkind = 'r' AND c.relname IN ('layouts', 'collections', 'simhashes', 'last_seen'))"
+)
+
+
+def setup(plugin: Plugin) -> None:
+    """Register the operations, and keep autogenerate away from the schema."""
+    from alembic.util import DispatchPriority
+
+    import pgsimhash.alembic  # noqa: F401 - it registers the operations
+
+    first, last = DispatchPriority.FIRST, DispatchPriority.LAST
+    for step, priority in ((pass_over, first), (propose_nothing, last)):
+        plugin.add_autogenerate_comparator(
+            step, "schema", qualifier="postgresql", priority=priority
+        )
+
+
+def pass_over(
+    context: AutogenContext, _found: UpgradeOps, schemas: set[str | None]
+) -> PriorityDispatchResult:
+    """Let autogenerate not even look at what is deployed, and know how to write a SIMHASH."""
+    from alembic.util import PriorityDispatchResult
+
+    render = context.opts.get("render_item")
+
+    def rendered(kind: str, item: object, asking: AutogenContext) -> str | Literal[False]:
+        found: str | Literal[False] = render(kind, item, asking) if render else False
+        return render_item(kind, item, asking) if found is False else found
+
+    context.opts["render_item"] = rendered
+    schemas -= _ours(context)
+    return PriorityDispatchResult.CONTINUE
+
+
+def propose_nothing(
+    context: AutogenContext, found: UpgradeOps, _schemas: set[str | None]
+) -> PriorityDispatchResult:
+    """Take back what it proposes for tables that the project's metadata describes as well."""
+    from alembic.util import PriorityDispatchResult
+
+    ours = _ours(context)
+    found.ops[:] = [step for step in found.ops if getattr(step, "schema", None) not in ours]
+    return PriorityDispatchResult.CONTINUE
+
+
+def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
+    """Return a SIMHASH as a revision writes it, which then imports it; False for all else.
+
+    For ``context.configure(render_item=...)`` in an ``env.py`` that turns the plugin off.
+
+    Args:
+        kind: ``"type"``, ``"column"``, ...
+        item: what is to be written.
+        context: Alembic's.
+    """
+    # A project has one only where this module is loaded.
+    module = sys.modules.get("pgsimhash.sqlalchemy.simhash_type")
+    if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
+        return False
+    context.imports.add("import pgsimhash.sqlalchemy")
+    return f"pgsimhash.sqlalchemy.SIMHASH({'' if item.layout is None else repr(item.layout)})"
+
+
+def _ours(context: AutogenContext) -> set[str | None]:
+    """Return the schemas with our tables in them, and the one that is going to have them."""
+    assert context.connection is not None
+    return {configured_schema(), *context.connection.scalars(_DEPLOYED)}
+
+
+class _OfItself(ModuleType):
+    """Alembic 1.19 expects a list of modules where later ones expect the module."""
+
+    def __iter__(self) -> Iterator[ModuleType]:
+        yield self
+
+
+sys.modules[__name__].__class__ = _OfItself

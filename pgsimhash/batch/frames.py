@@ -1,0 +1,325 @@
+"""Near-duplicates marked in a data frame of pandas, Polars or PyArrow, in memory, no database."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+from pgsimhash.hashing.bits import check_distance
+from pgsimhash.hashing.signature import verified
+from pgsimhash.html import Article
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.reading.workers import extract_many
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, get_scheme, scheme_for_texts
+from pgsimhash.schemes.batch import too_short, vote_texts
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import find_pairs
+from pgsimhash.sources import SourcePage
+
+try:
+    import narwhals.stable.v2 as nw
+except ImportError as error:
+    raise MissingPackageError(
+        "not_installed",
+        f"pgsimhash.batch.frames needs narwhals; install it {install_command('frames')}",
+    ) from error
+
+Kind = Literal["text", "html"]
+
+Frame = TypeVar("Frame")
+
+COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason")
+"""The columns that are added."""
+
+
+class Read(NamedTuple):
+    """What was read in the cells of a column: simhashes, and reasons of those that have none.
+
+    ``signature`` gives the signature of a row that has a simhash, ``text`` its text, None where it
+    is a page or says nothing.
+    """
+
+    simhashes: list[int | None]
+    reasons: list[str | None]
+    signature: Callable[[int], int | None]
+    text: Callable[[int], str | None]
+
+
+class _Original(NamedTuple):
+    """How far the row is that a row duplicates, and which: of two, the lesser counts."""
+
+    distance: int
+    row: int
+
+
+def mark_duplicates(
+    frame: Frame,
+    column: str,
+    *,
+    kind: Kind = "text",
+    distance: int | None = None,
+    scheme: Scheme | str | None = None,
+    url_column: str | None = None,
+    verify: bool = True,
+    jobs: int = 1,
+) -> Frame:
+    """Return the frame with columns that say which rows are near-duplicates of earlier ones.
+
+    Decided as a store decides about pages that come in the order of the rows: the original of a row
+    is the nearest earlier row within the distance, of equally near ones the first, whether that is
+    a duplicate itself or not. Exact: none is missed. ``duplicate_of`` is the number of that row,
+    counted from 0, whatever the index of the frame is. The columns are
+
+    - ``simhash``: 64 bits, unsigned; null where the row has none;
+    - ``is_duplicate``: true or false;
+    - ``duplicate_of`` and ``distance``: integers, null where the row is no duplicate;
+    - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``; of a row that has no
+      simhash ``null`` if the cell is, ``same_text`` if an earlier text is the same but for white
+      space, else one of ``PageError.reasons``, such as ``too_short``.
+
+    A ``UserWarning`` says how many rows were too short.
+
+    Args:
+        frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it stays as it is.
+        column: the name of the column with the texts (str) or pages (str or bytes).
+        kind: ``text`` takes each cell for plain text, ``html`` for a page.
+        distance: the largest number of differing bits; by default the scheme's.
+        scheme: the recipe, or the name of a registered one; by default "pgsimhash-article-1"
+            for pages and what :func:`~pgsimhash.schemes.scheme_for_texts` says for texts, one for
+            all of them.
+        url_column: the name of the column with the URLs of pages, which some schemes read.
+        verify: whether a match counts only if the signatures agree as well; see
+            :mod:`pgsimhash.hashing.signature`.
+        jobs: in how many processes pages are read; with more than one, the calling script needs
+            the usual ``if __name__ == "__main__":`` guard.
+
+    Raises:
+        ArgumentError: ``frame`` is no such frame, or has no such column, or something else in it,
+            or has a column of a name that is added; there is no such kind or scheme; ``distance``
+            is not in 0..12.
+    """
+    native = _checked_frame(frame)
+    if kind not in ("text", "html"):
+        raise ArgumentError("invalid_frame", f"kind is text or html, not {kind!r}")
+    named = None if scheme is None else get_scheme(scheme)
+    if distance is not None:
+        check_distance(distance, DISTANCE_MAX)
+    cells = _cells(native, column, (str,) if kind == "text" else (str, bytes))
+    recipe = named or _default(cells, kind)
+    limit = recipe.distance if distance is None else distance
+    urls = [None] * len(cells) if url_column is None else _cells(native, url_column, (str,))
+    read = read_cells(cells, urls, kind, recipe, jobs)
+    if short := read.reasons.count("too_short"):
+        rows = len(cells) - read.reasons.count("null")
+        warnings.warn(_too_short(short, rows, kind, recipe), stacklevel=2)
+    originals = _originals(read, limit, verify=verify)
+    return cast(Frame, native.with_columns(*_columns(native, read, originals)).to_native())
+
+
+def _default(cells: Sequence[Any], kind: Kind) -> Scheme:
+    if kind == "html":
+        return DEFAULT_SCHEME
+    return scheme_for_texts(cell for cell in cells if cell is not None)
+
+
+def _too_short(short: int, rows: int, kind: Kind, scheme: Scheme) -> str:
+    if kind == "text":
+        return too_short(short, rows, scheme) + "; only equal ones are marked"
+    return f"{short:,} of {rows:,} pages have too few words for {scheme.name}; none is marked"
+
+
+def read_cells(
+    cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
+) -> Read:
+    """Return what was read in the cells of a column, of which some may be None."""
+    if kind == "text":
+        return _read_texts(cells, scheme)
+    return _read_pages(cells, urls, scheme, jobs)
+
+
+def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
+    made = vote_texts((cell for cell in cells if cell is not None), scheme)
+    simhashes = [None if cell is None else next(made) for cell in cells]
+    reasons = [
+        "null" if cell is None else "too_short" if simhash is None else None
+        for cell, simhash in zip(cells, simhashes, strict=True)
+    ]
+
+    def signature(row: int) -> int:
+        # Few rows are asked for, and reading all of them would take many times as long.
+        text = cells[row] or ""
+        return scheme.vote(Article(text, text, None, None, None)).signature
+
+    def plain(row: int) -> str | None:
+        return " ".join((cells[row] or "").split()) or None
+
+    return Read(simhashes, reasons, signature, plain)
+
+
+def _read_pages(
+    cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
+) -> Read:
+    # A page is read without a URL as well.
+    pages = (
+        SourcePage(cast(str, url), cell)
+        for cell, url in zip(cells, urls, strict=True)
+        if cell is not None
+    )
+    made = extract_many(pages, jobs, scheme, markdown=False)
+    records = [None if cell is None else next(made) for cell in cells]
+    return Read(
+        [record.simhash if isinstance(record, PageRecord) else None for record in records],
+        [
+            "null" if record is None else None if isinstance(record, PageRecord) else record.reason
+            for record in records
+        ],
+        lambda row: getattr(records[row], "signature", None),
+        lambda row: None,
+    )
+
+
+def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
+    """Return for each row the earlier one that it duplicates."""
+    originals: list[_Original | None] = [None] * len(read.simhashes)
+    signatures = _Signatures(read.signature)
+    first_of: dict[str, int] = {}
+    rows_of: dict[int, list[int]] = {}
+    # Those that no earlier row is equal to, by their simhashes.
+    heads_of: dict[int, list[int]] = {}
+    for row, simhash in enumerate(read.simhashes):
+        text = read.text(row)
+        first = row if text is None else first_of.setdefault(text, row)
+        if simhash is None:
+            originals[row] = None if first == row else _Original(0, first)
+            continue
+        alike = rows_of.setdefault(simhash, [])
+        if first == row:
+            agree = (one for one in alike if not verify or signatures.agree(0, row, one))
+            first = next(agree, row)
+        if first == row:
+            heads_of.setdefault(simhash, []).append(row)
+        else:
+            originals[row] = _Original(0, first)
+        alike.append(row)
+    for later, others, distance in _near_heads(heads_of, rows_of, limit):
+        best = originals[later]
+        if best is not None and (distance, others[0]) >= best:
+            continue
+        for row in others:
+            if row > later:
+                break
+            if not verify or signatures.agree(distance, later, row):
+                found = _Original(distance, row)
+                originals[later] = found if best is None else min(best, found)
+                break
+    return originals
+
+
+def _near_heads(
+    heads_of: Mapping[int, list[int]], rows_of: Mapping[int, list[int]], limit: int
+) -> Iterator[tuple[int, list[int], int]]:
+    """Yield rows, the rows of a near simhash of which the first is earlier, and how near it is."""
+    pairs = find_pairs(np.fromiter(rows_of, dtype=np.uint64, count=len(rows_of)), limit)
+    # The nearest ones first: then hardly any other needs a look at its signature.
+    order = np.argsort(pairs.distances, kind="stable")
+    for low, high, distance in zip(
+        pairs.low[order].tolist(),
+        pairs.high[order].tolist(),
+        pairs.distances[order].tolist(),
+        strict=True,
+    ):
+        for one, other in ((low, high), (high, low)):
+            for head in heads_of[one]:
+                if rows_of[other][0] < head:
+                    yield head, rows_of[other], distance
+
+
+class _Signatures:
+    """The signatures of rows, each made once, when it is asked for."""
+
+    def __init__(self, signature: Callable[[int], int | None]) -> None:
+        self._signature = signature
+        self._made: dict[int, int | None] = {}
+
+    def agree(self, distance: int, one: int, other: int) -> bool:
+        return verified(distance, self._of(one), self._of(other))
+
+    def _of(self, row: int) -> int | None:
+        if row not in self._made:
+            self._made[row] = self._signature(row)
+        return self._made[row]
+
+
+def _columns(
+    frame: nw.DataFrame[Any], read: Read, originals: Sequence[_Original | None]
+) -> Iterator[nw.Series[Any]]:
+    pairs = zip(originals, read.reasons, strict=True)
+    yield _series(frame, "simhash", read.simhashes, nw.UInt64)
+    yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
+    yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
+    yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
+    yield _series(frame, "reason", [_said(one, reason) for one, reason in pairs], nw.String)
+
+
+def _said(original: _Original | None, unread: str | None) -> str:
+    if original is None:
+        return unread or "first_seen"
+    if unread is not None:
+        return "same_text"
+    return "within_distance" if original.distance else "same_simhash"
+
+
+def _series(
+    frame: nw.DataFrame[Any], name: str, values: Sequence[Any], dtype: Any
+) -> nw.Series[Any]:
+    if frame.implementation.is_pandas_like() and issubclass(dtype, nw.dtypes.IntegerType):
+        # The integers of NumPy have no null, and floats have not all 64 bits.
+        pandas: Any = frame.implementation.to_native_namespace()
+        index = nw.maybe_get_index(frame)
+        series = pandas.Series(values, dtype=dtype.__name__, name=name, index=index)
+        return nw.from_native(series, series_only=True)
+    return nw.new_series(name, values, dtype, backend=frame.implementation)
+
+
+def _checked_frame(frame: object) -> nw.DataFrame[Any]:
+    try:
+        native: nw.DataFrame[Any] = nw.from_native(cast(Any, frame), eager_only=True)
+        names = native.columns
+    except Exception as error:  # narwhals has classes of its own for each
+        raise ArgumentError(
+            "invalid_frame",
+            "a frame is a DataFrame of pandas or Polars, collected, or a Table of PyArrow, with "
+            f"columns of different names: {error}",
+        ) from error
+    taken = [name for name in COLUMNS if name in names]
+    if taken:
+        raise ArgumentError(
+            "invalid_frame",
+            f"the frame has a column {taken[0]!r} already, and one of that name is to be added; "
+            "rename it first",
+        )
+    return native
+
+
+def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> list[Any]:
+    """Return the cells of a column, None where one is null."""
+    if column not in frame.columns:
+        raise ArgumentError(
+            "invalid_frame",
+            f"the frame has no column {column!r}; it has {', '.join(map(repr, frame.columns))}",
+        )
+    series = frame[column]
+    nulls = series.is_null().to_list()
+    cells = [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]
+    for row, cell in enumerate(cells):
+        if cell is not None and not isinstance(cell, types):
+            wanted = " or ".join(one.__name__ for one in types)
+            raise ArgumentError(
+                "invalid_frame",
+                f"row {row} of column {column!r} is {wanted} or null, not {type(cell).__name__}",
+            )
+    return cells

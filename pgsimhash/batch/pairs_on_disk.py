@@ -1,0 +1,235 @@
+"""All near-copies among more simhashes than fit into memory, in a folder, from where it was ended.
+
+The simhashes are one file, ascending. For each permutation of the blocks it is read through for one
+range of prefixes after the other; the pairs of a range are a file of their own, which is not made
+twice. Reading anew for each range costs little beside sorting, and takes no room for sorted copies.
+A digest of each file shows damage before anything is read from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import (
+    NEAR_MAX,
+    check_distance,
+    check_simhashes,
+    hamming_distances,
+    simhash_arrays,
+)
+from pgsimhash.hashing.hashes import murmur3_mix
+from pgsimhash.log import logger
+from pgsimhash.runtime.progress import MEMORY_BYTES, no_progress
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.pairs import Compared, Pairs, in_blocks
+from pgsimhash.search.prefix_pairs import layout_for, pairs_by
+from pgsimhash.search.simhash_files import Spool, ascending
+
+_SIMHASHES: Final = "simhashes"
+_WORK: Final = "work.json"
+_BLOCK: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 20
+_DIGEST_BYTES: Final = 32
+
+
+def pairs_on_disk(
+    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
+    folder: str | Path,
+    distance: int = NEAR_MAX,
+    *,
+    memory: int = MEMORY_BYTES,
+    progress: Compared = no_progress,
+) -> Iterator[Pairs]:
+    """Yield every pair of distinct simhashes within ``distance`` bits, each once, block by block.
+
+    Exact, as :func:`~pgsimhash.search.pairs.find_pairs`, in bounded memory: only simhashes that
+    share one prefix must fit. Ended at any time, the same call goes on where the last one was, and
+    yields the pairs of before from the folder. A damaged file is detected and made again. That
+    takes 8 bytes a simhash, as many again in the beginning, and 16 a pair; delete it in the end.
+    One process at a time may use it.
+
+    Args:
+        simhashes: an array of shape (n,), dtype uint64, or several, one after the other, in any
+            order; equal ones are one.
+        folder: where the work is kept; made if it is not there.
+        distance: the largest number of differing bits, 0 to 12.
+        memory: how many bytes to use for simhashes, beside one of the arrays. The first call says.
+        progress: told how many simhashes are compared of how many, once for every permutation.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12, or an array is none of simhashes; or the folder
+            holds pairs of other simhashes or within another distance (``other_work``).
+        OSError: the folder cannot be written.
+    """
+    limit = check_distance(distance, DISTANCE_MAX)
+    arrays = simhash_arrays(simhashes)
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    work = _prepared(home, map(check_simhashes, arrays), limit, memory)
+    return _pairs(home, work, progress)
+
+
+def _prepared(
+    home: Path, arrays: Iterable[NDArray[np.uint64]], distance: int, memory: int
+) -> dict[str, Any]:
+    """Put the simhashes into the folder, unless they are there, and return what work.json says."""
+    path = home / _SIMHASHES
+    known = _read_work(home / _WORK)
+    memory = known.get("memory", memory)
+    given = _Given(known.get("keys"))
+    if known and _digest_of(path) == known.get("sha256"):
+        for _ in given.through(arrays):
+            pass
+    else:
+        with _written(path) as file:
+            for array in ascending(given.through(arrays), memory, home):
+                file.write(array.tobytes())
+    work = {
+        "distance": distance,
+        "memory": memory,
+        "sha256": _digest_of(path),
+        **given.described(),
+    }
+    if known and known != work:
+        raise ArgumentError(
+            "other_work",
+            f"{home} holds pairs of simhashes that are not these {work['count']:,}, or within "
+            f"another distance than {distance} bits; name another folder, or delete this one",
+        )
+    if not known:
+        with _written(home / _WORK) as file:
+            file.write(json.dumps(work).encode())
+    return work
+
+
+def _read_work(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes())) if path.exists() else {}
+    except (ValueError, TypeError):
+        # The work begins again: its files of pairs carry another work's digest.
+        logger.warning("%s is damaged: all pairs are found again", path)
+        return {}
+
+
+class _Given:
+    """Identifies a multiset of simhashes, whatever arrays they come in, in whatever order.
+
+    The digest is two sums of mixed simhashes. The keys are random, so that nobody can choose two
+    multisets with the same digest.
+    """
+
+    def __init__(self, keys: list[int] | None) -> None:
+        self._keys = keys or [secrets.randbits(64) for _ in range(2)]
+        self._count = 0
+        self._sums = np.zeros(len(self._keys), dtype=np.uint64)
+
+    def through(self, arrays: Iterable[NDArray[np.uint64]]) -> Iterator[NDArray[np.uint64]]:
+        for array in arrays:
+            self._count += len(array)
+            for place, key in enumerate(self._keys):
+                # Overflow of an array wraps around without a warning.
+                mixed = murmur3_mix(array ^ np.uint64(key))
+                self._sums[place : place + 1] += mixed.sum(dtype=np.uint64)
+            yield array
+
+    def described(self) -> dict[str, Any]:
+        return {"count": self._count, "keys": self._keys, "sums": self._sums.tolist()}
+
+
+def _pairs(home: Path, work: dict[str, Any], progress: Compared) -> Iterator[Pairs]:
+    distance, memory = work["distance"], work["memory"]
+    with Spool(file=(home / _SIMHASHES).open("rb")) as spool:
+        layout = layout_for(distance, spool.count)
+        done, total = 0.0, spool.count * len(layout.permutations)
+        whole = spool.read() if spool.fits(memory) else None
+        for permutation in layout.permutations:
+            parts = spool.parts(permutation, memory)
+            share = spool.count / len(parts)
+            for part in parts:
+                name = f"{layout.name} {permutation.number} {part.first} {part.last}"
+                path = home / name.replace(" ", "-")
+                label = json.dumps([work, name]).encode()
+                if not _is_intact(path, label):
+                    values = spool.read_part(permutation, part) if whole is None else whole
+                    compared = partial(_tell, progress, done, share, total)
+                    found = pairs_by(permutation, layout, values, distance, compared)
+                    _write(path, label, in_blocks(found))
+                yield from _read(path)
+                done += share
+        progress(total, total)
+
+
+def _tell(progress: Compared, done: float, share: float, total: int, here: int) -> None:
+    progress(int(done + min(here, share)), total)
+
+
+def _write(path: Path, label: bytes, blocks: Iterable[Pairs]) -> None:
+    """Write pairs, and behind them a digest of the label and of all rows."""
+    digest = sha256(label)
+    with _written(path) as file:
+        for block in blocks:
+            rows = np.stack([block.low, block.high], axis=1).tobytes()
+            digest.update(rows)
+            file.write(rows)
+        file.write(digest.digest())
+
+
+def _is_intact(path: Path, label: bytes) -> bool:
+    """Return whether a file of pairs is there as :func:`_write` left it."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        rows = _digest(file, path.stat().st_size - _DIGEST_BYTES, label)
+        intact = rows == file.read()
+    if not intact:
+        logger.warning("%s is damaged, or of other simhashes: its pairs are found again", path)
+    return intact
+
+
+def _digest(file: BinaryIO, size: int, label: bytes = b"") -> bytes:
+    digest = sha256(label)
+    while size > 0 and (data := file.read(min(size, _CHUNK_BYTES))):
+        digest.update(data)
+        size -= len(data)
+    return digest.digest()
+
+
+def _digest_of(path: Path) -> str | None:
+    """Return the digest of a file, or None where there is none."""
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        return _digest(file, path.stat().st_size).hex()
+
+
+def _read(path: Path) -> Iterator[Pairs]:
+    left = (path.stat().st_size - _DIGEST_BYTES) // 8
+    with path.open("rb") as file:
+        while left:
+            rows = np.fromfile(file, np.uint64, min(left, 2 * _BLOCK)).reshape(-1, 2)
+            left -= rows.size
+            low, high = rows[:, 0].copy(), rows[:, 1].copy()
+            yield Pairs(low, high, hamming_distances(low, high))
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """Give a file that is there under its name once all of it is."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    with unfinished.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)

@@ -1,0 +1,301 @@
+"""Simhashes, verdicts and clusters in Parquet files, a row group at a time, out and in again.
+
+The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. A file that is read may
+have more columns, and its texts may be of any type of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.batch.parquet_files import batches, pa, writing
+from pgsimhash.hashing.bits import (
+    NEAR_MAX,
+    check_distance,
+    check_simhashes,
+    hamming_distances,
+    range_distances,
+    simhash_arrays,
+)
+from pgsimhash.pages.records import Matches, Verdict
+from pgsimhash.runtime.progress import MEMORY_BYTES
+from pgsimhash.search.clusters import Cluster
+from pgsimhash.search.layout import DISTANCE_MAX
+from pgsimhash.search.memory_index import BlockIndex
+from pgsimhash.search.simhash_files import ascending
+from pgsimhash.store import Store
+from pgsimhash.store.lookups import simhash_slices
+
+ROWS: Final = 1 << 16
+"""How many rows of text make a row group; these and no more are in memory."""
+
+SIMHASH_ROWS: Final = 1 << 20
+"""The same for simhashes alone, which are 8 MB; so many are added in one transaction."""
+
+_FEW: Final = 64
+_SOME: Final = 1_000
+"""So many simhashes leave some row group out; more hardly ever do."""
+
+SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
+
+_VERDICT_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "url": pa.string(),
+    "verdict": pa.string(),
+    "reason": pa.string(),
+    "simhash": pa.uint64(),
+    "distance": pa.uint8(),
+    "duplicate_of": pa.string(),
+    "detail": pa.string(),
+    "html_bytes": pa.int64(),
+    "keep": pa.bool_(),
+    "page_id": pa.int64(),
+}
+
+_ALWAYS: Final = ("url", "verdict", "reason", "keep")
+
+VERDICTS: Final = pa.schema(
+    pa.field(one.name, _VERDICT_TYPES[one.name], nullable=one.name not in _ALWAYS)
+    for one in fields(Verdict)
+)
+"""The fields of :class:`~pgsimhash.pages.records.Verdict`."""
+
+CLUSTERS: Final = pa.schema(
+    [
+        pa.field("cluster_id", pa.int64(), nullable=False),
+        pa.field("page_id", pa.int64(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("simhash", pa.uint64(), nullable=False),
+        pa.field("canonical", pa.bool_(), nullable=False),
+    ]
+)
+"""A row for each page of a cluster, as ``analysis.save_clusters`` has them in a table."""
+
+
+class ClusterRow(NamedTuple):
+    """A page of a cluster; ``canonical`` says whether it stands for the cluster."""
+
+    cluster_id: int
+    page_id: int
+    url: str
+    simhash: int
+    canonical: bool
+
+
+def write_simhashes(
+    path: str | Path, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
+) -> int:
+    """Write simhashes, an array or several one after the other, and return how many there are.
+
+    Raises:
+        ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
+    """
+    arrays = simhash_arrays(simhashes)
+    written = 0
+    with writing(path, SIMHASHES, delta=True) as write:
+        for array in arrays:
+            for start in range(0, len(check_simhashes(array)), SIMHASH_ROWS):
+                write([pa.array(array[start : start + SIMHASH_ROWS])])
+            written += len(array)
+    return written
+
+
+def write_archive(
+    path: str | Path,
+    simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]],
+    *,
+    memory: int = MEMORY_BYTES,
+) -> int:
+    """Write the distinct simhashes in ascending order, and return their number.
+
+    The paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section 3.2),
+    as a Parquet file like any other: differences take fewer bits the more simhashes there are.
+
+    Args:
+        path: the file.
+        simhashes: an array or several one after the other, in any order.
+        memory: how many bytes to use; a temporary file has the rest.
+
+    Raises:
+        ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
+    """
+    arrays = simhash_arrays(simhashes)
+    return write_simhashes(path, ascending(map(check_simhashes, arrays), memory))
+
+
+def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:
+    """Return all simhashes of a file within ``distance`` of each of a batch. Exact.
+
+    As in the paper's batch queries (section 4) the file is read once and compared with the batch,
+    which is in memory. If that is small, row groups whose range is too far away are left out.
+
+    Args:
+        path: a file of simhashes, an archive or another.
+        simhashes: the batch, shape (n,), dtype uint64, some millions at most.
+        distance: the largest number of differing bits, 0 to 12.
+
+    Returns:
+        the matches by query, the nearest first, as ``Store.find_many`` has them.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12, or the array or the file is none of simhashes.
+    """
+    asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
+    limit = check_distance(distance, DISTANCE_MAX)
+    is_small = len(asked) <= _FEW
+    index = BlockIndex(asked[:0] if is_small else asked)
+    if is_small:  # what is added to an index, and is little, is compared one by one
+        index.add(asked)
+
+    def wanted(least: int, most: int) -> bool:
+        return len(asked) > _SOME or bool((range_distances(asked, least, most) <= limit).any())
+
+    found = [np.empty((2, 0), dtype=np.uint64)]
+    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS, wanted):
+        known = column.to_numpy(zero_copy_only=False)
+        near = index.near(known, limit)
+        found.append(np.stack([near.simhashes, known[near.queries]]))
+    queries, matches = np.concatenate(found, axis=1)
+    order = np.argsort(numbers, kind="stable")
+    firsts = np.searchsorted(numbers[order], np.arange(len(asked) + 1))
+    ranks = np.searchsorted(asked, queries)
+    sizes = np.diff(firsts)[ranks]
+    # Each match is one of every query that asks for this simhash.
+    places = np.repeat(firsts[ranks] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    by = order[places].astype(np.int64)
+    values = np.repeat(matches, sizes)
+    distances = hamming_distances(simhashes[by], values)
+    sort = np.lexsort((values, distances, by))
+    return Matches(by[sort], values[sort], distances[sort])
+
+
+def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
+    """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
+
+    Raises:
+        ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
+    """
+    for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS):
+        yield column.to_numpy(zero_copy_only=False)
+
+
+def save_simhashes(store: Store, path: str | Path) -> int:
+    """Write the distinct simhashes of a collection as an archive, and return their number.
+
+    See :func:`write_archive`; each slice of the collection is a row group.
+
+    Raises:
+        ArgumentError: the file cannot be written.
+        StoreError: the database does not answer.
+    """
+    with store.session.reading() as (connection, collection):
+        # Slices are ranges of the first block, one above the other.
+        return write_simhashes(path, map(np.sort, simhash_slices(connection, collection)))
+
+
+def load_simhashes(store: Store, path: str | Path) -> int:
+    """Add the simhashes of a file to a collection, and return how many were not known.
+
+    See ``Store.add_simhashes``. ``SIMHASH_ROWS`` of them are one transaction: if one fails those
+    before stay, and the same call again adds the rest. Into an empty table all go in one.
+
+    Raises:
+        ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
+        StoreError: as ``Store.add_simhashes``.
+    """
+    return store.add_simhashes(read_simhashes(path))
+
+
+def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:
+    """Yield verdicts as they come, and write them on the way.
+
+    What was yielded is in the file once this ends or is closed, whatever ended it.
+
+    Raises:
+        ArgumentError: the file cannot be written; not one verdict was asked for before.
+    """
+    with writing(path, VERDICTS, keep=True) as write:
+        rows: list[Verdict] = []
+        try:
+            for verdict in verdicts:
+                rows.append(verdict)
+                if len(rows) == ROWS:
+                    write(_verdict_columns(rows))
+                    rows = []
+                yield verdict
+        finally:
+            write(_verdict_columns(rows))
+
+
+def read_verdicts(path: str | Path) -> Iterator[Verdict]:
+    """Yield the verdicts of a file.
+
+    Raises:
+        ArgumentError: the file is not there, or is none of verdicts (``invalid_file``).
+    """
+    for columns in batches(path, VERDICTS, ROWS):
+        for row in zip(*(column.to_pylist() for column in columns), strict=True):
+            yield Verdict(**dict(zip(VERDICTS.names, row, strict=True)))
+
+
+def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
+    """Write a row for each page of the clusters, and return how many clusters there are.
+
+    ``clusters`` are for example those that ``Store.clusters`` yields. The rows of one stand
+    together.
+
+    Raises:
+        ArgumentError: the file cannot be written (``invalid_file``).
+    """
+    written = 0
+    with writing(path, CLUSTERS) as write:
+        rows: list[ClusterRow] = []
+        for cluster in clusters:
+            written += 1
+            for page in cluster.pages:
+                is_canonical = page is cluster.canonical
+                rows.append(
+                    ClusterRow(
+                        cluster.cluster_id, page.page_id, page.url, page.simhash, is_canonical
+                    )
+                )
+                if len(rows) == ROWS:
+                    write(_columns(rows, CLUSTERS))
+                    rows = []
+        write(_columns(rows, CLUSTERS))
+    return written
+
+
+def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
+    """Yield the rows of a file of clusters.
+
+    Raises:
+        ArgumentError: the file is not there, or is none of clusters (``invalid_file``).
+    """
+    for columns in batches(path, CLUSTERS, ROWS):
+        yield from map(
+            ClusterRow._make, zip(*(column.to_pylist() for column in columns), strict=True)
+        )
+
+
+def _verdict_columns(rows: Sequence[Verdict]) -> list[pa.Array]:
+    return _columns(
+        [tuple(getattr(row, name) for name in VERDICTS.names) for row in rows], VERDICTS
+    )
+
+
+def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
+    return [
+        pa.array([_writable(row[place]) for row in rows], field.type)
+        for place, field in enumerate(schema)
+    ]
+
+
+def _writable(value: Any) -> Any:
+    # The name of a file may be no Unicode.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -1,0 +1,179 @@
+"""Parquet files of one schema each, written and read a row group at a time, with our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise MissingPackageError(
+        "not_installed",
+        f"pgsimhash.batch.parquet needs pyarrow; install it {install_command('parquet')}",
+    ) from error
+
+__all__ = ["Wanted", "Write", "batches", "pa", "writing"]
+
+_BATCH_BYTES: Final = 1 << 24
+"""How much text is in memory at a time, about."""
+
+_GROUP_BYTES: Final = 1 << 29
+"""The text of a row group: so much is in memory if all of it is in few rows."""
+
+Write = Callable[[list[pa.Array]], None]
+"""Writes columns as a row group."""
+
+Wanted = Callable[[int, int], bool]
+"""Says by the least and the greatest value of a row group whether it is to be read."""
+
+
+@contextmanager
+def writing(
+    path: str | Path, schema: pa.Schema, *, keep: bool = False, delta: bool = False
+) -> Iterator[Write]:
+    """Give what writes a row group; a file that is not finished stays only with ``keep``.
+
+    With ``delta`` numbers are written as differences from those before; what else compresses finds
+    nothing to save in them.
+    """
+    coding: dict[str, Any] = {}
+    if delta:
+        encodings = dict.fromkeys(schema.names, "DELTA_BINARY_PACKED")
+        coding = {"compression": "none", "use_dictionary": False, "column_encoding": encodings}
+    with _as_ours(path, "written"):
+        file = Path(path).open("wb")  # noqa: SIM115
+        writer = pq.ParquetWriter(file, schema, write_page_checksum=True, **coding)
+
+    def write(columns: list[pa.Array]) -> None:
+        if len(columns[0]):
+            with _as_ours(path, "written"):
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+    finished = False
+    try:
+        yield write
+        finished = True
+    finally:
+        try:
+            with _as_ours(path, "written"), file:
+                writer.close()
+        finally:
+            if not finished and not keep and Path(path).is_file() and not Path(path).is_symlink():
+                Path(path).unlink()
+
+
+@contextmanager
+def _as_ours(path: str | Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        said = " ".join(str(error).split())
+        raise ArgumentError("invalid_file", f"{path} cannot be {what}: {said}") from error
+
+
+def batches(
+    path: str | Path, schema: pa.Schema, at_once: int, wanted: Wanted | None = None
+) -> Iterator[list[pa.Array]]:
+    """Yield the columns of a schema, of at most so many rows at a time; of long texts fewer.
+
+    ``wanted`` leaves out row groups by what is known about their first column.
+    """
+    with ExitStack() as stack:
+        with _as_ours(path, "read as a Parquet file"):
+            file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
+            _check_columns(path, file.schema_arrow, schema)
+            groups = [
+                group
+                for group in range(file.metadata.num_row_groups)
+                if wanted is None or _is_wanted(file, group, schema.names[0], wanted)
+            ]
+            missing = sum(file.metadata.row_group(group).num_rows for group in groups)
+            if wanted is None:
+                missing = file.metadata.num_rows
+            at_once = min([at_once, *(_rows_at_once(path, file, one, schema) for one in groups)])
+            found = file.iter_batches(at_once, columns=schema.names, row_groups=groups)
+        while True:
+            with _as_ours(path, "read as a Parquet file"):
+                batch = next(found, None)
+                if batch is None:
+                    break
+                columns = [batch.column(field.name).cast(field.type) for field in schema]
+            _check_nulls(path, columns, schema)
+            missing -= len(batch)
+            yield columns
+        if missing:
+            # No checksum covers the headers of pages.
+            raise ArgumentError(
+                "invalid_file", f"{path} is damaged: it has not as many rows as its footer says"
+            )
+
+
+def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa.Schema) -> int:
+    """Return how many rows of a row group hold :data:`_BATCH_BYTES` of text.
+
+    Few bytes of a file may be much text: compressed, or one entry of a dictionary in many rows.
+    """
+    texts = [field.name for field in schema if field.type == pa.string()]
+    known = file.metadata.row_group(group)
+    columns = map(known.column, range(known.num_columns))
+    size = sum(one.total_uncompressed_size for one in columns if one.path_in_schema in texts)
+    if size > _GROUP_BYTES:
+        raise ArgumentError(
+            "invalid_file",
+            f"{path} has a row group of {size:,} bytes of text, and at most {_GROUP_BYTES:,} are "
+            "read; write it again with smaller row groups",
+        )
+    row_bytes: int = size // max(1, known.num_rows) + 1
+    if texts:
+        with pq.ParquetFile(path, read_dictionary=texts, metadata=file.metadata) as stored:
+            # The first row brings the whole dictionary of each column.
+            first = next(stored.iter_batches(1, row_groups=[group], columns=texts), None)
+            for column in first.columns if first is not None else []:
+                if isinstance(column, pa.DictionaryArray):
+                    row_bytes += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+    return max(1, _BATCH_BYTES // row_bytes)
+
+
+def _is_wanted(file: pq.ParquetFile, group: int, name: str, wanted: Wanted) -> bool:
+    known = (
+        file.metadata.row_group(group).column(file.schema_arrow.get_field_index(name)).statistics
+    )
+    return known is None or not known.has_min_max or wanted(known.min, known.max)
+
+
+def _check_columns(path: str | Path, found: pa.Schema, schema: pa.Schema) -> None:
+    for field in schema:
+        if found.names.count(field.name) != 1:
+            raise ArgumentError(
+                "invalid_file",
+                f"{path} has no column {field.name!r}, or two; it has {', '.join(found.names)}",
+            )
+        type_ = found.field(field.name).type
+        if type_ != field.type and not (_is_text(type_) and field.type == pa.string()):
+            raise ArgumentError(
+                "invalid_file",
+                f"column {field.name!r} of {path} is {type_}, not {field.type}; cast it first",
+            )
+
+
+def _check_nulls(path: str | Path, columns: Sequence[pa.Array], schema: pa.Schema) -> None:
+    for field, column in zip(schema, columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise ArgumentError(
+                "invalid_file",
+                f"column {field.name!r} of {path} has a null; leave such rows out first",
+            )
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    if pa.types.is_dictionary(type_):
+        return _is_text(type_.value_type)
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_kind(type_) for is_kind in kinds)

@@ -1,0 +1,301 @@
+"""Simhashes in data frames of Spark: of pages, all pairs, a batch against a corpus, clusters.
+
+Needs PySpark 4 and Java 17 or later (extra ``spark``), on the workers as well. A simhash is a
+``bigint``, as in PostgreSQL (``pgsimhash.hashing.bits.from_bigint``). What finds pairs in memory
+finds them here as well: simhashes that share a prefix come to one task, which compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError, MissingPackageError, install_command
+from pgsimhash.hashing.bits import BITS, NEAR_MAX, check_distance, hamming_distances, to_bigint
+from pgsimhash.schemes import DEFAULT_SCHEME, TEXT_SCHEME, Scheme, get_scheme
+from pgsimhash.search.clusters import cluster_simhashes
+from pgsimhash.search.layout import COLLECTION_SHIFT, DISTANCE_MAX, Layout
+from pgsimhash.search.memory_index import BlockIndex
+from pgsimhash.search.pairs import Pairs, in_blocks
+from pgsimhash.search.prefix_pairs import layout_for, pairs_by
+
+try:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as sql
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    from pgsimhash.batch.frames import Kind, read_cells
+except ImportError as error:
+    raise MissingPackageError(
+        "not_installed",
+        f"pgsimhash.batch.spark needs PySpark 4; install it {install_command('spark')}",
+    ) from error
+
+_PAIRS: Final = "low bigint, high bigint, distance int"
+_MATCHES: Final = "query bigint, simhash bigint, distance int"
+_CLUSTERS: Final = "simhash bigint, cluster bigint"
+_READ: Final = "simhash bigint, reason string"
+_SPREAD: Final = "key bigint, simhash bigint"
+"""The number of a permutation above so many bits as a prefix has at most, and the prefix."""
+
+_MOVING_NS: Final = 1_500.0
+"""What it takes to send a simhash to another task, in a core's nanoseconds, as measured."""
+
+_BATCHES: Final = 100
+"""How many batches of Spark's, of 10,000 rows where nothing else is set, leave it in one piece."""
+
+_Batches = Iterator[pa.RecordBatch]
+_Simhashes = NDArray[np.uint64]
+
+
+def fingerprint(
+    frame: DataFrame,
+    column: str,
+    *,
+    kind: Kind = "text",
+    scheme: Scheme | str | None = None,
+    url_column: str | None = None,
+) -> DataFrame:
+    """Return the frame with a column ``simhash``, and ``reason`` where there is none.
+
+    ``reason`` is ``null`` where the cell is, else a code of ``PageError.reasons``.
+
+    Args:
+        frame: with a row for each text or page.
+        column: the name of the column with the texts (string) or pages (string or binary).
+        kind: ``text`` takes each cell for plain text, ``html`` for a page.
+        scheme: the recipe, or its name, as for ``mark_duplicates``; workers get it by pickle.
+        url_column: the name of the column with the URLs of pages, which some schemes read.
+
+    Raises:
+        ArgumentError: there is no such kind, scheme or column; or a column of a name that is added.
+    """
+    if kind not in ("text", "html"):
+        raise ArgumentError("invalid_frame", f"kind is text or html, not {kind!r}")
+    default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
+    recipe = get_scheme(default if scheme is None else scheme)
+    _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
+    if url_column is not None:
+        _check_column(frame, url_column, ("string",))
+    taken = [name for name in ("simhash", "reason") if name in frame.columns]
+    if taken:
+        raise ArgumentError(
+            "invalid_frame", f"the frame has a column {taken[0]!r} already; rename it first"
+        )
+
+    def read(cells: Any, urls: Any) -> Any:
+        found = read_cells(_plain(cells), _plain(urls), kind, recipe)
+        signed = [None if one is None else to_bigint(one) for one in found.simhashes]
+        simhashes = pd.array(signed, dtype="Int64")
+        return pd.DataFrame({"simhash": simhashes, "reason": found.reasons})
+
+    # By these types Spark knows what to call it with.
+    read.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
+    urls = sql.lit(None).cast("string") if url_column is None else sql.col(url_column)
+    udf: Any = pandas_udf
+    made = udf(read, _READ)(sql.col(column), urls)
+    return frame.withColumn("_read", made).select(*frame.columns, "_read.*")
+
+
+def pairs(
+    frame: DataFrame,
+    distance: int = NEAR_MAX,
+    *,
+    column: str = "simhash",
+    partitions: int | None = None,
+) -> DataFrame:
+    """Return every pair of distinct simhashes within ``distance`` bits, each once.
+
+    Exact, as :func:`pgsimhash.find_pairs`. Each simhash goes to a task for each permutation of the
+    layout, with all that share its prefix; a pair comes from the first one that sees it. A hot
+    prefix takes its task no time that is quadratic in it, and 60 bytes for each of its simhashes.
+
+    Args:
+        frame: with simhashes; equal ones are one, nulls are left out.
+        distance: the largest number of differing bits, 0 to 12.
+        column: the name of the column with the simhashes (bigint).
+        partitions: in how many tasks; by default as Spark's setting for shuffles says.
+
+    Returns:
+        ``low`` and ``high`` (bigint), the lesser one by its unsigned value first, and ``distance``.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12, or there is no such column.
+    """
+    limit = check_distance(distance, DISTANCE_MAX)
+    known = _distinct(frame, column)
+    # Rows that are no simhashes of their own hardly matter, and take no second reading of pages.
+    layout = layout_for(limit, frame.count(), moving=_MOVING_NS)
+    spread = known.mapInArrow(partial(_spread, layout), _SPREAD)
+    by_key = spread.repartition("key")
+    if partitions is not None:
+        by_key = spread.repartition(partitions, "key")
+    return by_key.mapInArrow(partial(_pairs_of, layout, limit), _PAIRS)
+
+
+def find(
+    batch: DataFrame, corpus: DataFrame, distance: int = NEAR_MAX, *, column: str = "simhash"
+) -> DataFrame:
+    """Return all simhashes of a corpus within ``distance`` of each of a batch. Exact.
+
+    The paper's batch query (Manku, Jain, Das Sarma, WWW 2007, section 4): the batch, some millions
+    at most, goes to all tasks, and each reads its part of the corpus through.
+
+    Args:
+        batch: with simhashes that are asked for; equal ones are one, nulls are left out.
+        corpus: with simhashes that are known; the same.
+        distance: the largest number of differing bits, 0 to 12.
+        column: the name of the column with the simhashes (bigint) in both.
+
+    Returns:
+        ``query`` and ``simhash`` (bigint), and ``distance``.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12, or there is no such column.
+    """
+    limit = check_distance(distance, DISTANCE_MAX)
+    queries = _distinct(batch, column)
+    known = _distinct(corpus, column)
+    asked = np.concatenate([np.empty(0, dtype=np.uint64), *arrays(queries)])
+    shared = corpus.sparkSession.sparkContext.broadcast(asked)
+
+    def near(batches: _Batches) -> _Batches:
+        index = BlockIndex(shared.value)
+        for (simhashes,) in map(_columns, batches):
+            found = index.near(simhashes, limit)
+            hits = simhashes[found.queries]
+            distances = hamming_distances(found.simhashes, hits)
+            yield _batch(_MATCHES, found.simhashes, hits, distances)
+
+    return known.mapInArrow(near, _MATCHES)
+
+
+def clusters(pairs: DataFrame) -> DataFrame:
+    """Return the clusters that what :func:`pairs` returns makes, by single linkage.
+
+    Each task joins the pairs it has and hands on one for each simhash; one task joins these, with
+    about 40 bytes for each simhash and task it was in.
+
+    Returns:
+        ``simhash``, of each that has a near-copy, and ``cluster``, the least simhash of its
+        cluster by its unsigned value.
+    """
+    edges = pairs.select(sql.col("low").alias("simhash"), sql.col("high").alias("cluster"))
+    return (
+        edges.mapInArrow(_joined, _CLUSTERS)
+        .repartition(1)
+        .mapInArrow(partial(_joined, own=True), _CLUSTERS)
+    )
+
+
+def read_simhashes(session: SparkSession, path: str) -> DataFrame:
+    """Return the simhashes of Parquet files that ``pgsimhash.batch.parquet`` wrote.
+
+    So a collection comes here: ``parquet.save_simhashes(store, path)`` first.
+    """
+    # Spark has no unsigned integers, and reads them as decimals.
+    signed = "IF(simhash < 9223372036854775808BD, simhash, simhash - 18446744073709551616BD)"
+    return session.read.parquet(path).selectExpr(f"CAST({signed} AS bigint) AS simhash")
+
+
+def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]:
+    """Yield the simhashes of a column here, a partition after the other, for a file or a store.
+
+    ``parquet.write_archive(path, arrays(frame))`` makes a file of them,
+    ``store.add_simhashes(arrays(frame))`` adds them to a collection.
+
+    Raises:
+        ArgumentError: there is no such column.
+    """
+    _check_column(frame, column, ("bigint",))
+    packed = (
+        frame.select(column)
+        .where(sql.col(column).isNotNull())
+        .mapInArrow(_packed, "simhashes binary")
+    )
+    for row in packed.toLocalIterator(prefetchPartitions=True):
+        yield np.frombuffer(row[0], dtype=np.uint64)
+
+
+def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None:
+    found = dict(frame.dtypes).get(column)
+    if found not in types:
+        has = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
+        raise ArgumentError(
+            "invalid_frame",
+            f"the frame has no column {column!r} of {' or '.join(types)}; it has {has}",
+        )
+
+
+def _plain(cells: Any) -> list[Any]:
+    """Return cells with None for what is null."""
+    return [None if null else cell for cell, null in zip(cells, cells.isna(), strict=True)]
+
+
+def _distinct(frame: DataFrame, column: str) -> DataFrame:
+    _check_column(frame, column, ("bigint",))
+    simhash = sql.col(column).alias("simhash")
+    return frame.select(simhash).where(sql.col("simhash").isNotNull()).distinct()
+
+
+def _spread(layout: Layout, batches: _Batches) -> _Batches:
+    """Yield each simhash for each permutation, with the key of its prefix there."""
+    for (simhashes,) in map(_columns, batches):
+        for permutation in layout.permutations:
+            prefixes = permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
+            above = np.uint64(permutation.number << COLLECTION_SHIFT)
+            yield _batch(_SPREAD, prefixes | above, simhashes)
+
+
+def _pairs_of(layout: Layout, distance: int, batches: _Batches) -> _Batches:
+    """Yield the pairs that agree in a prefix, all whose simhashes are in the batches."""
+    keys, simhashes = _whole(batches, 2)
+    numbers = keys >> np.uint64(COLLECTION_SHIFT)
+    for permutation in layout.permutations:
+        values = simhashes[numbers == permutation.number]
+        for low, high, distances in in_blocks(pairs_by(permutation, layout, values, distance)):
+            yield _batch(_PAIRS, low, high, distances)
+
+
+def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
+    """Yield each simhash with the least of those it is joined with, itself only with ``own``."""
+    one, other = _whole(batches, 2)
+    nodes = np.unique(np.concatenate([one, other]))
+    edges = Pairs(np.minimum(one, other), np.maximum(one, other), np.empty(0, dtype=np.uint8))
+    roots = cluster_simhashes(nodes, [edges])
+    told = np.ones(len(nodes), dtype=np.bool_) if own else nodes != roots
+    yield _batch(_CLUSTERS, nodes[told], roots[told])
+
+
+def _packed(batches: _Batches) -> _Batches:
+    """Yield simhashes as the bytes of an array, which leave Spark in one piece."""
+    simhashes = (simhashes for (simhashes,) in map(_columns, batches))
+    while some := list(islice(simhashes, _BATCHES)):
+        packed = pa.array([np.concatenate(some).tobytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], ["simhashes"])
+
+
+def _columns(batch: pa.RecordBatch) -> list[_Simhashes]:
+    return [column.to_numpy(zero_copy_only=False).view(np.uint64) for column in batch.columns]
+
+
+def _whole(batches: _Batches, columns: int) -> list[_Simhashes]:
+    """Return the columns of all batches, of which there may be none."""
+    nothing = [np.empty(0, dtype=np.uint64)] * columns
+    return [np.concatenate(parts) for parts in zip(nothing, *map(_columns, batches), strict=True)]
+
+
+def _batch(schema: str, *columns: NDArray[np.unsignedinteger]) -> pa.RecordBatch:
+    names = [column.split()[0] for column in schema.split(", ")]
+    signed = [
+        pa.array(column.view(np.int64) if column.dtype == np.uint64 else column.astype(np.int32))
+        for column in columns
+    ]
+    return pa.RecordBatch.from_arrays(signed, names)

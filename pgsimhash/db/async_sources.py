@@ -1,0 +1,112 @@
+"""The same sources for asyncio: they run in a greenlet, and give its thread back while they wait.
+
+What SQLAlchemy has for asyncio is its other classes behind the same greenlets, so that those are
+used as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+import psycopg
+
+from pgsimhash.db.alchemy_sources import EngineSource, SessionSource
+from pgsimhash.db.awaiting import await_, awaited
+from pgsimhash.db.connection import no_connection, open_deployed
+from pgsimhash.db.opening import Sources, as_dsn, chosen_source, is_dsn
+from pgsimhash.db.pinned import is_pinned, note_pinned, pin_statement
+from pgsimhash.db.sources import CallerSource, ConnectionSource, DsnSource, Mode, PoolSource
+from pgsimhash.errors import ArgumentError
+
+AWAITING: Final = Mode(
+    wait=await_,
+    wrap=awaited,
+    sleep=lambda seconds: await_(asyncio.sleep(seconds)),
+    in_thread=lambda function: await_(asyncio.to_thread(function)),
+    new_lock=asyncio.Lock,
+    user=asyncio.current_task,
+)
+
+
+def async_source_of(where: Any, schema: str | None, prepare: bool | None) -> ConnectionSource:
+    """Return the source of connections for what an asynchronous store is opened over.
+
+    Raises:
+        ArgumentError: a store cannot be opened over it, or ``prepare`` is given for a connection
+            that is not opened here.
+        StoreError: it is closed, or uses another driver than psycopg 3.
+    """
+    if is_dsn(where):
+        return DsnSource(partial(_connect, as_dsn(where), schema, prepare), AWAITING)
+    if source := chosen_source(where, _SOURCES, AWAITING, prepare):
+        return source
+    raise ArgumentError(
+        "invalid_connection",
+        "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
+        "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
+        f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
+    )
+
+
+def _of_connection(connection: Any, mode: Mode) -> ConnectionSource:
+    if connection.sync_connection is None:
+        raise ArgumentError(
+            "invalid_connection",
+            "the AsyncConnection is not connected yet; await it: "
+            "connect_async(await engine.connect())",
+        )
+    return SessionSource(lambda: connection.sync_connection, mode)
+
+
+_SOURCES: Final[Sources] = {
+    "psycopg.AsyncConnection": CallerSource,
+    "psycopg_pool.AsyncConnectionPool": PoolSource,
+    "sqlalchemy.AsyncEngine": lambda engine, mode: EngineSource(engine.sync_engine, mode),
+    "sqlalchemy.AsyncConnection": _of_connection,
+    "sqlalchemy.AsyncSession": lambda session, mode: SessionSource(
+        lambda: session.sync_session, mode
+    ),
+    "sqlalchemy.async_scoped_session": lambda scoped, mode: SessionSource(
+        lambda: scoped().sync_session, mode
+    ),
+}
+
+
+async def _connect(
+    dsn: str | None, schema: str | None, prepare: bool | None
+) -> psycopg.AsyncConnection[Any]:
+    settings, is_direct = await asyncio.to_thread(_deployed, dsn, schema, prepare)
+    connection = None
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            autocommit=True, client_encoding="UTF8", **settings
+        )
+        if is_direct:
+            await connection.execute(pin_statement(), {"local": False})
+            note_pinned(connection)
+    except BaseException as error:
+        if connection is not None:
+            await connection.close()
+        if isinstance(error, psycopg.OperationalError):
+            raise no_connection(error) from error
+        raise
+    return connection
+
+
+def _deployed(
+    dsn: str | None, schema: str | None, prepare: bool | None
+) -> tuple[dict[str, Any], bool]:
+    """Deploy the schema of the embedded server, and return how to connect to the DSN.
+
+    The second value says whether the search_path is pinned for the whole connection.
+    """
+    # In one step: a cancelled task does not come back to close it.
+    with open_deployed(dsn, schema, prepare=prepare) as first:
+        settings = {
+            "conninfo": first.info.dsn,
+            "password": first.info.password,
+            "prepare_threshold": first.prepare_threshold,
+        }
+        return settings, is_pinned(first)

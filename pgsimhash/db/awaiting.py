@@ -1,0 +1,150 @@
+"""A connection that is awaited, for code that does not await.
+
+The store's SQL and decisions are written once, for a connection that blocks. Over an
+``AsyncConnection`` they run in a greenlet, as SQLAlchemy's do in ``run_sync``: whatever would block
+gives the thread back to the event loop until the answer is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, LiteralString, Self, TypeVar, cast
+
+import psycopg
+from psycopg.pq import Format
+from psycopg.rows import tuple_row
+
+from pgsimhash.db.pinned import is_pinned, pinned_statement
+
+try:
+    from sqlalchemy.util import await_
+except ImportError:  # SQLAlchemy 2.0
+    from sqlalchemy.util import await_only as await_
+
+__all__ = ["await_", "awaited"]
+
+_T = TypeVar("_T")
+
+
+class _Copy:
+    """What the store uses of a COPY."""
+
+    def __init__(self, copy: psycopg.AsyncCopy) -> None:
+        self._copy = copy
+
+    def write(self, octets: bytes) -> None:
+        await_(self._copy.write(octets))
+
+
+class _Cursor:
+    """What the store uses of a cursor."""
+
+    itersize = 2_000
+    """How many rows are fetched at a time."""
+
+    def __init__(self, cursor: psycopg.AsyncCursor[Any], connection: _Connection | None) -> None:
+        self._cursor = cursor
+        # What pins each statement; None if none is to be, or the session is.
+        self._connection = connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        await_(self._cursor.close())
+
+    def __iter__(self) -> Iterator[Any]:
+        while rows := self.fetchmany(self.itersize):
+            yield from rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+    def execute(self, *arguments: Any, **options: Any) -> Self:
+        if self._connection is None:
+            await_(self._cursor.execute(*arguments, **options))
+            return self
+        # psycopg cannot declare a cursor of the server in a pipeline.
+        together = not isinstance(self._cursor, psycopg.AsyncServerCursor)
+        with pinned_statement(self._connection, _send, together=together):
+            await_(self._cursor.execute(*arguments, **options))
+        return self
+
+    def executemany(self, *arguments: Any, **options: Any) -> None:
+        await_(self._cursor.executemany(*arguments, **options))
+
+    @contextmanager
+    def copy(self, *arguments: Any, **options: Any) -> Iterator[_Copy]:
+        with _inside(self._cursor.copy(*arguments, **options)) as copy:
+            yield _Copy(copy)
+
+    def fetchone(self) -> Any:
+        return await_(self._cursor.fetchone())
+
+    def fetchmany(self, size: int = 0) -> list[Any]:
+        return await_(self._cursor.fetchmany(size))
+
+    def fetchall(self) -> list[Any]:
+        return await_(self._cursor.fetchall())
+
+
+class _Connection:
+    """What the store uses of a connection."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self.unpinned = connection
+        self._pinning = None if is_pinned(connection) else self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unpinned, name)
+
+    def cursor(
+        self, name: str = "", *, row_factory: Any = tuple_row, binary: bool = False
+    ) -> _Cursor:
+        # Whatever cursors the connection makes, for it may be the caller's.
+        made: psycopg.AsyncCursor[Any]
+        if name:
+            made = psycopg.AsyncServerCursor(self.unpinned, name, row_factory=row_factory)
+        else:
+            made = psycopg.AsyncCursor(self.unpinned, row_factory=row_factory)
+        made.format = Format.BINARY if binary else Format.TEXT
+        return _Cursor(made, self._pinning)
+
+    def plain_cursor(self) -> _Cursor:
+        return _Cursor(psycopg.AsyncCursor(self.unpinned, row_factory=tuple_row), None)
+
+    def execute(self, query: Any, parameters: Any = None) -> _Cursor:
+        return self.cursor().execute(query, parameters)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with _inside(self.unpinned.transaction()):
+            yield
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        with _inside(self.unpinned.pipeline()):
+            yield
+
+
+def _send(connection: _Connection, statement: LiteralString, **options: Any) -> None:
+    cursor = psycopg.AsyncCursor(connection.unpinned, row_factory=tuple_row)
+    await_(cursor.execute(statement, **options))
+
+
+@contextmanager
+def _inside(block: AbstractAsyncContextManager[_T]) -> Iterator[_T]:
+    entered = await_(block.__aenter__())
+    try:
+        yield entered
+    except BaseException as error:
+        if not await_(block.__aexit__(type(error), error, error.__traceback__)):
+            raise
+    else:
+        await_(block.__aexit__(None, None, None))
+
+
+def awaited(connection: psycopg.AsyncConnection[Any]) -> psycopg.Connection[Any]:
+    """Return what stands for a connection in a greenlet."""
+    return cast("psycopg.Connection[Any]", _Connection(connection))

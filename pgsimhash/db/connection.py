@@ -1,0 +1,431 @@
+"""From a DSN to a usable connection, with errors that name the fix."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import conninfo, pq
+from psycopg.rows import scalar_row, tuple_row
+
+from pgsimhash.db.pinned import pin_session, pinned
+from pgsimhash.db.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
+from pgsimhash.db.statements import query
+from pgsimhash.embedded import server
+from pgsimhash.errors import (
+    CollectionError,
+    NoServerError,
+    SchemaError,
+    StoreError,
+    install_command,
+)
+from pgsimhash.log import tell_of_waits
+
+DSN_VARIABLE: Final = "PGSIMHASH_DSN"
+
+EMBEDDED: Final = "embedded"
+"""Stands for the embedded server where a DSN is given."""
+
+REVISION: Final = "0001"
+"""The schema revision that this version of the package works with."""
+
+_WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?\+\w+://")
+_OLDEST_SERVER: Final = 140000
+_PREPARED_AFTER: Final = 5
+"""How often psycopg sends a statement, by default, before it prepares it."""
+
+_SETTINGS: Final = {
+    "connect_timeout": "10",
+    "application_name": "pgsimhash",
+    # A network that was cut is noticed within a minute, by who waits and by who sends.
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+"""What libpq is told unless the DSN, the environment or a service file says otherwise."""
+
+_ENCODING: Final = {"client_encoding": "UTF8"}
+"""Not to be chosen: a database, a user or the environment may have another one."""
+
+
+def configured_dsn(dsn: str | None = None) -> str | None:
+    """Return ``dsn``, else PGSIMHASH_DSN, else None; as libpq reads it."""
+    given = dsn or os.environ.get(DSN_VARIABLE)
+    return plain_dsn(given) if given else None
+
+
+def plain_dsn(url: str) -> str:
+    """Return a DSN without the driver that SQLAlchemy's URLs name: ``postgresql+psycopg://``."""
+    return _WITH_DRIVER.sub("postgresql://", url)
+
+
+def is_embedded(dsn: str | None = None) -> bool:
+    """Whether :func:`resolve_dsn` comes to the embedded server, by its name or for want of any."""
+    return configured_dsn(dsn) in (None, EMBEDDED)
+
+
+def resolve_dsn(dsn: str | None = None) -> str:
+    """Return :func:`configured_dsn`, else the DSN of the embedded server, now running.
+
+    Raises:
+        NoServerError: it comes to the embedded server and that does not start.
+    """
+    given = configured_dsn(dsn)
+    return server.start() if given is None or given == EMBEDDED else given
+
+
+def describe(connection: psycopg.Connection[Any]) -> str:
+    """Say which database a connection is to, without the password, for one line to print."""
+    info = connection.info
+    return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
+
+
+def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
+    """Connect to PostgreSQL 14 or later; no statement is prepared on the connection.
+
+    Raises:
+        NoServerError: the DSN is malformed, nothing answers there, or the login is refused.
+        StoreError: the server is older than PostgreSQL 14, or the database is not in UTF-8.
+    """
+    try:
+        given = conninfo.conninfo_to_dict(dsn)
+        wanted = conninfo.make_conninfo(dsn, **_settings_beside(given), **_ENCODING)
+        connection = psycopg.connect(wanted, autocommit=autocommit, prepare_threshold=None)
+    except psycopg.ProgrammingError as error:
+        raise NoServerError(
+            "invalid_dsn",
+            f"the DSN cannot be read: {_first_line(error)}; it looks like "
+            "postgresql://user:password@host:5432/database",
+        ) from error
+    except (psycopg.OperationalError, UnicodeError) as error:
+        # What is no host's name is refused by the codec of such names.
+        raise no_connection(error) from error
+    if connection.info.server_version < _OLDEST_SERVER:
+        version = connection.info.server_version // 10000
+        connection.close()
+        raise StoreError(
+            "old_server", f"PostgreSQL 14 or later is needed, and this server is {version}"
+        )
+    try:
+        check_settings(connection)
+    except BaseException:
+        connection.close()
+        raise
+    tell_of_waits(connection)
+    return connection
+
+
+def _settings_beside(given: Mapping[str, object]) -> dict[str, str]:
+    """Return what of :data:`_SETTINGS` neither a DSN nor the environment has a word on."""
+    if "service" in given:
+        # What its file says is known to libpq alone, and the DSN would win over it.
+        return {}
+    present = {
+        option.keyword.decode() for option in pq.Conninfo.get_defaults() if option.val is not None
+    }
+    return {name: value for name, value in _SETTINGS.items() if name not in {*given, *present}}
+
+
+def _is_direct(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server's process is the one that the connection was told of when it began.
+
+    A pooler tells a number of its own, and may give the next transaction to another process.
+    """
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        present = cursor.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return present == connection.info.backend_pid
+
+
+def check_settings(connection: psycopg.Connection[Any]) -> None:
+    """Check that every text comes back as it was stored, whatever a page says.
+
+    Times and ages need no such care: they are read in binary, which no setting changes.
+
+    Raises:
+        StoreError: the database, or the connection, has another encoding than UTF-8, or strings
+            in which a backslash is more than itself.
+    """
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):
+        raise StoreError(
+            "wrong_encoding",
+            f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
+            "hold the texts of all pages; use one with UTF-8: "
+            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
+        )
+    encoding = connection.info.parameter_status("client_encoding")
+    if encoding not in (None, "UTF8"):
+        raise StoreError(
+            "wrong_encoding",
+            f"the connection has the client_encoding {encoding}, and texts are UTF-8; "
+            "run: SET client_encoding TO 'UTF8'",
+        )
+    if connection.info.parameter_status("standard_conforming_strings") == "off":
+        raise StoreError(
+            "wrong_strings",
+            "standard_conforming_strings is off, with which PostgreSQL reads the schema's "
+            "functions differently; run: SET standard_conforming_strings TO on, or for good: "
+            "ALTER DATABASE name RESET standard_conforming_strings",
+        )
+
+
+def open_deployed(
+    dsn: str | None, schema: str | None = None, *, prepare: bool | None = None
+) -> psycopg.Connection[Any]:
+    """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
+
+    Args:
+        dsn: where to.
+        schema: the schema's name.
+        prepare: whether statements that are sent often are prepared; None means unless there is a
+            pooler in between.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
+            server and that does not start.
+        ArgumentError: ``schema`` is no name that the schema can have.
+    """
+    wanted = configured_schema(schema)
+    where = resolve_dsn(dsn)
+    own = open_connection(where, autocommit=True)
+    try:
+        with translated_errors(own):
+            direct = _is_direct(own)
+            if direct:
+                pin_session(own)
+        if direct if prepare is None else prepare:
+            own.prepare_threshold = _PREPARED_AFTER
+        connection = pinned(own)
+        with bound_to_schema(connection, wanted), translated_errors(connection):
+            if is_embedded(dsn) and (schema_revision(connection) or "") < REVISION:
+                # Alembic takes a while to import and is rarely needed.
+                from pgsimhash.db.migrate import upgrade
+
+                upgrade(where, schema=wanted)
+    except BaseException:
+        own.close()
+        raise
+    return connection
+
+
+def check_schema(connection: psycopg.Connection[Any]) -> None:
+    """Check that the schema is the one this version of the package works with.
+
+    Raises:
+        SchemaError: it is missing, older or newer, or a copy without rows; the message names the
+            command to run.
+        StoreError: a setting is against it.
+    """
+    schema = schema_of(connection)
+    option, argument = (
+        ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
+    )
+    migrate = (
+        f"pgsimhash migrate{option}; or, where the schema is part of an Alembic history of yours, "
+        f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
+    )
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        ((is_versioned, has_tables, nulls),) = cursor.execute(query("schema_deployed", connection))
+    if not nulls:
+        raise StoreError(
+            "wrong_nulls",
+            "array_nulls is off, by which what is not known would be stored as the text NULL; turn "
+            "it on for the role or the connection: SET array_nulls TO on",
+        )
+    found = _recorded_revision(connection) if is_versioned else None
+    if found is None:
+        if has_tables:
+            raise SchemaError(
+                "unversioned",
+                f"the schema {schema} has tables and no recorded revision, as a copy of the schema "
+                "without its rows leaves it; load the rows of all tables too (pg_dump --data-only "
+                "--disable-triggers), or drop the schema and deploy it anew",
+            )
+        raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
+    if found < REVISION:
+        raise SchemaError(
+            "older",
+            f"the schema {schema} is at revision {found} and this version of pgsimhash needs "
+            f"{REVISION}; run: {migrate}",
+        )
+    if found > REVISION:
+        raise SchemaError(
+            "newer",
+            f"the schema {schema} is at revision {found}, made by a newer pgsimhash than this one, "
+            f"which knows {REVISION}; upgrade {install_command()}",
+        )
+
+
+def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
+    """Return the revision that the schema is at, None where it is not deployed."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        is_versioned = cursor.execute(query("schema_deployed", connection)).fetchone()
+    return _recorded_revision(connection) if is_versioned else None
+
+
+def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        found = cursor.execute(query("schema_revision", connection)).fetchone()
+    return None if found is None else str(found)
+
+
+@contextmanager
+def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Turn the server's refusals inside the block into this package's errors.
+
+    Raises:
+        NoServerError: the connection was lost.
+        CollectionError: a collection is there no more by the name it had, or is being made.
+        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
+            cannot hold a value, forgets prepared statements, is in a transaction that failed or
+            whose isolation level is not READ COMMITTED, or the user may not do this, or not see all
+            rows that matter; or someone else held a lock for too long.
+    """
+    try:
+        yield
+    except psycopg.errors.ObjectInUse as error:
+        raise CollectionError("being_made", server_words(error)) from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise StoreError(
+            "locked",
+            f"{server_words(error)}; what was committed stays, run again to continue",
+        ) from error
+    except psycopg.errors.QueryCanceled as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; raise statement_timeout, if it was that, "
+            "or take smaller batches; what was committed stays, run again to continue",
+        ) from error
+    except psycopg.errors.DeadlockDetected as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; in each transaction ingest first, before "
+            "you write rows of your own; what was committed stays, run again to continue",
+        ) from error
+    except psycopg.OperationalError as error:
+        told = f"{str(error).strip()}; what was committed stays, run again to continue"
+        if connection.closed:
+            raise NoServerError(
+                "connection_lost", f"the connection to the database was lost: {told}"
+            ) from error
+        raise StoreError("gave_up", f"the database gave up: {told}") from error
+    except (
+        psycopg.errors.IdleInTransactionSessionTimeout,
+        psycopg.errors.TransactionTimeout,
+    ) as error:
+        raise NoServerError(
+            "connection_lost",
+            f"the connection to the database was lost: {_first_line(error)}; what was committed "
+            "stays, run again to continue",
+        ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            "not_permitted",
+            f"the database refuses: {_first_line(error)}; grant the user one of the roles that "
+            f"`pgsimhash migrate --roles` makes for the schema {schema_of(connection)}: reader, "
+            "writer, or owner, who alone creates the tables of other layouts",
+        ) from error
+    except psycopg.errors.InvalidRoleSpecification as error:
+        raise StoreError("hidden_rows", server_words(error)) from error
+    except psycopg.errors.UndefinedObject as error:
+        raise CollectionError("unknown", server_words(error)) from error
+    except psycopg.errors.InFailedSqlTransaction as error:
+        raise StoreError(
+            "failed_transaction",
+            "the connection is in a transaction that failed; end it first: connection.rollback(), "
+            "or leave its transaction() block",
+        ) from error
+    except (
+        psycopg.errors.DuplicatePreparedStatement,
+        psycopg.errors.InvalidSqlStatementName,
+    ) as error:
+        raise StoreError(
+            "mixed_statements",
+            f"a pooler mixes up the prepared statements of its clients: {_first_line(error)}; let "
+            "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
+            "or say connect(prepare=False); a connection of your own takes prepare_threshold=None",
+        ) from error
+    except psycopg.NotSupportedError as error:
+        raise StoreError(
+            "gave_up",
+            f"the database gave up: {_first_line(error)}; if the connection is in a pipeline() "
+            "block, leave that first",
+        ) from error
+    except psycopg.errors.InvalidTransactionState as error:
+        raise StoreError("wrong_isolation", server_words(error)) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise StoreError(
+            "read_only",
+            f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
+            "or ask what writes nothing there: find, find-many, decide, should-fetch, check, "
+            "analyse explain, history and pairs, run list, status",
+        ) from error
+    except (UnicodeEncodeError, psycopg.DataError) as error:
+        # Functions of the schema complain with this one, and their callers know of what.
+        if isinstance(error, psycopg.errors.InvalidParameterValue):
+            raise
+        raise StoreError(
+            "invalid_value",
+            f"the database cannot hold a value: {_first_line(error)}; give text that is valid "
+            "UTF-8 without NUL, and numbers that are not so large",
+        ) from error
+
+
+@contextmanager
+def checked_connection(
+    dsn: str | None, schema: str | None = None
+) -> Iterator[psycopg.Connection[Any]]:
+    """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
+
+    Raises:
+        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
+            server and that does not start.
+        ArgumentError: ``schema`` is no name that the schema can have.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the server refuses what is asked inside the block.
+    """
+    with (
+        open_deployed(dsn, schema) as connection,
+        translated_errors(connection),
+    ):
+        check_schema(connection)
+        yield connection
+
+
+def server_words(error: psycopg.Error) -> str:
+    """Return what the server, or a function of the schema, says when it refuses, with the fix."""
+    said = error.diag
+    hint = (said.message_hint or "").rstrip(".")
+    if not hint.startswith("SELECT "):
+        hint = hint[:1].lower() + hint[1:]
+    detail = ", ".join((said.message_detail or "").splitlines())
+    return "; ".join(part for part in (said.message_primary, detail, hint) if part)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def no_connection(error: BaseException) -> NoServerError:
+    """Return the error of who cannot connect, with what to do about it."""
+    problem = _first_line(error)
+    if "authentication failed" in problem or "no password" in problem:
+        return NoServerError(
+            "login_refused",
+            f"the server refused the login: {problem}; check user and password in --dsn or "
+            f"{DSN_VARIABLE}",
+        )
+    if "does not exist" in problem:
+        return NoServerError(
+            "no_database", f"{problem}; create it, or name another in --dsn or {DSN_VARIABLE}"
+        )
+    return NoServerError(
+        "no_server",
+        f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or {DSN_VARIABLE} "
+        "(without either, the embedded server is used)",
+    )

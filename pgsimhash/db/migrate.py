@@ -1,0 +1,306 @@
+"""Deploys the schema with Alembic: the same revisions by every route."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Final
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+from psycopg import conninfo
+from psycopg.rows import scalar_row
+from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from pgsimhash.db.connection import check_schema, open_connection, server_words, translated_errors
+from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
+from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
+from pgsimhash.db.statements import query, read_sql, split_statements
+from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError, install_command
+from pgsimhash.log import logger
+
+VERSION_TABLE: Final = "alembic_version"
+
+MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
+"""The advisory lock that a migration holds: whoever else would migrate waits."""
+
+_INVALID_SCHEMA_DEFINITION: Final = "42P15"
+_WRONG_STATE: Final = "55000"
+_IN_FAILED_TRANSACTION: Final = "25P02"
+_READ_ONLY: Final = "25006"
+_NOT_PERMITTED: Final = "42501"
+_CANCELED: Final = "57014"
+_LOCKED: Final = "55P03"
+
+# Unlike a SELECT it prints nothing.
+_COPIED_SETTING: Final = (
+    "DO $$ BEGIN PERFORM pg_catalog.set_config('{}', pg_catalog.current_setting('{}'), true); "
+    "END $$"
+)
+
+# Alembic keeps what it is doing in module globals.
+_one_at_a_time: Final = threading.Lock()
+
+
+def engine_for(dsn: str) -> Engine:
+    """Return a SQLAlchemy engine that connects with ``dsn`` in any form libpq understands."""
+
+    def connect() -> psycopg.Connection:
+        connection = open_connection(dsn)
+        # Whoever waited for another migration must see what that did.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        # SQLAlchemy calls current_schema() first, by whatever search_path the user has. Its
+        # transaction begins here, and ends after that.
+        connection.execute(pin_statement(), {"local": True})
+        return connection
+
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=connect,
+        poolclass=NullPool,
+        # To find it, names are looked up before search_path is set.
+        use_native_hstore=False,
+    )
+
+
+def dsn_of_url(url: str) -> str:
+    """Return the DSN that says the same as ``url``, a URL as SQLAlchemy reads them, or a DSN.
+
+    Raises:
+        NoServerError: the URL is for another database than PostgreSQL.
+    """
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        return url
+    if parsed.get_backend_name() not in ("postgresql", "postgres"):
+        raise NoServerError(
+            "invalid_dsn",
+            f"sqlalchemy.url is for {parsed.get_backend_name()!r}; it looks like "
+            "postgresql://user:password@host:5432/database",
+        )
+    dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
+    _, parameters = dialect.create_connect_args(parsed)
+    return conninfo.make_conninfo(**parameters)
+
+
+@contextmanager
+def search_path_kept(connection: Connection) -> Iterator[None]:
+    """Pin the search_path of a transaction, and give it its own back after the block."""
+    # The driver may be another one than psycopg, which takes values in another way.
+    pin = pin_statement().replace("%(local)s", "true")
+    connection.execute(text(pin))
+    yield
+    connection.execute(text(unpin_statement()))
+
+
+@contextmanager
+def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]:
+    """The same for a script that others run in a transaction of theirs."""
+    execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
+    yield
+    execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
+
+
+def wait_for_others(connection: Connection) -> None:
+    """Hold the migrations' lock until the transaction ends."""
+    connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
+
+
+def run_revisions(context: MigrationContext, schema: str) -> None:
+    """Run the revisions that ``context`` was made to run, in a schema whose owner is trusted."""
+    # The version table needs its schema before Alembic creates it.
+    for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
+        context.execute(statement)
+    context.run_migrations(op=Operations(context), schema=schema)
+
+
+@contextmanager
+def refusals_translated() -> Iterator[None]:
+    """Turn what Alembic and the server refuse inside the block into this package's errors.
+
+    Raises:
+        SchemaError: a revision is not one this package knows; or an owner is not trusted.
+        StoreError: the transaction failed before, is read-only, the user may not do this, or the
+            server refuses a statement for another reason, which it says.
+    """
+    try:
+        yield
+    except CommandError as error:
+        raise SchemaError(
+            "unknown_revision",
+            f"this version of pgsimhash cannot migrate: {error}; upgrade {install_command()}",
+        ) from error
+    except DBAPIError as error:
+        raise _refusal(error) from error
+
+
+def _refusal(error: DBAPIError) -> StoreError:
+    said = error.orig
+    # A project may have another driver than psycopg 3.
+    state = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
+    words = server_words(said) if isinstance(said, psycopg.Error) else str(said).strip()
+    if state == _INVALID_SCHEMA_DEFINITION:
+        return SchemaError("other_owner", words)
+    if state == _WRONG_STATE:
+        return SchemaError("unversioned", words)
+    if state == _IN_FAILED_TRANSACTION:
+        return StoreError(
+            "failed_transaction",
+            "the connection is in a transaction that failed; roll it back before migrating",
+        )
+    if state == _READ_ONLY:
+        fix = "connect to the primary server"
+        return StoreError("read_only", f"the database is read-only here: {words}; {fix}")
+    if error.connection_invalidated:
+        return NoServerError(
+            "connection_lost", f"the connection to the database was lost: {str(said).strip()}"
+        )
+    if state == _NOT_PERMITTED:
+        return StoreError(
+            "not_permitted",
+            f"the database refuses to migrate: {words}; connect as a user who may create a schema "
+            "in it, or hand an administrator the script that `pgsimhash migrate --sql` prints",
+        )
+    refused = f"the database refuses to migrate, and nothing changed: {words}"
+    if state == _CANCELED:
+        return StoreError("gave_up", f"{refused}; raise statement_timeout, if it was that")
+    if state == _LOCKED:
+        return StoreError("locked", refused)
+    return StoreError("not_migrated", refused)
+
+
+def config_for(schema: str, output: io.StringIO | None = None) -> Config:
+    """Return Alembic's configuration of this package's revisions."""
+    config = Config(output_buffer=output) if output is not None else Config()
+    config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
+    config.attributes["schema"] = schema
+    return config
+
+
+def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> None:
+    """Bring the schema of the database at ``dsn`` up to ``revision``.
+
+    Args:
+        dsn: where it is.
+        revision: where to stop.
+        schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema there is not one this package knows; or it, or something in it,
+            belongs to a role that is neither the user, nor granted to the user,
+            nor a superuser.
+        StoreError: the user may not change the schema.
+    """
+    _run(command.upgrade, dsn, revision, schema)
+
+
+def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
+    """Take the schema of the database at ``dsn`` back to ``revision`` (``base``: no tables).
+
+    The empty schema and Alembic's version table in it stay.
+
+    Args:
+        dsn: where it is.
+        revision: where to stop.
+        schema: as for :func:`upgrade`.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema there is not one this package knows.
+        StoreError: the user may not change the schema.
+    """
+    _run(command.downgrade, dsn, revision, schema)
+
+
+def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
+    """Make the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, where they are not there yet.
+
+    The first owns the schema from then on, the second adds, marks and deletes, the third looks up,
+    and none can log in: grant them to who does. The tables of other layouts that are created later
+    are the owner's and have the same grants.
+
+    Args:
+        dsn: where the schema is; as a superuser, or as its owner who may create roles.
+        prefix: how their names begin; None means ``DATABASE_SCHEMA``. Roles belong to the server,
+            so two databases with the same prefix share them.
+        schema: as for :func:`upgrade`.
+
+    Returns:
+        Their names.
+
+    Raises:
+        ArgumentError: ``prefix`` is too long, or ``schema`` is no name that the schema can have.
+        NoServerError: no server answers at ``dsn``.
+        SchemaError: the schema is missing, or older or newer than this package.
+        StoreError: the user may not do this.
+    """
+    with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
+        check_schema(connection)
+        with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
+            try:
+                asked = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+            except psycopg.errors.InvalidParameterValue as error:
+                raise ArgumentError("invalid_role", server_words(error)) from error
+            return list(asked.fetchone() or [])
+
+
+def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
+    config = config_for(configured_schema(schema))
+    _check_revision(config, revision)
+    with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
+        config.attributes["connection"] = connection
+        logger.info("%s to revision %s", step.__name__, revision)
+        step(config, revision)
+
+
+def _check_revision(config: Config, revision: str) -> None:
+    """Check that a revision is one of ours, where it is a name, and not relative to another.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    scripts = ScriptDirectory.from_config(config)
+    try:
+        if revision.isalnum():
+            scripts.get_revision(revision)
+    except CommandError as error:
+        known = ", ".join(["base", *(script.revision for script in scripts.walk_revisions())])
+        raise ArgumentError(
+            "unknown_revision", f"pgsimhash has no revision {revision!r}; there are: {known}"
+        ) from error
+
+
+def upgrade_sql(
+    revision: str = "head", *, transaction: bool = True, schema: str | None = None
+) -> str:
+    """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
+
+    Args:
+        revision: where to stop.
+        transaction: whether it begins and commits one; without, run it in a transaction of yours,
+            which goes on with the search_path that it had.
+        schema: as for :func:`upgrade`.
+
+    Raises:
+        ArgumentError: ``schema`` is no name that the schema can have.
+    """
+    output = io.StringIO()
+    config = config_for(configured_schema(schema), output)
+    config.attributes["own_transaction"] = transaction
+    with _one_at_a_time:
+        command.upgrade(config, revision, sql=True)
+    return output.getvalue()

@@ -1,0 +1,178 @@
+"""The SQL files of the package, read and rendered.
+
+The files of ``sql/`` are what the schema is now, in the order of :data:`SCHEMA_FILES`;
+``sql/layout.sql`` is a Mako template of what each block layout has (Mako is there already, Alembic
+needs it, and its line-based control flow keeps it readable SQL). ``sql/queries/`` has the
+statements that the package sends, by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, cast
+
+from pgsimhash.db.schema_names import SCHEMA, in_schema, schema_of
+from pgsimhash.search.layout import COLLECTION_SHIFT, DEFAULT_LAYOUT, Layout
+from pgsimhash.search.permutation import Permutation
+
+if TYPE_CHECKING:
+    import psycopg
+    from mako.template import Template
+
+SCHEMA_FILES: Final = (
+    "tables.sql",
+    "simhash.sql",
+    "collections.sql",
+    "write.sql",
+    "layout.sql",
+    "search.sql",
+    "marks.sql",
+    "policies.sql",
+    "delete.sql",
+    "decide.sql",
+    "add.sql",
+    "check.sql",
+    "roles.sql",
+)
+"""The files of the schema, in the order in which they are deployed."""
+
+LayoutPart = Literal["table", "indexes", "functions", "lookup", "row", "drop"]
+"""What :func:`layout_statements` renders of ``sql/layout.sql``."""
+
+_TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
+_COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
+_NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+
+
+def read_sql(path: str) -> LiteralString:
+    """Return the text of the file ``sql/<path>``."""
+    # The files ship with the package, so they are as literal as a string in this module.
+    return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
+
+
+def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
+    """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``.
+
+    It is for the schema that the connection works with.
+    """
+    return query_in(name, schema_of(connection))
+
+
+@cache
+def query_in(name: str, schema: str) -> LiteralString:
+    """Return the same for a schema by its name."""
+    return in_schema(queries()[name], schema)
+
+
+@cache
+def queries() -> dict[str, LiteralString]:
+    """Return all of them, by name, as they stand in the files."""
+    found: dict[str, LiteralString] = {}
+    for file in files("pgsimhash.sql.queries").iterdir():
+        if file.name.endswith(".sql"):
+            _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+            for name, text in zip(parts[::2], parts[1::2], strict=True):
+                assert name not in found, f"two queries are called {name}"
+                found[name] = cast("LiteralString", text.strip())
+    return found
+
+
+def layout_statements(
+    part: LayoutPart,
+    layout: Layout,
+    schema: str = SCHEMA,
+    *,
+    indexed: bool = True,
+    concurrently: bool = False,
+) -> list[str]:
+    """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
+
+    Args:
+        part: what of it.
+        layout: what to render for.
+        schema: where it is, or is to be.
+        indexed: whether the layout counts as indexed from the beginning.
+        concurrently: whether indexes are built beside writers, each outside a transaction.
+    """
+    rendered: str = (
+        _layout_template()
+        .get_def(part)
+        .render(
+            layout=layout,
+            indexed=indexed,
+            concurrently=concurrently,
+            collection_shift=COLLECTION_SHIFT,
+        )
+    )
+    return [
+        statement
+        for part in split_statements(in_schema(rendered, schema))
+        for statement in _with_comments(part)
+    ]
+
+
+def prefix_expression(permutation: Permutation) -> str:
+    """Return the SQL expression that a permutation's column is generated from."""
+    definition = _layout_template().get_def("scoped_prefix")
+    rendered: str = definition.render(permutation=permutation, collection_shift=COLLECTION_SHIFT)
+    return rendered
+
+
+def split_statements(script: str) -> list[str]:
+    """Return the statements of a script, each of which ends a paragraph."""
+    return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
+
+
+def schema_comments() -> dict[tuple[str, str], str]:
+    """Return the comment of each (table, column) in ``sql/tables.sql``; tables have column ""."""
+    return {
+        (table, column): comment
+        for statement in split_statements(read_sql("tables.sql"))
+        for _, table, column, comment in _comments(statement)
+    }
+
+
+def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield schema, table, column and comment of a CREATE TABLE with comments in it."""
+    if begun := _TABLE.search(statement):
+        schema, table, comment = begun.groups()
+        yield schema, table, "", comment
+        for column, comment in _COLUMN.findall(statement, begun.end()):
+            yield schema, table, column, comment
+
+
+def _with_comments(statement: str) -> Iterator[str]:
+    """Yield a statement, then a COMMENT ON for each comment in its table."""
+    yield statement
+    for schema, table, column, comment in _comments(statement):
+        kind, name = ("COLUMN", f".{column}") if column else ("TABLE", "")
+        text = comment.replace("'", "''")
+        yield f"COMMENT ON {kind} {schema}.{table}{name} IS\n    '{text}'"
+
+
+def schema_script(schema: str = SCHEMA) -> str:
+    """Return the script of the whole schema as it is now, with the default layout."""
+    script = "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
+    return in_schema(script, schema)
+
+
+def _schema() -> Iterator[str]:
+    for file in SCHEMA_FILES:
+        if file == "layout.sql":
+            # Its table is written out in tables.sql, its lookup in search.sql.
+            for part in ("indexes", "functions", "row"):
+                yield from layout_statements(part, DEFAULT_LAYOUT)
+        else:
+            for statement in split_statements(read_sql(file)):
+                yield from _with_comments(statement)
+
+
+@cache
+def _layout_template() -> Template:
+    from mako.template import Template
+
+    # Mako can escape for HTML, and this is SQL.
+    return Template(read_sql("layout.sql"), strict_undefined=True)  # noqa: S702

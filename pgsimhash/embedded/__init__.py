@@ -1,0 +1,1 @@
+"""Run the embedded PostgreSQL server of the extra ``embedded``."""

@@ -1,0 +1,345 @@
+"""Split text into tokens.
+
+A token is a run of letters, digits and combining marks, folded to NFKC and lower case. Soft
+hyphens and other invisible characters are removed. Scripts without spaces between words (Chinese,
+Japanese, Thai, Lao, Khmer, Burmese) give each pair of neighbouring characters, since there is no
+dictionary. Tokens of digits alone are left out: on web pages they are dates, counters and prices,
+which change while the text does not.
+
+The work is bounded for any text. Only the first :data:`TOKENS_MAX` tokens count, and text is
+normalised in pieces. Only the first :data:`MARKS_MAX` marks on a letter count, because sorting
+marks takes quadratic time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.counters import drop_counters
+
+Form = Literal["NFC", "NFKC"]
+
+TOKENS_MAX: Final = 500_000
+"""How many tokens of a text count; a long novel has fewer."""
+
+MARKS_MAX: Final = 30
+"""How many marks in a row count, as in the Stream-Safe Text Format (Unicode Annex 15)."""
+
+PIECE: Final = 1 << 16
+"""The approximate number of characters that are processed at a time."""
+
+_LONG_PIECE: Final = 4 * PIECE
+_SHORT_LINE: Final = 20
+
+# Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, ideographs.
+_UNSPACED: Final = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+# Marks inside words that re does not count as word characters: combining accents, Hebrew and
+# Arabic points, and the vowel signs of the Indic scripts (their letters are \w anyway).
+_MARKS: Final = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0963\u0971-\u09e3\u09fe\u0a01-\u0a65\u0a70-\u0ae5\u0b01-\u0b65\u0b71-\u0be5"
+    "\u0c00-\u0c65\u0c80-\u0ce5\u0d00-\u0d65\u0d81-\u0df3\u200c\u200d"
+)
+# Soft hyphens, line break opportunities and text directions; the joiners are marks.
+_UNSEEN: Final = re.compile("[\u00ad\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]+")
+_WORD: Final = re.compile(rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])+|[{_UNSPACED}]+")
+_DIGIT: Final = re.compile("[0-9]")
+_UNSPACED_RUN: Final = re.compile(rf"[{_UNSPACED}]+")
+# No token crosses one of these, and none of them combines with the character before it.
+_BREAK: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+
+_ASCII_SPACED: Final = {
+    code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)
+}
+_TABLE_SIZE: Final = 0x3000
+"""Code points below this (alphabets and punctuation) are folded by a table."""
+COMPLEX: Final = 0xFFFFFFFF
+"""The table's entry for a character that needs its neighbours, or becomes several characters."""
+
+
+SIGNS: Final = ("\0", "\0\0", "\0\0\0", "\0\0\0\0", "\0\0\0\0\0")
+"""What :func:`tokenize_signed` keeps; libxml2 ends texts at NUL, so no page's text contains it."""
+
+_SIGNED_ASCII: Final = _ASCII_SPACED | {0: "\0"}
+_SIGNED_WORD: Final = re.compile(rf"\0+|{_WORD.pattern}")
+_SIGNED_BREAK: Final = re.compile(r"[\x01-/:-@\[-`{-\x7f]")
+_FEW: Final = 0.02
+
+
+def tokenize_signed(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, including those of digits alone and :data:`SIGNS`.
+
+    Args:
+        text: a text in which each sign stands between spaces; no token crosses a sign.
+    """
+    return _first(map(_signed_tokens, _pieces(text, _SIGNED_BREAK)))
+
+
+def _signed_tokens(text: str) -> Iterable[list[str]]:
+    if text.isascii():
+        return (text.translate(_SIGNED_ASCII).split(),)
+    codes = code_points(text)
+    folded = _signed_table()[np.minimum(codes, _TABLE_SIZE)]
+    is_complex = folded == COMPLEX
+    places = np.flatnonzero(is_complex)
+    if len(places) <= _FEW * len(text):
+        folded[places] = codes[places]
+        words = folded.tobytes().decode("utf-32-le", "surrogatepass")
+        mixed = _mixed_words(text, words, places.tolist())
+        if mixed is not None:
+            return (mixed,)
+    return _complex_words(text, "NFKC", _SIGNED_WORD)
+
+
+def _mixed_words(text: str, words: str, places: list[int]) -> list[str] | None:
+    """Return the words of a text in which a few characters do not fold by themselves.
+
+    Return None if one of these may combine with a character before it, across a word boundary.
+
+    Args:
+        text: the text.
+        words: the text folded, except at ``places``, with spaces between words.
+        places: the positions of the unfolded characters, ascending.
+    """
+    parts: list[str] = []
+    done = 0
+    for place in places:
+        if place < done:
+            continue
+        start = max(words.rfind(" ", done, place) + 1, done)
+        end = words.find(" ", place)
+        end = len(words) if end < 0 else end
+        if is_mark(text[start]):
+            return None
+        parts.append(words[done:start])
+        parts.extend(map(" ".join, _complex_words(text[start:end], "NFKC")))
+        done = end
+    parts.append(words[done:])
+    return "".join(parts).split()
+
+
+def is_unspaced(token: str) -> bool:
+    """Return whether a token belongs to a script without spaces between words."""
+    return _UNSPACED_RUN.match(token) is not None
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the tokens of ``text`` in order, without those of digits alone."""
+    return _first(map(_plain_tokens, _pieces(text)))
+
+
+def _plain_tokens(text: str) -> Iterable[list[str]]:
+    words = _simple_words(text)
+    if words is not None:
+        plain = text.isascii() and _DIGIT.search(text) is None
+        return (words if plain else _without_numbers(words),)
+    return map(_without_numbers, _words_by_line(text))
+
+
+def _words_by_line(text: str) -> Iterator[list[str]]:
+    # No token crosses a line break, and most lines are simple.
+    for line in text.split("\n"):
+        # The table costs more than normalisation for a short line.
+        short = len(line) < _SHORT_LINE and not line.isascii()
+        words = None if short else _simple_words(line)
+        if words is None:
+            yield from _complex_words(line, "NFKC")
+        else:
+            yield words
+
+
+def _complex_words(text: str, form: Form, pattern: re.Pattern[str] = _WORD) -> Iterator[list[str]]:
+    # Cuts only text that runs for pages without a space or punctuation.
+    size = len(text) if len(text) <= _LONG_PIECE else PIECE
+    for start in range(0, len(text), size or 1):
+        yield _split(_folded(text[start : start + size], form), pattern)
+
+
+def _pieces(text: str, pattern: re.Pattern[str] = _BREAK) -> Iterator[str]:
+    start = 0
+    while len(text) - start > PIECE:
+        separator = pattern.search(text, start + PIECE)
+        end = separator.start() if separator else len(text)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _first(pieces: Iterable[Iterable[list[str]]]) -> list[str]:
+    """Return the first :data:`TOKENS_MAX` tokens; read no further piece."""
+    tokens: list[str] = []
+    for piece_tokens in itertools.chain.from_iterable(pieces):
+        tokens += piece_tokens
+        if len(tokens) >= TOKENS_MAX:
+            del tokens[TOKENS_MAX:]
+            break
+    return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A tokenizer with options; the defaults are those of :func:`tokenize`.
+
+    Attributes:
+        min_length: the shortest token to keep, in characters.
+        numbers: whether to keep tokens of digits alone.
+        counters: whether to keep dates, times and counters; see
+            :func:`pgsimhash.hashing.counters.drop_counters`.
+        form: the normalisation. NFC unifies the spellings of an accent; NFKC also full width,
+            ligatures and superscripts.
+
+    Raises:
+        ArgumentError: ``min_length`` is below 1, or ``form`` is unknown.
+    """
+
+    min_length: int = 1
+    numbers: bool = False
+    counters: bool = True
+    form: Form = "NFKC"
+
+    def __post_init__(self) -> None:
+        if self.min_length < 1:
+            raise ArgumentError("invalid_recipe", f"min_length is 1 or more, not {self.min_length}")
+        if self.form not in ("NFC", "NFKC"):
+            raise ArgumentError("invalid_recipe", f"form is 'NFC' or 'NFKC', not {self.form!r}")
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the tokens of ``text`` in order."""
+        if not self.counters:
+            text = drop_counters(text)
+        if self.form == "NFKC":
+            tokens = tokenize_signed(text.replace("\0", " ")) if self.numbers else tokenize(text)
+        else:
+            tokens = _first(map(self._split, _pieces(text)))
+        if self.min_length > 1:
+            tokens = [token for token in tokens if len(token) >= self.min_length]
+        return tokens
+
+    def _split(self, text: str) -> Iterable[list[str]]:
+        tokens = _complex_words(text, self.form)
+        return tokens if self.numbers else map(_without_numbers, tokens)
+
+
+def _without_numbers(tokens: list[str]) -> list[str]:
+    return [token for token in tokens if not token.isdecimal()]
+
+
+def _folded(text: str, form: Form) -> str:
+    text = too_many_marks().sub(_cut_marks, _UNSEEN.sub("", text))
+    # Case folding can denormalise: some capitals fold to a letter and a mark.
+    return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+
+
+def _cut_marks(run: re.Match[str]) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in run[0]:
+        marks = marks + 1 if is_mark(character) else 0
+        if marks <= MARKS_MAX:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether normalisation may reorder ``character`` with the one before it."""
+    return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
+
+
+is_mark = lru_cache(maxsize=4096)(_is_mark)
+
+
+@cache
+def too_many_marks() -> re.Pattern[str]:
+    """Return the pattern of runs longer than :data:`MARKS_MAX`, which may contain non-marks.
+
+    One character class is many times as fast as exact alternatives. There are no marks from U+3400
+    to U+9FFF, from U+AC00 to U+F8FF and from U+20000 on. All characters from U+10000 to U+1FFFF are
+    included.
+    """
+    codes = (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x10000))
+    marks = "".join(filter(_is_mark, map(chr, codes)))
+    return re.compile(f"[{marks}\U00010000-\U0001ffff]{{{MARKS_MAX + 1},}}")
+
+
+def _split(folded: str, pattern: re.Pattern[str] = _WORD) -> list[str]:
+    words = pattern.findall(folded)
+    if _UNSPACED_RUN.search(folded) is None:
+        return words
+    tokens: list[str] = []
+    for word in words:
+        if len(word) > 1 and _UNSPACED_RUN.match(word):
+            tokens.extend(map("".join, itertools.pairwise(word)))
+        else:
+            tokens.append(word)
+    return tokens
+
+
+def _simple_words(text: str) -> list[str] | None:
+    """Return the words of a text in which each character folds by itself, else None."""
+    if text.isascii():
+        return text.translate(_ASCII_SPACED).split()
+    codes = code_points(text)
+    folded = fold_table()[np.minimum(codes, _TABLE_SIZE)]
+    if folded.max() == COMPLEX:
+        return None
+    return folded.tobytes().decode("utf-32-le").split()
+
+
+def code_points(text: str) -> NDArray[np.uint32]:
+    """Return the code points of ``text`` (shape (n,), dtype uint32)."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+@cache
+def fold_table() -> NDArray[np.uint32]:
+    """Return what each code point folds to: itself, another, a space, or :data:`COMPLEX`.
+
+    Returns:
+        Shape (12289,), dtype uint32; the last entry is for all higher code points. Characters
+        outside tokens fold to a space.
+    """
+    table = np.full(_TABLE_SIZE + 1, COMPLEX, dtype="<u4")
+    for code in range(_TABLE_SIZE):
+        character = chr(code)
+        folded = _folded(character, "NFKC")
+        if not folded:
+            continue  # invisible: the characters around it form one word
+        if not _WORD.search(folded):
+            if not unicodedata.combining(character):
+                table[code] = ord(" ")
+        elif len(folded) == 1 and not _joins(character) and not _joins(folded):
+            # Digits of other scripts are rare, so readers of the table need not handle them.
+            is_foreign_digit = folded.isdecimal() and not folded.isascii()
+            table[code] = COMPLEX if is_foreign_digit else ord(folded)
+    return table
+
+
+@cache
+def _signed_table() -> NDArray[np.uint32]:
+    table = fold_table().copy()
+    table[0] = 0
+    return table
+
+
+def _joins(character: str) -> bool:
+    """Return whether a character may combine with the one before it, or is unspaced."""
+    return (
+        unicodedata.category(character).startswith("M")
+        or "\u1100" <= character <= "\u11ff"
+        or _UNSPACED_RUN.match(character) is not None
+    )

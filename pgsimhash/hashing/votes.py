@@ -1,0 +1,134 @@
+"""Combine weighted features into one 64-bit simhash by a vote.
+
+Each feature is hashed to 64 bits. A set bit adds the feature's weight at its position; a clear bit
+subtracts it. The simhash has a 1 where the sum is above zero (Charikar, "Similarity Estimation
+Techniques from Rounding Algorithms", STOC 2002; Manku, Jain, Das Sarma, "Detecting Near-Duplicates
+for Web Crawling", WWW 2007, section 2).
+
+Weights are rounded to multiples of 2**-16. So sums are exact, and the order of addition, the
+platform and the BLAS cannot change a bit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.hashing.bits import check_simhashes
+from pgsimhash.hashing.hashes import HashFunction, murmur3_64
+
+WEIGHT_UNIT: Final = 2.0**-16
+"""Weights are rounded to multiples of this (ties to even)."""
+
+WEIGHT_SUM_MAX: Final = 2.0**36
+"""The largest sum of weights; up to here doubles add units exactly."""
+
+_CHUNK: Final = 4096
+"""How many features are added at a time: 2 MB of bits as doubles."""
+
+
+def simhash(
+    features: Iterable[str] | Iterable[int] | Mapping[str, float] | Mapping[int, float],
+    *,
+    hash_function: HashFunction = murmur3_64,
+) -> int:
+    """Return the simhash of ``features``.
+
+    Args:
+        features: the features, each with weight 1 per occurrence; or a mapping from feature to
+            weight. Integers, or an array of dtype uint64, are 64-bit hashes.
+        hash_function: the function that hashes strings, such as those of
+            :mod:`pgsimhash.hashing.hashes`.
+
+    Returns:
+        An ``int`` with 0 <= x < 2**64.
+
+    Raises:
+        PageError: no feature has a weight above zero.
+        ArgumentError: a weight is negative or not finite, their sum is above 2**36, or a hash is
+            not in 0..2**64-1.
+        TypeError: ``features`` is one string, mixes strings and hashes, or has a feature that is
+            neither.
+    """
+    if isinstance(features, str | bytes):
+        raise TypeError("features is an iterable of strings or hashes, not one string; split it")
+    if isinstance(features, np.ndarray):
+        hashes = check_simhashes(features)
+        return vote(hashes, np.ones(len(hashes)))
+    weighted = features if isinstance(features, Mapping) else _counted(features)
+    weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
+    strings = sum(isinstance(feature, str) for feature in weighted)
+    if 0 < strings < len(weighted):
+        raise TypeError("features are strings, or ready hashes, not some of each")
+    if strings:
+        return vote(hash_function(cast("Collection[str]", weighted.keys())), weights)
+    ready = map(check_hash, cast("Collection[int]", weighted.keys()))
+    return vote(np.fromiter(ready, dtype=np.uint64, count=len(weighted)), weights)
+
+
+def check_hash(value: SupportsIndex) -> int:
+    """Return ``value`` as an ``int`` in 0..2**64-1.
+
+    Raises:
+        ArgumentError: ``value`` is outside that range.
+        TypeError: ``value`` is not an integer.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"a feature is a string or a ready hash, not {type(value).__name__}; join a window of "
+            'tokens with " ".join'
+        )
+    number = operator.index(value)
+    if not 0 <= number < 1 << 64:
+        raise ArgumentError("invalid_hash", f"a ready hash is in 0..2**64-1, and {number} is not")
+    return number
+
+
+def _counted(features: Iterable[str] | Iterable[int]) -> Counter[str | int]:
+    try:
+        return Counter(features)
+    except TypeError as error:
+        raise TypeError(
+            f'a feature is a string or a ready hash ({error}); join tokens with " ".join'
+        ) from None
+
+
+def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> int:
+    """Return the simhash that the weighted ``hashes`` vote for.
+
+    Args:
+        hashes: shape (n,), dtype uint64.
+        weights: shape (n,), dtype float64, none negative.
+
+    Returns:
+        An ``int`` with 0 <= x < 2**64; a bit whose sum is exactly zero is 0.
+
+    Raises:
+        PageError: no hash has a weight above zero.
+        ArgumentError: a weight is negative or not finite, or their sum is above 2**36.
+        ValueError: the shapes differ.
+    """
+    if hashes.shape != weights.shape or hashes.ndim != 1:
+        raise ValueError(f"one weight for each hash: {hashes.shape} and {weights.shape} differ")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ArgumentError("invalid_weight", "a feature's weight is a finite number, 0 or more")
+    if weights.sum() > WEIGHT_SUM_MAX:
+        raise ArgumentError(
+            "invalid_weight", "the weights add up to more than 2**36; scale them down"
+        )
+    units = np.rint(weights / WEIGHT_UNIT)
+    total = units.sum()
+    if total == 0:
+        raise PageError("too_short", "there is no feature to vote, so there is no simhash")
+    data = hashes.astype("<u8", copy=False).view(np.uint8)
+    ones = np.zeros(64)
+    for start in range(0, len(hashes), _CHUNK):
+        bits = np.unpackbits(data[8 * start : 8 * (start + _CHUNK)], bitorder="little")
+        ones += units[start : start + _CHUNK] @ bits.reshape(-1, 64).astype(np.float64)
+    return int.from_bytes(np.packbits(2.0 * ones > total, bitorder="little").tobytes(), "little")

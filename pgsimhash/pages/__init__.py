@@ -1,0 +1,1 @@
+"""Define what a page is and how pages are compared: records, URLs, times, policies."""

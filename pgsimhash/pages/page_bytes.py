@@ -1,0 +1,38 @@
+"""Handle the HTML of a page as text or any of Python's byte types, and its size."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pgsimhash.errors import PageError, check_type
+
+BytesLike = bytes | bytearray | memoryview
+"""The accepted types for bytes."""
+
+MAX_BYTES: Final = 10_000_000
+"""The default largest size in bytes of a page, and of the file, line or record that holds it."""
+
+
+def frozen(page: BytesLike | str) -> bytes | str:
+    """Return ``page`` as an immutable value, which can be hashed and pickled."""
+    return bytes(page) if isinstance(page, bytearray | memoryview) else page
+
+
+def checked_size(page: BytesLike | str, max_bytes: int = MAX_BYTES) -> int:
+    """Return the size of a page in bytes; text counts as UTF-8.
+
+    Raises:
+        PageError: the page is larger than ``max_bytes``.
+    """
+    check_type("a page", page, str, bytes, bytearray, memoryview, wanted="its HTML, str or bytes")
+    size = page.nbytes if isinstance(page, memoryview) else len(page)
+    if size <= max_bytes and isinstance(page, str):
+        size = len(page.encode("utf-8", "replace"))
+    if size > max_bytes:
+        raise too_large("the page", max_bytes)
+    return size
+
+
+def too_large(what: str, max_bytes: int) -> PageError:
+    """Return the error for something larger than ``max_bytes``."""
+    return PageError("too_large", f"{what} is larger than {max_bytes:,} bytes (max_bytes)")

@@ -1,0 +1,289 @@
+"""Define the records that a store takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pgsimhash.hashing.bits import format_simhash, similarity_percent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VerdictName = Literal["new", "updated", "unchanged", "duplicate", "near", "too_short", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord:
+    """One page to store: its simhash, and the values stored with it."""
+
+    url: str
+    simhash: int
+    fetched_at: datetime | None = None
+    title: str | None = None
+    canonical_url: str | None = None
+    language: str | None = None
+    features: int | None = None
+    html_bytes: int | None = None
+    structure: int | None = None
+    signature: int | None = None
+    markdown: str | None = None
+    tokens: int | None = None
+    html_digest: bytes | None = None
+    text_digest: int | None = None
+    unseen: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFailure:
+    """A page that could not be read, or that has no simhash.
+
+    ``url`` is the page's URL, or the path or ``path#record`` if the URL is unknown.
+    ``reason`` is one of ``PageError.reasons``; ``detail`` is one line.
+    """
+
+    url: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The store's decision about one page.
+
+    ``verdict`` is one of:
+
+    - ``new``: no known page is within the distance.
+    - ``updated``: a new version of the page at this URL, and near no other page; ``distance`` is
+      the number of bits that changed.
+    - ``unchanged``: this URL is known with this simhash and text, so nothing was added.
+    - ``duplicate`` (0 to 3 bits) and ``near`` (4 bits and more): ``duplicate_of`` is the URL of the
+      nearest known page, ``distance`` bits away; None for a standalone simhash.
+    - ``too_short`` and ``failed``: nothing was stored; ``detail`` says why.
+
+    ``reason`` is a short stable code:
+
+    - ``first_seen``: no known page in the scope is near.
+    - ``changed``: the text differs from the known version.
+    - ``same_text``: only the boilerplate differs from the known version.
+    - ``same_bytes``: the original has the same bytes.
+    - ``same_simhash``: the original has the same simhash.
+    - ``within_distance``: the original is some bits away.
+    - ``marked_same``: a person marked the pages as the same, at any distance.
+    - ``canonical_link``: the page names the original as canonical, at any distance.
+    - ``policy``: the page has fewer words than ``min_tokens``.
+    - one of ``PageError.reasons`` for any other page that was not stored.
+
+    ``keep`` says whether the page is worth keeping: it is ``new``, ``updated`` with another text,
+    or one of its first ``max_copies`` (see
+    :class:`pgsimhash.pages.match_settings.MatchSettings`).
+
+    ``page_id`` is the number of the version in the table ``pages``, within the collection; None
+    without a row. Comparisons of verdicts ignore it.
+    """
+
+    url: str
+    verdict: VerdictName
+    reason: str
+    simhash: int | None = None
+    distance: int | None = None
+    duplicate_of: str | None = None
+    detail: str | None = None
+    html_bytes: int | None = None
+    keep: bool = False
+    page_id: int | None = field(default=None, compare=False)
+
+    @property
+    def similarity_percent(self) -> float | None:
+        """The share of equal bits, in per cent; None without a distance."""
+        return None if self.distance is None else similarity_percent(self.distance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits."""
+        return {
+            "url": self.url,
+            "verdict": self.verdict,
+            "simhash": None if self.simhash is None else format_simhash(self.simhash),
+            "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
+            "duplicate_of": self.duplicate_of,
+            "reason": self.reason,
+            "detail": self.detail,
+            "keep": self.keep,
+            "page_id": self.page_id,
+        }
+
+
+class Deletion(NamedTuple):
+    """The deleted versions of pages, and their URLs.
+
+    ``gone`` are the URLs without a version left; ``reverted`` are those whose current version is
+    now an earlier one.
+    """
+
+    versions: int
+    gone: list[str]
+    reverted: list[str]
+
+    def as_json(self, *, urls: bool = False) -> dict[str, Any]:
+        """Return the number as ``deleted``, and with ``urls`` the lists, as JSON values."""
+        lists = {"gone": self.gone, "reverted": self.reverted} if urls else {}
+        return {"deleted": self.versions, **lists}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A known simhash within the requested distance, with the first page that had it."""
+
+    simhash: int
+    distance: int
+    url: str | None
+    title: str | None
+
+    @property
+    def similarity_percent(self) -> float:
+        """The share of equal bits, in per cent."""
+        return similarity_percent(self.distance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits."""
+        return {
+            "simhash": format_simhash(self.simhash),
+            "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
+            "url": self.url,
+            "title": self.title,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NearPage:
+    """A page whose current version, fetched at ``fetched_at``, is within the requested distance."""
+
+    url: str
+    title: str | None
+    simhash: int
+    distance: int
+    fetched_at: datetime
+
+    @property
+    def similarity_percent(self) -> float:
+        """The share of equal bits, in per cent."""
+        return similarity_percent(self.distance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, the simhash as 16 hex digits, the time in ISO 8601."""
+        return {
+            "url": self.url,
+            "title": self.title,
+            "simhash": format_simhash(self.simhash),
+            "distance": self.distance,
+            "similarity_percent": self.similarity_percent,
+            "fetched_at": self.fetched_at.isoformat(),
+        }
+
+
+class Matches(NamedTuple):
+    """The matches of many queries, one entry each: shape (n,).
+
+    ``queries`` holds the index of the query (int64), ``simhashes`` the known simhash (uint64),
+    ``distances`` the differing bits (uint8).
+    """
+
+    queries: NDArray[np.int64]
+    simhashes: NDArray[np.uint64]
+    distances: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """The current version of a page in the store.
+
+    ``duplicate_of`` is the URL of its original, ``distance`` bits away. ``seen_at`` is when this
+    version was last seen, ``run_id`` the run that added it. ``structure`` is the simhash of its
+    structure, ``markdown`` its main content, if the collection keeps that.
+    """
+
+    url: str
+    simhash: int
+    fetched_at: datetime
+    title: str | None
+    canonical_url: str | None
+    language: str | None
+    features: int | None
+    html_bytes: int | None
+    duplicate_of: str | None
+    distance: int | None
+    structure: int | None
+    markdown: str | None
+    seen_at: datetime
+    run_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """The figures of one collection.
+
+    ``pages`` counts versions, ``urls`` distinct URLs. ``duplicates`` are the versions that
+    duplicated a known page when they were added, ``duplicate_bytes`` the size of their HTML.
+
+    Bytes on disk include all indexes. Collections share tables. ``simhash_table_bytes`` is the size
+    of the layout's simhash table, ``page_table_bytes`` that of the tables of pages and of when they
+    were seen, for all collections. The ``_share_bytes`` are the collection's parts by its share of
+    the rows; the number of rows of a large table is an estimate.
+    """
+
+    collection: str
+    scheme: str
+    layout: str
+    default_distance: int
+    normalize_urls: bool
+    pages: int
+    urls: int
+    duplicates: int
+    duplicate_bytes: int
+    simhashes: int
+    simhash_table_bytes: int
+    simhash_share_bytes: int
+    page_table_bytes: int
+    page_share_bytes: int
+
+    @property
+    def share_bytes(self) -> int:
+        """The collection's share of the bytes on disk."""
+        return self.simhash_share_bytes + self.page_share_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """The numbers of pages of one run, by verdict.
+
+    ``finished_at`` is the time of its last batch so far. ``pages`` is the sum of the new,
+    duplicate, updated and unchanged pages.
+    """
+
+    run_id: int
+    label: str
+    started_at: datetime
+    finished_at: datetime
+    pages: int
+    new: int
+    duplicates: int
+    updated: int
+    unchanged: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, times in ISO 8601."""
+        return {
+            "run": self.run_id,
+            "label": self.label,
+            "started_at": self.started_at.isoformat(),
+            "finished_at": self.finished_at.isoformat(),
+            "pages": self.pages,
+            "new": self.new,
+            "duplicates": self.duplicates,
+            "updated": self.updated,
+            "unchanged": self.unchanged,
+        }

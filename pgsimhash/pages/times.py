@@ -1,0 +1,107 @@
+"""Check times and ages: times have a zone and are from 1970 to now, ages are positive."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pgsimhash.errors import ArgumentError
+
+_CLOCKS_DIFFER: Final = timedelta(days=1)
+"""How far another machine's clock may be ahead."""
+
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""No page is older; earlier times come from clocks and programs that do not know the time."""
+
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+def check_time(time: datetime, *, now: datetime | None = None) -> datetime:
+    """Return ``time`` in UTC.
+
+    Raises:
+        ArgumentError: ``time`` has no zone, is before 1970 or more than a day in the future.
+    """
+    moment = check_zone(time)
+    if moment > (now or datetime.now(UTC)) + _CLOCKS_DIFFER:
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} is in the future; correct it, or leave it out for now",
+        )
+    if moment < EARLIEST:
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} is before 1970; correct it, or leave it out for now",
+        )
+    return moment
+
+
+def check_zone(time: datetime) -> datetime:
+    """Return ``time`` in UTC.
+
+    PostgreSQL accepts other years than Python, and fewer zones (less than 16 hours from UTC).
+
+    Raises:
+        ArgumentError: ``time`` has no zone, is not a ``datetime``, or is outside the years 1 to
+            9999 in UTC.
+    """
+    if not isinstance(time, datetime):
+        raise ArgumentError(
+            "invalid_time",
+            f"a time is a datetime with a zone, such as datetime.now(UTC), not {time!r:.80}",
+        )
+    if time.utcoffset() is None:
+        raise ArgumentError(
+            "invalid_time",
+            f"the time {time.isoformat()} names no zone; give it one, such as tzinfo=datetime.UTC",
+        )
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ArgumentError(
+            "invalid_time", f"the time {time.isoformat()} is in no year from 1 to 9999; correct it"
+        ) from None
+
+
+def back(moment: datetime, age: timedelta) -> datetime | None:
+    """Return ``moment`` minus ``age``; None if that is before :data:`EARLIEST`."""
+    return moment - age if age < moment - EARLIEST else None
+
+
+def check_age(age: timedelta) -> timedelta:
+    """Return ``age`` unchanged.
+
+    Raises:
+        ArgumentError: ``age`` is not a positive ``timedelta``, or reaches back before the year 1.
+    """
+    if not isinstance(age, timedelta):
+        raise ArgumentError(
+            "invalid_age", f"an age is a timedelta, such as timedelta(days=90), not {age!r}"
+        )
+    longest = datetime.now(UTC) - datetime.min.replace(tzinfo=UTC)
+    if not timedelta(0) < age < longest:
+        raise ArgumentError(
+            "invalid_age",
+            f"an age, such as 90 days, is more than nothing and reaches no further back than the "
+            f"year 1, unlike {age}",
+        )
+    return age
+
+
+def parse_age(text: str) -> timedelta:
+    """Return the age written as a number and a unit: 90d, 12h, 30m, 45s or 2w.
+
+    Raises:
+        ArgumentError: the text is not an age.
+    """
+    match = _AGE.fullmatch(text.strip().lower())
+    try:
+        if match is not None:
+            return check_age(timedelta(**{_UNITS[match[2]]: float(match[1])}))
+    except OverflowError:
+        pass
+    raise ArgumentError(
+        "invalid_age", f"{text!r} is not an age; write a number and a unit: 90d, 12h, 30m, 45s, 2w"
+    )

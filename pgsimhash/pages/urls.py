@@ -1,0 +1,122 @@
+"""Check, compare and normalize the URLs of pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from pgsimhash.errors import PageError, check_type
+
+URL_BYTES_MAX: Final = 2048
+"""The longest URL that the store indexes, in bytes of UTF-8."""
+
+_SCHEMES: Final = frozenset({"http", "https", "file"})
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+_TRACKING: Final = re.compile(
+    r"utm_\w+|[a-z]*cl(?:id|kid)|[gw]braid|igshid|mc_[ce]id|_g[al]|_hs(?:enc|mi)|mkt_tok",
+    re.IGNORECASE,
+)
+"""Parameters that advertisers and mailings add to links; they do not change the page."""
+
+_PLAIN: Final = re.compile(
+    r"https?://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{1,4})?(?:[/?#][!-~]*)?"
+)
+"""Plain URLs, of which only the length has to be checked."""
+
+_HOST: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#\\]*@)?(\[[0-9A-Za-z:.%]+\]|[^][/?#:@\\]+)(?=[:/?#\\]|\Z)"
+)
+"""Equal to the function ``host_of`` in sql/tables.sql. A backslash is a slash, as in browsers."""
+
+_UNSEEN: Final = re.compile(
+    r"[\x00- \x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    r"\u3000\ufeff\ufff9-\ufffb]"
+)
+"""White space and invisible characters; equal to those of ``_failure_of`` in sql/add.sql."""
+
+
+def lowered(host: str) -> str:
+    """Return a host with A to Z in lower case; SQL lowers other letters by the server's locale.
+
+    Raises:
+        ArgumentError: ``host`` is not a string.
+    """
+    check_type("a host", host, str, wanted="its name, such as 'example.com'")
+    return host.lower() if host.isascii() else re.sub("[A-Z]+", lambda run: run[0].lower(), host)
+
+
+def host_of(url: str) -> str | None:
+    """Return the :func:`lowered` host of an absolute URL, equal to the column ``pages.host``."""
+    match = _HOST.match(url)
+    return None if match is None else lowered(match[1])
+
+
+def same_site(a: str, b: str) -> bool:
+    """Return whether two URLs have one host, or the host of one is a subdomain of the other's."""
+    shorter, longer = sorted((host_of(a) or "", host_of(b) or ""), key=len)
+    return shorter == longer or ("." in shorter and longer.endswith(f".{shorter}"))
+
+
+def check_url(url: str) -> str:
+    """Return ``url`` unchanged.
+
+    Raises:
+        PageError: ``url`` is not an absolute http, https or file URL of at most 2,048 bytes; the
+            message says why.
+    """
+    if not isinstance(url, str):
+        raise PageError("invalid_url", f"a URL is a str, not {type(url).__name__}")
+    if len(url) <= URL_BYTES_MAX and _PLAIN.fullmatch(url):
+        return url
+    shown = repr(url if len(url) <= 80 else f"{url[:80]}...")
+    try:
+        # A long URL is not split: that takes time, and urlsplit caches its arguments.
+        too_long = len(url) > URL_BYTES_MAX or len(url.encode()) > URL_BYTES_MAX
+        parts = urlsplit("" if too_long else url)
+    except (UnicodeEncodeError, ValueError) as error:
+        raise PageError("invalid_url", f"{shown} is not a URL: {error}") from error
+    if too_long:
+        raise PageError("invalid_url", f"{shown} is longer than {URL_BYTES_MAX} bytes")
+    if _UNSEEN.search(url):
+        raise PageError(
+            "invalid_url", f"{shown} holds white space or invisible characters; percent-encode it"
+        )
+    if parts.scheme not in _SCHEMES:
+        raise PageError("invalid_url", f"{shown} is not an absolute http, https or file URL")
+    if parts.scheme != "file" and host_of(url) is None:
+        raise PageError("invalid_url", f"{shown} names no host")
+    return url
+
+
+def normalized_url(url: str) -> str:
+    """Return the normal form of a URL, as crawlers compute it.
+
+    Scheme and host become lower case, the default port and the fragment are removed, parameters are
+    sorted, tracking parameters (such as ``utm_source`` and ``fbclid``) are removed, and
+    percent-encoding is unified. All but the port and the tracking parameters is done by
+    ``w3lib.url.canonicalize_url``, which Scrapy uses to compare requests.
+
+    Raises:
+        PageError: ``url`` or the result is not an absolute http, https or file URL of at most 2,048
+            bytes.
+    """
+    # Few collections need w3lib, so importing this module does not load it.
+    from w3lib.url import canonicalize_url
+
+    parts = urlsplit(check_url(url))
+    try:
+        host = parts.netloc
+        if parts.port is not None and parts.port == _PORTS.get(parts.scheme):
+            host = host.rpartition(":")[0]
+        parameters = [item for item in parts.query.split("&") if not _is_tracking(item)]
+        cleaned = parts._replace(netloc=host, query="&".join(parameters))
+        return check_url(canonicalize_url(urlunsplit(cleaned)))
+    except ValueError as error:
+        raise PageError("invalid_url", f"{url!r} is not a URL: {error}") from error
+
+
+def _is_tracking(parameter: str) -> bool:
+    return _TRACKING.fullmatch(parameter.partition("=")[0]) is not None

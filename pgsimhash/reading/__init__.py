@@ -1,0 +1,1 @@
+"""Turn the bytes of pages into records, in one process or several."""

@@ -1,0 +1,219 @@
+"""Run a process that answers messages, and replace it if it ends or takes too long.
+
+Each process has its own pipe and no lock is shared. So a process that is killed at any point does
+not block others, unlike in pools with queues.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pgsimhash.errors import ArgumentError, check_type
+
+_Message = TypeVar("_Message")
+_Answer = TypeVar("_Answer")
+
+_STEP_MIN, _STEP_MAX, _STEPS = 0.01, 1.0, 10
+"""The precision of a deadline: a tenth of it, within these seconds."""
+
+_NO_MEMORY = 77
+"""The exit code of a process with too little memory for a message."""
+
+
+def has_limits(page_seconds: float | None, page_memory: int | None) -> bool:
+    """Return whether pages have limits, so that a process has to read them.
+
+    Raises:
+        ArgumentError: a limit is not above 0.
+    """
+    check_type("page_seconds", page_seconds, float, None, wanted="seconds, such as 30")
+    check_type("page_memory", page_memory, int, None, wanted="bytes, such as 500_000_000")
+    if page_seconds is not None and not page_seconds > 0:
+        raise ArgumentError(
+            "invalid_number", f"page_seconds is a time in seconds, more than 0, not {page_seconds}"
+        )
+    if page_memory is not None and page_memory < 1:
+        raise ArgumentError(
+            "invalid_number", f"page_memory is a number of bytes, 1 or more, not {page_memory}"
+        )
+    return page_memory is not None or page_seconds not in (None, math.inf)
+
+
+class EndedError(Exception):
+    """The process ended without an answer.
+
+    Attributes:
+        reason: ``too_slow``, ``no_memory`` or, for unknown reasons, ``crashed``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the process ended: {reason}")
+        self.reason = reason
+
+
+class _Running(NamedTuple):
+    process: BaseProcess
+    pipe: Connection
+
+
+class Worker(Generic[_Message, _Answer]):
+    """A process that answers one message at a time; the first message starts it.
+
+    Args:
+        begin: a function of a module. The process calls it with ``arguments``; it returns the
+            function that answers messages.
+        arguments: pickled once for each process.
+        modules: the modules that the fork server imports once for all processes.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[..., Callable[[_Message], _Answer]],
+        arguments: tuple[Any, ...],
+        modules: list[str],
+    ) -> None:
+        self._begin, self._arguments, self._modules = begin, arguments, modules
+        self._running: _Running | None = None
+        self._lock = threading.Lock()
+        self._left = math.inf
+        self._is_late = self._is_closed = False
+
+    def ask(self, message: _Message, seconds: float = math.inf) -> _Answer:
+        """Return the answer to ``message``.
+
+        Args:
+            message: anything that can be pickled.
+            seconds: the time limit, if a :class:`Deadlines` has this worker.
+
+        Raises:
+            EndedError: the process ended or was killed before it answered.
+        """
+        answered = False
+        try:
+            pipe = self._start().pipe
+            self._count_down(seconds)
+            pipe.send(message)
+            answer: _Answer = pipe.recv()
+            answered = True
+        except (EOFError, OSError):
+            raise EndedError("too_slow" if self._is_late else self._why()) from None
+        finally:
+            self._count_down(math.inf)
+            if self._is_late or not answered:
+                self._end()
+        return answer
+
+    def pass_time(self, seconds: float) -> None:
+        """Reduce the remaining time by ``seconds``, and kill the process if it is over."""
+        with self._lock:
+            self._left -= seconds
+            if self._left < 0 and self._running is not None:
+                self._is_late = True
+                self._running.process.kill()
+
+    def close(self) -> None:
+        """Kill the process for good; a waiting :meth:`ask` raises."""
+        with self._lock:
+            self._is_closed = True
+            if self._running is not None:
+                self._running.process.kill()
+
+    def release(self) -> None:
+        """Free the resources of the process, after :meth:`close` and the last :meth:`ask`."""
+        self._end()
+
+    def _count_down(self, seconds: float) -> None:
+        with self._lock:
+            self._left = seconds
+
+    def _start(self) -> _Running:
+        if self._running is not None:
+            return self._running
+        # A forked child would share the parent's database connection; these do not.
+        mac = sys.platform == "darwin"
+        context = get_context("spawn") if mac else get_context("forkserver")
+        context.set_forkserver_preload(self._modules)
+        here, there = context.Pipe()
+        process = context.Process(
+            target=_serve, args=(there, self._begin, self._arguments), daemon=True
+        )
+        process.start()
+        # Only the process has the other end now, so the pipe ends with it.
+        there.close()
+        with self._lock:
+            self._running = running = _Running(process, here)
+            self._is_late = False
+            if self._is_closed:
+                process.kill()
+        # Waits for the start, which does not count for the deadline.
+        here.recv()
+        return running
+
+    def _why(self) -> str:
+        if self._running is None:
+            return "crashed"
+        # The process closed its end of the pipe, so it is about to end.
+        process = self._running.process
+        process.join(_STEP_MAX)
+        return "no_memory" if process.exitcode == _NO_MEMORY else "crashed"
+
+    def _end(self) -> None:
+        with self._lock:
+            running, self._running = self._running, None
+        if running is not None:
+            running.process.kill()
+            running.process.join()
+            running.process.close()
+            running.pipe.close()
+
+
+class Deadlines:
+    """Count down the time of workers, and kill those whose time is over.
+
+    A clock would also count the time while all processes are stopped, for example by Ctrl-Z.
+    """
+
+    def __init__(self, workers: Sequence[Worker[Any, Any]], seconds: float) -> None:
+        self._workers = workers
+        self._step = min(_STEP_MAX, max(_STEP_MIN, seconds / _STEPS))
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="page deadlines")
+        if seconds < math.inf:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop counting."""
+        self._is_over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(self._step):
+            for worker in self._workers:
+                worker.pass_time(self._step)
+
+
+def _serve(
+    pipe: Connection, begin: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]
+) -> None:
+    # Ctrl-C reaches every process of the terminal; only the parent acts on it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        answer = begin(*arguments)
+        pipe.send(None)
+        while True:
+            pipe.send(answer(pipe.recv()))
+    except (EOFError, OSError):
+        return  # the parent is gone
+    except MemoryError:
+        # Usually within a message, so the pipe cannot be used any more.
+        os._exit(_NO_MEMORY)

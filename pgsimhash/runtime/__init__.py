@@ -1,0 +1,1 @@
+"""Inspect and use this machine and process: memory, cores, progress, lazy imports."""

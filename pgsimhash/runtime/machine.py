@@ -1,0 +1,103 @@
+"""Determine the available memory and cores, within the limits of a container."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_GROUPS: Final = Path("/sys/fs/cgroup")
+_OWN_GROUPS: Final = Path("/proc/self/cgroup")
+_ABOUT_THIS: Final = Path("/proc/self/status")
+
+
+def memory_bytes(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Return the bytes of memory of the machine, or the limit of this process's control groups.
+
+    Args:
+        groups: the folder of the control groups.
+        own: the file in which Linux lists the control groups of this process.
+    """
+    limits = (
+        _read(folder / name).strip()
+        for folder in _folders("memory", groups, own)
+        for name in ("memory.max", "memory.limit_in_bytes")
+    )
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *(int(limit) for limit in limits if limit.isdecimal())])
+
+
+def limit_memory(more: int) -> None:
+    """Limit this process to ``more`` bytes above its current memory; more is a ``MemoryError``.
+
+    It has an effect only on Linux, which reports the memory of a process.
+    """
+    used = re.search(r"^VmData:\s*(\d+) kB", _read(_ABOUT_THIS), re.MULTILINE)
+    if used is not None:
+        import resource
+
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = int(used[1]) * 1024 + more
+        if hard_limit == resource.RLIM_INFINITY or limit < hard_limit:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard_limit))
+
+
+def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Return how many cores this process may use, 1 or more.
+
+    The CPU affinity (``taskset``, ``--cpuset-cpus``) and the quota of its control groups (``docker
+    run --cpus``, a limit of Kubernetes) limit the number. Fractions of a core are rounded up. The
+    arguments are those of :func:`memory_bytes`.
+    """
+    return max(1, min([_bound_to(), *map(math.ceil, _limits(groups, own))]))
+
+
+def _bound_to() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        # macOS and Windows have no affinity.
+        return os.cpu_count() or 1
+
+
+def _limits(groups: Path, own: Path) -> Iterator[float]:
+    """Yield the limits of the groups of this process, in cores."""
+    for folder in _folders("cpu", groups, own):
+        quota, period = _quota(folder)
+        if quota.isdecimal() and period.isdecimal() and int(period):
+            yield int(quota) / int(period)
+
+
+def _folders(controller: str, groups: Path, own: Path) -> Iterator[Path]:
+    """Yield the groups of this process for a controller; a limit includes the groups below."""
+    for line in _read(own).splitlines():
+        _, controllers, name = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        # Version 2 has one tree, version 1 a tree for each controller.
+        root = groups / controllers if controllers else groups
+        group = root / name.lstrip("/")
+        # In a container the name may be that of the host, and the own group is the root.
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(root):
+                break
+            yield folder
+
+
+def _quota(folder: Path) -> tuple[str, str]:
+    """Return a group's quota and period in microseconds; the quota is no number if unlimited."""
+    quota, _, period = _read(folder / "cpu.max").strip().partition(" ")
+    if quota:
+        return quota, period
+    quota, period = (_read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
+    return quota, period
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Find near simhashes: layouts, pairs and clusters in memory, without a database."""

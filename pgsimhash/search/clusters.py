@@ -1,0 +1,201 @@
+"""Group near-copies into clusters, and choose the canonical page of each.
+
+``single`` linkage takes the connected components of the graph of pairs. There a chain of small
+changes can join pages with little in common. ``complete`` linkage keeps all members of a cluster
+within the distance of each other (Sørensen 1948; Manning, Raghavan, Schütze, "Introduction to
+Information Retrieval", 2008, section 17.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import NEAR_MAX, format_simhash, hamming_distances
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pgsimhash.search.pairs import Pairs
+
+Linkage = Literal["single", "complete"]
+
+LINKAGES: Final[tuple[Linkage, ...]] = ("single", "complete")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPage:
+    """The current version of a page, as a member of a cluster."""
+
+    page_id: int
+    url: str
+    simhash: int
+    fetched_at: datetime
+    title: str | None
+    features: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Pages that are near-copies of each other, in the order of their ids.
+
+    ``cluster_id`` is the ``page_id`` of the first page; ``canonical`` is one of ``pages``.
+    """
+
+    cluster_id: int
+    canonical: ClusterPage
+    pages: tuple[ClusterPage, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values, simhashes as 16 hex digits."""
+        return {
+            "cluster": self.cluster_id,
+            "canonical": self.canonical.url,
+            "pages": [
+                {"url": page.url, "simhash": format_simhash(page.simhash)} for page in self.pages
+            ],
+        }
+
+
+Score = Callable[[ClusterPage], Any]
+"""The page with the largest score is the canonical one; among equals the one stored first."""
+
+RULES: Final[dict[str, Score]] = {
+    "earliest": lambda page: -page.page_id,
+    "newest": lambda page: page.page_id,
+    "shortest-url": lambda page: -len(page.url),
+    "https": lambda page: page.url.startswith("https://"),
+    "longest": lambda page: page.features or 0,
+}
+"""The rules for the canonical page, by name; ``longest`` takes the page with most features."""
+
+
+def scorer(rule: str | Score | Sequence[str]) -> Score:
+    """Return the score function of a rule.
+
+    Args:
+        rule: a name of :data:`RULES`, several names, of which each breaks the ties of those before
+            it, or your own function.
+
+    Raises:
+        ArgumentError: no rule has this name.
+    """
+    if callable(rule):
+        return rule
+    names = [rule] if isinstance(rule, str) else list(rule)
+    unknown = [name for name in names if name not in RULES]
+    if unknown or not names:
+        raise ArgumentError(
+            "unknown_rule",
+            f"there is no rule {unknown[0] if unknown else ''!r} for the canonical page; "
+            f"there are: {', '.join(RULES)}",
+        )
+    scores = [RULES[name] for name in names]
+    return lambda page: tuple(score(page) for score in scores)
+
+
+def check_linkage(linkage: str) -> None:
+    """Raise if the linkage is unknown.
+
+    Raises:
+        ArgumentError: the linkage is unknown.
+    """
+    if linkage not in LINKAGES:
+        raise ArgumentError(
+            "unknown_linkage", f"a linkage is one of {', '.join(LINKAGES)}, not {linkage!r}"
+        )
+
+
+def make_cluster(pages: Sequence[ClusterPage], score: Score) -> Cluster:
+    """Return the cluster of ``pages``, given in the order of their ids."""
+    canonical = max(pages, key=lambda page: (score(page), -page.page_id))
+    return Cluster(pages[0].page_id, canonical, tuple(pages))
+
+
+def cluster_simhashes(
+    simhashes: NDArray[np.uint64],
+    pairs: Iterable[Pairs],
+    linkage: Linkage = "single",
+    distance: int = NEAR_MAX,
+) -> NDArray[np.uint64]:
+    """Return for each simhash the smallest simhash of its cluster.
+
+    Memory is linear in the number of simhashes for ``single`` linkage; ``complete`` linkage also
+    keeps all pairs.
+
+    Args:
+        simhashes: distinct and ascending; shape (n,), dtype uint64.
+        pairs: all pairs within ``distance``, in chunks.
+        linkage: ``single`` or ``complete``.
+        distance: the largest distance of two members with ``complete`` linkage.
+
+    Raises:
+        ArgumentError: the linkage is unknown.
+    """
+    check_linkage(linkage)
+    if linkage == "single":
+        return simhashes[_components(simhashes, pairs)]
+    return simhashes[_complete(simhashes, pairs, distance)]
+
+
+def _components(simhashes: NDArray[np.uint64], pairs: Iterable[Pairs]) -> NDArray[np.int64]:
+    """Union-find on arrays: hook the larger root to the smaller, then halve all paths."""
+    import numpy as np
+
+    parent = np.arange(len(simhashes), dtype=np.int64)
+    for chunk in pairs:
+        left = np.searchsorted(simhashes, chunk.low)
+        right = np.searchsorted(simhashes, chunk.high)
+        while len(left):
+            left, right = _roots(parent, left), _roots(parent, right)
+            apart = left != right
+            left, right = left[apart], right[apart]
+            np.minimum.at(parent, np.maximum(left, right), np.minimum(left, right))
+    return _roots(parent, np.arange(len(simhashes), dtype=np.int64))
+
+
+def _roots(parent: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    import numpy as np
+
+    roots = parent[nodes]
+    while True:
+        above = parent[roots]
+        if np.array_equal(above, roots):
+            parent[nodes] = roots
+            return roots
+        roots = above
+
+
+def _complete(
+    simhashes: NDArray[np.uint64], pairs: Iterable[Pairs], distance: int
+) -> NDArray[np.int64]:
+    """Join the nearest clusters first, if all their members are within ``distance``."""
+    import numpy as np
+
+    chunks = list(pairs)
+    roots = np.arange(len(simhashes), dtype=np.int64)
+    if not chunks:
+        return roots
+    low, high, distances = (np.concatenate(part) for part in zip(*chunks, strict=True))
+    order = np.lexsort((high, low, distances))
+    lower = np.searchsorted(simhashes, low[order]).tolist()
+    higher = np.searchsorted(simhashes, high[order]).tolist()
+    members: dict[int, NDArray[np.int64]] = {}
+    for a, b in zip(lower, higher, strict=True):
+        left, right = int(roots[a]), int(roots[b])
+        if left == right:
+            continue
+        first = members.get(left, np.array([left]))
+        second = members.get(right, np.array([right]))
+        between = hamming_distances(simhashes[first][:, np.newaxis], simhashes[second])
+        if between.max() > distance:
+            continue
+        root, gone = min(left, right), max(left, right)
+        members[root] = np.concatenate([first, second])
+        members.pop(gone, None)
+        roots[members[root]] = root
+    return roots

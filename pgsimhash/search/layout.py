@@ -1,0 +1,289 @@
+"""Cut the 64 bits into blocks, and choose which prefixes a lookup probes.
+
+A layout has one column for each permutation of its blocks; the column holds the leading blocks as a
+prefix (Manku, Jain, Das Sarma, WWW 2007, section 3). A probe may flip up to ``radius`` bits of the
+prefix, so the same few columns serve every distance. If two simhashes differ in at most k bits and
+the radii of single blocks satisfy sum(radius + 1) > k, then in some block they differ in at most
+that block's radius (pigeonhole; Norouzi, Punjani, Fleet, "Fast Exact Search in Hamming Space with
+Multi-Index Hashing", 2014, section 3).
+
+All SQL that depends on the layout is rendered from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations, pairwise
+from math import comb
+from typing import TYPE_CHECKING, Final
+
+from pgsimhash.errors import ArgumentError, check_type
+from pgsimhash.hashing.bits import BITS, check_distance
+from pgsimhash.search.permutation import Block, Permutation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLLECTION_SHIFT: Final = 40
+"""A prefix column holds the collection's number above this bit and the prefix below it."""
+
+COLLECTION_MAX: Final = (1 << (63 - COLLECTION_SHIFT)) - 1
+
+NOT_PROBED: Final = -1
+"""The radius of a permutation that a lookup does not need."""
+
+DISTANCE_MAX: Final = 12
+"""The largest distance of any layout; beyond it, random matches outnumber true ones."""
+
+PROBES_MAX: Final = 20_000
+"""The most probes of a lookup; a layout supports the distances that need no more."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A partition of the 64 bits into blocks, with a permutation for each choice of leading blocks.
+
+    ``widths`` are the blocks from the highest bit down; ``leading`` of them lead in every
+    permutation ("m choose r": Manku, Jain, Das Sarma, WWW 2007, section 3.1.2). ``inner`` cuts the
+    bits behind the one leading block into this many blocks again; each follows the leading block
+    in its own permutation (the paper's 16 tables of section 3.1.3). ``bits`` differs from 64 only
+    in exhaustive tests. ``prefix_max`` limits the prefix: a table's column also has to hold the
+    collection's number.
+
+    Raises:
+        ValueError: the widths do not add up to 64, or a prefix is too wide.
+    """
+
+    name: str
+    widths: tuple[int, ...]
+    leading: int = 1
+    inner: int = 0
+    bits: int = BITS
+    prefix_max: int = COLLECTION_SHIFT
+
+    def __post_init__(self) -> None:
+        if sum(self.widths) != self.bits or min(self.widths) < 1:
+            raise ValueError(
+                f"the blocks of a layout add up to {self.bits} bits, not {self.widths}"
+            )
+        if not 0 < self.leading < len(self.widths):
+            raise ValueError(f"some of {len(self.widths)} blocks lead, not {self.leading}")
+        if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
+            raise ValueError("inner blocks follow one leading block, and have a bit or more each")
+        if self.inner:
+            widest = self.permutations[0].width
+        else:
+            widest = sum(sorted(self.widths)[-self.leading :])
+        if widest > self.prefix_max:
+            raise ValueError(f"a prefix has at most {self.prefix_max} bits; use smaller blocks")
+
+    @cached_property
+    def suffix(self) -> str:
+        """The suffix of its table's and functions' names; empty for the default layout."""
+        return "" if self.name == _DEFAULT_NAME else "_" + re.sub(r"\W+", "_", self.name)
+
+    @property
+    def table(self) -> str:
+        """The name of its table, in the schema ``pgsimhash``."""
+        return f"simhashes{self.suffix}"
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks, from the highest bits to the lowest."""
+        shift, blocks = self.bits, []
+        for width in self.widths:
+            shift -= width
+            blocks.append(Block(width, shift))
+        return tuple(blocks)
+
+    @cached_property
+    def permutations(self) -> tuple[Permutation, ...]:
+        """The permutations in the order of their columns."""
+        return tuple(
+            Permutation(number, leading, trailing)
+            for number, (leading, trailing) in enumerate(self._choices(), start=1)
+        )
+
+    @property
+    def permutations_by_width(self) -> dict[int, list[int]]:
+        """The numbers of the permutations by the width of their prefixes."""
+        numbers: dict[int, list[int]] = {}
+        for permutation in self.permutations:
+            numbers.setdefault(permutation.width, []).append(permutation.number)
+        return numbers
+
+    def _choices(self) -> Iterator[tuple[tuple[Block, ...], tuple[Block, ...]]]:
+        for front in combinations(self.blocks, self.leading):
+            rest = tuple(block for block in self.blocks if block not in front)
+            if not self.inner:
+                yield front, rest
+                continue
+            pieces = _cut(rest, self.inner)
+            for number, piece in enumerate(pieces):
+                others = pieces[:number] + pieces[number + 1 :]
+                yield (*front, *piece), tuple(block for other in others for block in other)
+
+    @cached_property
+    def distances(self) -> range:
+        """The supported distances: 0 to the largest within :data:`PROBES_MAX`."""
+        largest = 0
+        while largest < DISTANCE_MAX and self.probes(largest + 1) <= PROBES_MAX:
+            largest += 1
+        return range(largest + 1)
+
+    def probes(self, distance: int) -> int:
+        """Return how many probes a lookup of ``distance`` takes in all permutations."""
+        return sum(
+            permutation.probes(radius)
+            for permutation, radius in zip(self.permutations, self._radii(distance), strict=True)
+        )
+
+    def radii(self, distance: int) -> tuple[int, ...]:
+        """Return a radius for each permutation, so that no match within ``distance`` is missed.
+
+        With one leading block, sum(radius + 1) over the permutations is exactly ``distance + 1``;
+        the first blocks take the larger radii. ``NOT_PROBED`` marks a permutation that is not
+        needed. With more, all radii are equal: the fewest differing bits that some prefix must
+        have in any case.
+
+        Raises:
+            ArgumentError: ``distance`` is not in :attr:`distances`.
+        """
+        return self._radii(check_distance(distance, self.distances[-1]))
+
+    def _radii(self, distance: int) -> tuple[int, ...]:
+        blocks = len(self.widths)
+        if self.inner:
+            # `first`: differing bits in the best block; the best inner block has its share of the
+            # rest.
+            radius = max(
+                first + (distance - first) // self.inner for first in range(distance // blocks + 1)
+            )
+            return (radius,) * len(self.permutations)
+        if self.leading > 1:
+            least, more = divmod(distance, blocks)
+            radius = self.leading * least + max(0, self.leading - (blocks - more))
+            return (radius,) * len(self.permutations)
+        share, extra = divmod(distance + 1, blocks)
+        return tuple(share - 1 + (number <= extra) for number in range(1, blocks + 1))
+
+    def prefixes(self, simhashes: NDArray[np.uint64], collection_id: int) -> NDArray[np.int64]:
+        """Return the prefix columns of shape (n, permutations), int64, for shape (n,), uint64.
+
+        Raises:
+            ValueError: ``collection_id`` does not fit above the prefix.
+        """
+        if not 0 < collection_id <= COLLECTION_MAX:
+            raise ValueError(f"a collection's number is 1 to {COLLECTION_MAX}, not {collection_id}")
+        import numpy as np
+
+        columns = [
+            permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
+            for permutation in self.permutations
+        ]
+        scoped = np.stack(columns, axis=1) | np.uint64(collection_id << COLLECTION_SHIFT)
+        return scoped.astype(np.int64)
+
+
+def _cut(blocks: tuple[Block, ...], count: int) -> list[tuple[Block, ...]]:
+    """Cut a row of blocks, joined end to end, into ``count`` pieces of about the same width."""
+    bits = [block.shift + bit for block in blocks for bit in range(block.width - 1, -1, -1)]
+    borders = [len(bits) * number // count for number in range(count + 1)]
+    return [runs_of(bits[start:end]) for start, end in pairwise(borders)]
+
+
+def runs_of(bits: list[int]) -> tuple[Block, ...]:
+    """Return descending bit numbers as blocks of neighbours."""
+    runs: list[Block] = []
+    for bit in bits:
+        if runs and runs[-1].shift == bit + 1:
+            runs[-1] = Block(runs[-1].width + 1, bit)
+        else:
+            runs.append(Block(1, bit))
+    return tuple(runs)
+
+
+_DEFAULT_NAME: Final = "22+21+21"
+
+THREE_BLOCKS: Final = Layout(_DEFAULT_NAME, (22, 21, 21))
+
+DEFAULT_LAYOUT: Final = THREE_BLOCKS
+
+LAYOUTS: Final = {
+    layout.name: layout
+    for layout in (
+        THREE_BLOCKS,
+        Layout("32+32", (32, 32)),
+        Layout("16+16+16+16", (16,) * 4),
+        Layout("5 choose 2", (13, 13, 13, 13, 12), leading=2),
+        Layout("4x4", (16,) * 4, inner=4),
+        Layout("6 choose 3", (11, 11, 11, 11, 10, 10), leading=3),
+        Layout("8 choose 2", (8,) * 8, leading=2),
+    )
+}
+"""The named layouts; "4x4" and "8 choose 2" are the paper's."""
+
+PERMUTATIONS_MAX: Final = 100
+"""The most columns, each with an index, of a deployed layout."""
+
+_CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
+
+
+def get_layout(name: str) -> Layout:
+    """Return the layout called ``name``: one of :data:`LAYOUTS`, or any "m choose r".
+
+    "m choose r" has m blocks of nearly equal width, the wider ones first, and a permutation for
+    each choice of r leading blocks. If a layout of :data:`LAYOUTS` is equal, it is returned.
+
+    Raises:
+        ArgumentError: no layout has this name, or it needs more than 100 columns or a prefix of
+            more than 40 bits.
+    """
+    check_type("a layout", name, str, wanted="its name, such as layout='32+32'")
+    if name in LAYOUTS:
+        return LAYOUTS[name]
+    match = _CHOICE.fullmatch(name)
+    if match is None:
+        raise ArgumentError(
+            "unknown_layout",
+            f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
+            "like '7 choose 4'",
+        )
+    blocks, leading = int(match[1]), int(match[2])
+    if not leading < blocks <= BITS:
+        raise ArgumentError(
+            "unknown_layout",
+            f"{name!r} is not a layout: 1 to {BITS - 1} of at most {BITS} blocks lead, and not all",
+        )
+    if comb(blocks, leading) > PERMUTATIONS_MAX:
+        raise ArgumentError(
+            "invalid_layout",
+            f"layout {name!r} would have {comb(blocks, leading):,} columns and indexes, and at "
+            f"most {PERMUTATIONS_MAX} are allowed: use fewer blocks, or let fewer lead",
+        )
+    widths = equal_widths(blocks)
+    if sum(widths[:leading]) > COLLECTION_SHIFT:
+        raise ArgumentError(
+            "invalid_layout",
+            f"layout {name!r} would have prefixes of {sum(widths[:leading])} bits, and there is "
+            f"room for {COLLECTION_SHIFT}: let fewer blocks lead",
+        )
+    return _chosen(name, widths, leading)
+
+
+@cache
+def _chosen(name: str, widths: tuple[int, ...], leading: int) -> Layout:
+    # The name becomes a table's name: one layout with two names would have two tables.
+    layout = Layout(name, widths, leading)
+    equal = (known for known in LAYOUTS.values() if known.permutations == layout.permutations)
+    return next(equal, layout)
+
+
+def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:
+    """Return the widths of this many blocks, nearly equal, the wider ones first."""
+    width, wider = divmod(bits, blocks)
+    return tuple(width + (number < wider) for number in range(blocks))

@@ -1,0 +1,178 @@
+"""Find all near pairs within an array of simhashes, in memory.
+
+For each permutation of the blocks, simhashes with equal prefixes are compared. This is a variant of
+the batch method of Manku, Jain, Das Sarma, WWW 2007, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from math import comb
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import (
+    BITS,
+    NEAR_MAX,
+    check_distance,
+    check_simhash,
+    check_simhashes,
+    hamming_distances,
+)
+from pgsimhash.runtime.progress import MEMORY_BYTES, no_progress
+from pgsimhash.search.layout import DISTANCE_MAX, Layout, equal_widths
+from pgsimhash.search.prefix_pairs import Found, layout_for, pairs_by
+from pgsimhash.search.simhash_files import Spool, distinct
+
+PASSES_MAX: Final = 5_000
+"""The most passes over the simhashes, if the caller chooses the number of blocks."""
+
+_CHUNK: Final = 1 << 16
+
+Compared = Callable[[int, int], None]
+"""Receives how many simhashes are compared, and of how many; each counts once per pass."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of distinct simhashes, ``low[i] < high[i]``, and their distances; all shape (n,)."""
+
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+    distances: NDArray[np.uint8]
+
+
+def find_pairs(
+    simhashes: NDArray[np.uint64] | Iterable[int],
+    distance: int = NEAR_MAX,
+    *,
+    blocks: int | None = None,
+) -> Pairs:
+    """Return every pair of distinct simhashes within ``distance`` bits, each once, in order.
+
+    The result is exact. Equal simhashes count once. Besides the input and the result, memory holds
+    a sorted and two permuted copies of the input (about 24 bytes a simhash).
+
+    Args:
+        simhashes: shape (n,), dtype uint64, or a list of integers.
+        distance: the largest number of differing bits, 0 to 12.
+        blocks: the number of bit blocks, more than ``distance``. All but ``distance`` blocks lead,
+            and each choice of them takes one pass. By default the fastest number. The result does
+            not depend on it.
+
+    Raises:
+        ArgumentError: the array has another shape or dtype, a number is not a simhash, ``distance``
+            is not in 0..12, or ``blocks`` is not in ``distance`` + 1..64 or takes more than 5,000
+            passes.
+    """
+    values = distinct(_as_array(simhashes))
+    check_distance(distance, DISTANCE_MAX)
+    layout = layout_for(distance, len(values)) if blocks is None else _cut(blocks, distance)
+    pairs = _as_pairs(
+        [
+            sides
+            for permutation in layout.permutations
+            for sides in pairs_by(permutation, layout, values, distance)
+        ]
+    )
+    order = np.lexsort((pairs.high, pairs.low))
+    return Pairs(pairs.low[order], pairs.high[order], pairs.distances[order])
+
+
+def stream_pairs(
+    spool: Spool,
+    distance: int = NEAR_MAX,
+    *,
+    memory: int = MEMORY_BYTES,
+    progress: Compared = no_progress,
+) -> Iterator[Pairs]:
+    """Yield the pairs of :func:`find_pairs`, each once, in chunks, in no particular order.
+
+    The result is exact and memory is bounded. For each permutation the simhashes are read in parts,
+    each a range of prefixes. Only simhashes that share one prefix have to fit into memory.
+
+    Args:
+        spool: distinct simhashes.
+        distance: the largest number of differing bits, 0 to 12.
+        memory: how many bytes to use for simhashes, besides the pairs of a chunk.
+        progress: a function that receives the progress.
+
+    Raises:
+        ArgumentError: ``distance`` is not in 0..12.
+    """
+    limit = check_distance(distance, DISTANCE_MAX)
+    yield from in_blocks(_found(spool, limit, memory, progress))
+
+
+def _found(spool: Spool, distance: int, memory: int, progress: Compared) -> Iterator[Found]:
+    layout = layout_for(distance, spool.count)
+    whole = spool.read() if spool.fits(memory) else None
+    done, total = 0, spool.count * len(layout.permutations)
+    for permutation in layout.permutations:
+        for part in spool.parts(permutation, memory):
+            values = spool.read_part(permutation, part) if whole is None else whole
+            compared = partial(_report, progress, done, total)
+            yield from pairs_by(permutation, layout, values, distance, compared)
+            done += len(values)
+    progress(total, total)
+
+
+def in_blocks(found: Iterable[Found]) -> Iterator[Pairs]:
+    """Yield the pairs in chunks of useful size."""
+    chunk: list[Found] = []
+    size = 0
+    for sides in found:
+        chunk.append(sides)
+        size += len(sides[0])
+        if size >= _CHUNK:
+            yield _as_pairs(chunk)
+            chunk, size = [], 0
+    if size:
+        yield _as_pairs(chunk)
+
+
+def _report(progress: Compared, before: int, total: int, here: int) -> None:
+    progress(before + here, total)
+
+
+def _as_pairs(sides: Sequence[Found]) -> Pairs:
+    if not sides:
+        empty = np.empty(0, dtype=np.uint64)
+        return Pairs(empty, empty, np.empty(0, dtype=np.uint8))
+    left, right = (np.concatenate(side) for side in zip(*sides, strict=True))
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    return Pairs(low, high, hamming_distances(low, high))
+
+
+def _as_array(simhashes: NDArray[np.uint64] | Iterable[int]) -> NDArray[np.uint64]:
+    if isinstance(simhashes, np.ndarray):
+        return check_simhashes(simhashes)
+    if isinstance(simhashes, str | bytes) or not isinstance(simhashes, Iterable):
+        raise ArgumentError(
+            "invalid_simhash",
+            f"simhashes are an array or a list of integers, not {type(simhashes).__name__}",
+        )
+    return np.fromiter(map(check_simhash, simhashes), dtype=np.uint64)
+
+
+def _cut(blocks: int, distance: int) -> Layout:
+    """Return the layout in which all but ``distance`` of the blocks lead."""
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not distance < blocks <= BITS:
+        raise ArgumentError(
+            "invalid_blocks",
+            f"blocks is a number from {distance + 1} to {BITS} for distance {distance}, "
+            f"not {blocks!r}",
+        )
+    if distance == 0:
+        return layout_for(0, 0)
+    if comb(blocks, distance) > PASSES_MAX:
+        raise ArgumentError(
+            "invalid_blocks",
+            f"{blocks} blocks take {comb(blocks, distance):,} passes for distance {distance}, "
+            f"and at most {PASSES_MAX:,} are allowed; use fewer blocks",
+        )
+    leading = blocks - distance
+    return Layout(f"{blocks} choose {leading}", equal_widths(blocks), leading, prefix_max=BITS)

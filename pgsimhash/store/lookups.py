@@ -1,0 +1,275 @@
+"""Questions to the database, each one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from psycopg.rows import dict_row, scalar_row, tuple_row
+
+from pgsimhash.db.statements import query
+from pgsimhash.errors import NotFoundError, check_type
+from pgsimhash.hashing.bits import check_simhashes, from_bigint, hamming_distances, to_bigint
+from pgsimhash.hashing.signature import to_halves
+from pgsimhash.pages.records import Match, Matches, NearPage, StoredPage
+from pgsimhash.pages.recrawl import Visit
+from pgsimhash.pages.urls import lowered
+from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pgsimhash.search.memory_index import Near
+    from pgsimhash.store.memory import Memory
+
+_BATCH: Final = 10_000
+"""How many simhashes are looked up in one statement: it bounds what the server holds."""
+
+SLICES: Final = 64
+"""In how many statements a collection is read: it bounds what the server sends at a time."""
+
+
+def check_limit(limit: int | None) -> None:
+    """Check the type of a number of matches.
+
+    Raises:
+        ArgumentError: it is no integer.
+    """
+    check_type("limit", limit, int, None, wanted="a number, such as limit=10")
+
+
+def find(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhash: int,
+    distance: int | None,
+    *,
+    limit: int | None,
+    host: str | None,
+    since: datetime | None,
+    signature: int | None,
+) -> list[Match]:
+    """Return the matches of one simhash, nearest first."""
+    check_limit(limit)
+    parameters = {
+        **_lookup(collection, distance),
+        **_asked(simhash, signature),
+        "limit": limit,
+        "host": None if host is None else lowered(host),
+        "since": since,
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("find", connection), parameters).fetchall()
+    return [Match(from_bigint(value), bits, url, title) for value, bits, url, title in rows]
+
+
+def find_each(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: Sequence[int],
+    distance: int | None,
+) -> list[list[Match]]:
+    """Return the matches of each of some simhashes, nearest first."""
+    parameters = {
+        **_lookup(collection, distance),
+        "simhashes": [to_bigint(simhash) for simhash in simhashes],
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("find_each", connection), parameters).fetchall()
+    found: list[list[Match]] = [[] for _ in simhashes]
+    for number, value, bits, url, title in rows:
+        found[number].append(Match(from_bigint(value), bits, url, title))
+    return found
+
+
+def near_pages(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    page: str | int,
+    distance: int | None,
+    *,
+    limit: int | None,
+    verify: bool,
+    signature: int | None,
+) -> list[NearPage]:
+    """Return the pages near a URL or a simhash, nearest first.
+
+    Raises:
+        NotFoundError: the URL is not known.
+    """
+    parameters = {**_lookup(collection, distance), "limit": limit}
+    if isinstance(page, str):
+        statement = "near_pages_of_url"
+        parameters |= {"url": collection.page_url(page), "verify": verify}
+    else:
+        statement = "near_pages"
+        parameters |= _asked(page, signature if verify else None)
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query(statement, connection), parameters).fetchall()
+    if isinstance(page, str) and not rows:
+        raise unknown_page(follow(connection, collection), page)
+    return [
+        NearPage(url, title, from_bigint(simhash), bits, fetched_at)
+        for url, title, simhash, bits, fetched_at in rows
+        if url is not None
+    ]
+
+
+def find_many(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    distance: int | None,
+    memory: Memory,
+) -> Matches:
+    """Return the matches of an array of simhashes, by query, nearest first.
+
+    Raises:
+        ArgumentError: the array has another shape or dtype; the layout does not answer
+            ``distance``.
+        MovedCollectionError: the collection was replaced while it was looked up in memory.
+    """
+    import numpy as np
+
+    check_simhashes(simhashes)
+    # What is remembered is that of a number, not of a name.
+    present = follow(connection, collection)
+    most = checked_distance(present, distance)
+    found = []
+    remembered = False
+    for start in range(0, max(1, len(simhashes)), _BATCH):
+        batch = simhashes[start : start + _BATCH]
+        near = memory.near(connection, present, batch, most)
+        if near is None:
+            with memory.looking_up(present):
+                found.append(_find_batch(connection, present, batch, most, start))
+        else:
+            remembered = True
+            found.append(_still_there(connection, present, batch, near, start))
+    if remembered:
+        check_there(connection, present)
+    return Matches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _find_batch(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    distance: int,
+    start: int,
+) -> Matches:
+    import numpy as np
+
+    parameters = {
+        **_lookup(collection, distance),
+        "simhashes": simhashes.view(np.int64).tolist(),
+    }
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query("find_many", connection), parameters).fetchall()
+    numbers, values, distances = zip(*rows, strict=True) if rows else ((), (), ())
+    return Matches(
+        np.array(numbers, dtype=np.int64) + start,
+        np.array(values, dtype=np.int64).view(np.uint64),
+        np.array(distances, dtype=np.uint8),
+    )
+
+
+def _still_there(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    simhashes: NDArray[np.uint64],
+    near: Near,
+    start: int,
+) -> Matches:
+    """Return what is remembered as near and was not deleted since."""
+    import numpy as np
+
+    known = {
+        "collection_id": collection.collection_id,
+        "simhashes": np.unique(near.simhashes).view(np.int64).tolist(),
+    }
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        rows = cursor.execute(query("simhashes_there", connection), known).fetchall()
+    there = np.isin(near.simhashes, np.array(rows, dtype=np.int64).view(np.uint64))
+    numbers, values = near.queries[there], near.simhashes[there]
+    distances = hamming_distances(simhashes[numbers], values)
+    order = np.lexsort((values.view(np.int64), distances, numbers))
+    return Matches(numbers[order].astype(np.int64) + start, values[order], distances[order])
+
+
+def exists(
+    connection: psycopg.Connection[Any], collection: Collection, simhash: int, distance: int | None
+) -> bool:
+    """Return whether a simhash has any match."""
+    parameters = {**_lookup(collection, distance), "simhash": to_bigint(simhash)}
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return bool(cursor.execute(query("exists", connection), parameters).fetchone())
+
+
+def simhash_slices(
+    connection: psycopg.Connection[Any], collection: Collection
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield all distinct simhashes of a collection, in slices of its first index."""
+    for number in range(SLICES):
+        yield simhash_slice(connection, collection, number)
+
+
+def simhash_slice(
+    connection: psycopg.Connection[Any], collection: Collection, number: int
+) -> NDArray[np.uint64]:
+    """Return slice ``number`` of the distinct simhashes of a collection, of 64."""
+    import numpy as np
+
+    parameters = {
+        "collection_id": collection.collection_id,
+        "number": number,
+        "slices": SLICES,
+    }
+    with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
+        found = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
+    return np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
+
+
+def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
+    """Return when the versions of a page came, the oldest first; none where it is not known."""
+    parameters = {"collection": collection.name, "url": collection.page_url(url)}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = cursor.execute(query("visits", connection), parameters).fetchall()
+    if not rows:
+        follow(connection, collection)
+    return [Visit(from_bigint(row[0]), *row[1:]) for row in rows if row[0] is not None]
+
+
+def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -> StoredPage | None:
+    """Return the present version of a page."""
+    parameters = {"collection": collection.name, "url": collection.page_url(url)}
+    with connection.cursor(row_factory=dict_row, binary=True) as cursor:
+        row = cursor.execute(query("page", connection), parameters).fetchone()
+    if row is None:
+        follow(connection, collection)
+    if row is None or row["url"] is None:
+        return None
+    row["simhash"] = from_bigint(row["simhash"])
+    row["structure"] = None if row["structure"] is None else from_bigint(row["structure"])
+    return StoredPage(**row)
+
+
+def unknown_page(collection: Collection, url: str) -> NotFoundError:
+    """Return what to raise where a collection does not have a page."""
+    return NotFoundError(
+        "unknown_page",
+        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
+        "given; correct it, name another --collection, or ingest the page first",
+    )
+
+
+def _asked(simhash: int, signature: int | None) -> dict[str, Any]:
+    high, low = to_halves(signature)
+    return {"simhash": to_bigint(simhash), "signature_high": high, "signature_low": low}
+
+
+def _lookup(collection: Collection, distance: int | None) -> dict[str, Any]:
+    return {"collection": collection.name, "scheme": collection.scheme, "distance": distance}

@@ -1,0 +1,164 @@
+"""The simhashes near to those of a batch: stored, arrived meanwhile, and within the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg.rows import tuple_row
+
+from pgsimhash.db.connection import server_words
+from pgsimhash.db.statements import query
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import near_pairs, to_bigint
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.store.collection import Collection, MovedCollectionError
+from pgsimhash.store.memory import Memory
+
+_ROOM: Final = 1 << 16
+"""How many distances are held at once."""
+
+
+class Near(NamedTuple):
+    """What is near to the simhashes of a batch, as PostgreSQL takes it.
+
+    ``near_to`` has the query of each of ``near_simhashes``, which are stored in the collections
+    ``compared``, up to ``newest_pages``; ``batch_to`` and ``batch_simhashes`` are pairs within the
+    batch. None is for the statement to find.
+    """
+
+    compared: list[int] | None = None
+    near_to: list[int] | None = None
+    near_simhashes: list[int] | None = None
+    newest_pages: list[int] | None = None
+    batch_to: list[int] | None = None
+    batch_simhashes: list[int] | None = None
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what the statements of a batch refuse into errors of this package.
+
+    Raises:
+        ArgumentError: a layout does not answer the distance.
+        MovedCollectionError: the collection's name is another one's now.
+    """
+    try:
+        yield
+    except psycopg.errors.InvalidParameterValue as error:
+        raise ArgumentError("invalid_distance", server_words(error)) from error
+    except psycopg.errors.ObjectNotInPrerequisiteState as error:
+        raise MovedCollectionError("moved", server_words(error)) from error
+
+
+def nearby(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    records: Sequence[PageRecord],
+    settings: Sequence[MatchSettings],
+    memory: Memory,
+) -> Near:
+    """Return what is near to the records by what is remembered, and among them; else nothing."""
+    near = remembered(connection, collection, records, settings, memory)
+    return near if near.near_to is None else _with_batch(near, records, settings)
+
+
+def remembered(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    records: Sequence[PageRecord],
+    settings: Sequence[MatchSettings],
+    memory: Memory,
+) -> Near:
+    """Return what is near to the records by what is remembered of their own collection."""
+    if any(wanted.scope == "global" for wanted in settings):
+        return Near()
+    simhashes = np.unique(_simhashes(records))
+    most = max(wanted.distance for wanted in settings)
+    near = memory.near(connection, collection, simhashes, most)
+    if near is None:
+        return Near()
+    own, queries = [collection.collection_id], _signed(simhashes[near.queries])
+    return Near(own, queries, _signed(near.simhashes), [memory.newest])
+
+
+def locked(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    records: Sequence[PageRecord],
+    settings: Sequence[MatchSettings],
+    memory: Memory,
+    near: Near,
+) -> Near:
+    """Return all that is near to the records, with the collections compared with locked."""
+    scope = {"collection": collection.name, "collection_id": collection.collection_id}
+    asked = {
+        "simhashes": [to_bigint(record.simhash) for record in records],
+        "distances": [wanted.distance for wanted in settings],
+        "scopes": [wanted.scope for wanted in settings],
+    }
+    with connection.cursor(row_factory=tuple_row) as cursor, refusals():
+        if near.near_to is None:
+            with memory.looking_up(collection):
+                cursor.execute(query("near_pairs", connection), {**scope, **asked})
+                ((compared, near_to, near_simhashes, newest),) = cursor
+            near = Near(compared, near_to or [], near_simhashes or [], newest)
+        cursor.execute(query("lock_compared", connection), {**scope, **near._asdict()})
+        ((newest_pages, arrived),) = cursor
+    assert near.near_to is not None and near.near_simhashes is not None  # noqa: PT018
+    # What came while it was looked up and waited for.
+    came = np.array(arrived, dtype=np.int64).view(np.uint64)
+    batch = _simhashes(records)
+    rows, places = _pairs(batch, came, settings)
+    near = near._replace(
+        near_to=near.near_to + _signed(batch[rows]),
+        near_simhashes=near.near_simhashes + _signed(came[places]),
+        newest_pages=newest_pages,
+    )
+    return _with_batch(near, records, settings)
+
+
+def _with_batch(
+    near: Near, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
+) -> Near:
+    """Add what is near among the records."""
+    if len(records) == 1:
+        return near
+    batch = _simhashes(records)
+    values, first = np.unique(batch, return_index=True)
+    last = len(batch) - 1 - np.unique(batch[::-1], return_index=True)[1]
+    rows, places = _pairs(values, values, settings)
+    # Only what comes before a page matters to it.
+    before = first[places] < last[rows]
+    return near._replace(
+        batch_to=_signed(values[rows[before]]), batch_simhashes=_signed(values[places[before]])
+    )
+
+
+def _pairs(
+    some: NDArray[np.uint64], others: NDArray[np.uint64], settings: Sequence[MatchSettings]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of ``some`` are near which of ``others``, as places in both."""
+    most = max(wanted.distance for wanted in settings)
+    step = max(1, _ROOM // max(1, len(others)))
+    pairs = [
+        (rows + start, places)
+        for start in range(0, len(some), step)
+        for rows, places, _ in (near_pairs(some[start : start + step], others, most),)
+    ]
+    rows, places = zip(*pairs, strict=True)
+    return np.concatenate(rows), np.concatenate(places)
+
+
+def _simhashes(records: Sequence[PageRecord]) -> NDArray[np.uint64]:
+    return np.array([record.simhash for record in records], dtype=np.uint64)
+
+
+def _signed(simhashes: NDArray[np.uint64]) -> list[int]:
+    values: list[int] = simhashes.view(np.int64).tolist()
+    return values

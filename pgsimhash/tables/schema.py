@@ -1,9 +1,0 @@
-"""The schema that all tables are in; for another, there is SQLAlchemy's schema_translate_map."""
-
-from __future__ import annotations
-
-from sqlalchemy import MetaData
-
-from pgsimhash.schema_names import SCHEMA
-
-metadata = MetaData(schema=SCHEMA)

@@ -1,0 +1,147 @@
+-- What has to hold between the rows of a collection, and how a violation is repaired. Tables, indexes
+-- and functions are not checked here: see docs/maintain.md.
+
+CREATE TYPE pgsimhash.violation AS (
+    reason text,
+    page_id bigint,
+    url text,
+    simhash bigint,
+    repair text
+);
+
+COMMENT ON TYPE pgsimhash.violation IS
+    'A row that contradicts the others, and how a repair changes it.';
+
+-- One slice of the pages by their ids and of the simhashes by their prefixes, in one snapshot. Each row
+-- is looked up through an index, whatever the planner thinks, so that a slice takes no more than its
+-- share. Only a repair takes the collection's lock.
+CREATE FUNCTION pgsimhash.check_collection(
+    collection text, repair boolean DEFAULT false, slice integer DEFAULT 0, slices integer DEFAULT 1
+) RETURNS SETOF pgsimhash.violation
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = off
+    SET enable_mergejoin = off
+    SET jit = off
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._id_of(collection);
+    suffix constant text := pgsimhash._suffix_of(own_id);
+    first_page bigint;
+    last_page bigint;
+    violations pgsimhash.violation[];
+BEGIN
+    IF slices < 1 OR slice NOT BETWEEN 0 AND slices - 1 THEN
+        RAISE EXCEPTION 'there is no slice % of %', slice, slices
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'Slices are counted from 0.';
+    END IF;
+    IF repair THEN
+        PERFORM pgsimhash._lock_collections(ARRAY[own_id], true);
+    ELSE
+        PERFORM pgsimhash._check_row_security();
+    END IF;
+    SELECT
+        div((slices - slice) * o.lowest::numeric + slice * (o.highest + 1::numeric), slices),
+        div((slices - slice - 1) * o.lowest::numeric + (slice + 1) * (o.highest + 1::numeric), slices)
+            - 1
+    INTO first_page, last_page
+    FROM (
+        SELECT min(p.page_id) AS lowest, max(p.page_id) AS highest
+        FROM (
+            SELECT p.page_id FROM pgsimhash.pages AS p WHERE p.collection_id = own_id
+            UNION ALL
+            SELECT s.page_id FROM pgsimhash.last_seen AS s WHERE s.collection_id = own_id
+        ) AS p
+    ) AS o;
+    EXECUTE format(
+        $query$
+        SELECT array_agg(v::pgsimhash.violation ORDER BY v.reason, v.page_id, v.simhash)
+        FROM (
+            -- A lookup misses the page.
+            SELECT 'simhash_missing' AS reason, p.page_id, p.url, p.simhash,
+                'its simhash is added to %1$s' AS repair
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.%1$I AS s
+                    WHERE s.prefix_1 = pgsimhash.%2$I(p.simhash, 1, $1) AND s.simhash = p.simhash
+                )
+            UNION ALL
+            -- A lookup returns a simhash that nobody has.
+            SELECT 'simhash_unused', NULL, NULL, s.simhash, 'the simhash is removed from %1$s'
+            FROM pgsimhash.layouts AS l
+            JOIN pgsimhash.%1$I AS s
+                ON s.prefix_1 >= ($1::bigint << 40) + (($4::bigint << l.prefix_bits) / $5)
+                AND s.prefix_1 < ($1::bigint << 40) + ((($4 + 1)::bigint << l.prefix_bits) / $5)
+            WHERE l.suffix = $6 AND NOT s.standalone
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = $1 AND p.simhash = s.simhash
+                )
+            UNION ALL
+            SELECT 'original_missing', p.page_id, p.url, p.simhash, 'the page becomes an original'
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND p.duplicate_of IS NOT NULL
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS o
+                    WHERE o.collection_id = $1
+                        AND o.page_id = p.duplicate_of
+                        AND o.page_id < p.page_id
+                )
+            UNION ALL
+            SELECT 'distance_wrong', p.page_id, p.url, p.simhash, 'the distance is computed again'
+            FROM pgsimhash.pages AS p
+            JOIN pgsimhash.pages AS o
+                ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of
+            WHERE p.collection_id = $1 AND p.page_id BETWEEN $2 AND $3
+                AND o.page_id < p.page_id
+                AND p.distance::integer
+                    IS DISTINCT FROM pgsimhash.hamming_distance(p.simhash, o.simhash)
+            UNION ALL
+            SELECT 'seen_orphaned', s.page_id, NULL, NULL, 'the row of last_seen is removed'
+            FROM pgsimhash.last_seen AS s
+            WHERE s.collection_id = $1 AND s.page_id BETWEEN $2 AND $3
+                AND NOT EXISTS (
+                    SELECT FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = $1 AND p.page_id = s.page_id
+                )
+        ) AS v
+        $query$,
+        'simhashes' || suffix, 'prefix' || suffix
+    ) INTO violations USING own_id, first_page, last_page, slice, slices, suffix;
+    IF repair AND violations IS NOT NULL THEN
+        PERFORM
+            pgsimhash._put_simhashes(
+                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_missing'), false
+            ),
+            pgsimhash._drop_simhashes(
+                own_id, array_agg(v.simhash) FILTER (WHERE v.reason = 'simhash_unused'), false
+            ),
+            pgsimhash._advance_epoch(own_id)
+        FROM unnest(violations) AS v;
+        UPDATE pgsimhash.pages AS p
+        SET duplicate_of = NULL, distance = NULL
+        FROM unnest(violations) AS v
+        WHERE v.reason = 'original_missing'
+            AND p.collection_id = own_id AND p.page_id = v.page_id;
+        UPDATE pgsimhash.pages AS p
+        SET distance = pgsimhash.hamming_distance(p.simhash, o.simhash)
+        FROM unnest(violations) AS v, pgsimhash.pages AS o
+        WHERE v.reason = 'distance_wrong'
+            AND p.collection_id = own_id AND p.page_id = v.page_id
+            AND o.collection_id = own_id AND o.page_id = p.duplicate_of;
+        DELETE FROM pgsimhash.last_seen AS s
+        USING unnest(violations) AS v
+        WHERE v.reason = 'seen_orphaned'
+            AND s.collection_id = own_id AND s.page_id = v.page_id;
+    END IF;
+    RETURN QUERY SELECT * FROM unnest(violations);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.check_collection(text, boolean, integer, integer) IS
+    'The rows of a collection that contradict one another, repaired if asked for; in slices where it '
+    'is large.';

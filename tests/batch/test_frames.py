@@ -1,0 +1,264 @@
+"""Frames are marked as a store decides, in pandas, Polars and PyArrow alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pgsimhash import ArgumentError, Store, connect
+from pgsimhash.batch.frames import COLUMNS, mark_duplicates
+from pgsimhash.html import Article
+from pgsimhash.schemes import SHORT_SCHEME, TEXT_SCHEME, Scheme, read_text
+from pgsimhash.schemes.weightings import ShingleWeights
+from pgsimhash.sources import SourcePage, read_pages
+from tests.conftest import ROOT
+from tests.refusals import because
+
+MAKERS: list[Callable[[dict[str, Any]], Any]] = [pd.DataFrame, pl.DataFrame, pa.table]
+
+PAGES = [page for page in read_pages([ROOT / "examples" / "pages"]) if isinstance(page, SourcePage)]
+
+WORDS = [f"word{number}" for number in range(500)]
+
+
+def made_texts(count: int) -> list[str]:
+    """Texts of 60 words: most are others with some words changed."""
+    rng = random.Random(3)
+    texts = [rng.choices(WORDS, k=60) for _ in range(5)]
+    while len(texts) < count:
+        text = list(rng.choice(texts))
+        for _ in range(rng.randrange(6)):
+            text[rng.randrange(60)] = rng.choice(WORDS)
+        texts.append(text)
+    return [" ".join(text) for text in texts]
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, their nulls as None."""
+    if isinstance(frame, pd.DataFrame):
+        rows: list[dict[str, Any]] = frame.astype(object).to_dict("records")  # type: ignore[assignment]
+        return [{k: None if v is pd.NA else v for k, v in row.items()} for row in rows]
+    return frame.rows(named=True) if isinstance(frame, pl.DataFrame) else frame.to_pylist()
+
+
+def added(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in COLUMNS) for row in rows_of(frame)]
+
+
+def by_store(store: Store, pages: Sequence[str | bytes], **options: Any) -> list[tuple[Any, ...]]:
+    """What a store says of the same rows."""
+    urls = [f"https://example.com/{row}" for row in range(len(pages))]
+    row_of = dict(zip(urls, range(len(pages)), strict=True))
+    return [
+        (
+            verdict.simhash,
+            verdict.duplicate_of is not None,
+            None if verdict.duplicate_of is None else row_of[verdict.duplicate_of],
+            verdict.distance,
+            verdict.reason if verdict.reason != "same_bytes" else "same_simhash",
+        )
+        for verdict in store.ingest_many(zip(urls, pages, strict=True), **options)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:1 of 24 pages have too few words")
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_pages_are_marked_as_a_store_decides(
+    make: Callable[[dict[str, Any]], Any], jobs: int, store: Store
+) -> None:
+    pages = [page.html for page in PAGES]
+    urls = [f"https://example.com/{row}" for row in range(len(pages))]
+    frame = make({"page": pages, "url": urls})
+    marked = mark_duplicates(frame, "page", kind="html", url_column="url", jobs=jobs)
+    assert type(marked) is type(frame)
+    assert added(marked) == by_store(store, pages)
+    without = mark_duplicates(frame, "page", kind="html")
+    assert added(without) == added(marked)
+
+
+@pytest.mark.parametrize("options", [{}, {"verify": False}, {"distance": 3}, {"distance": 12}])
+@pytest.mark.parametrize("make", MAKERS)
+def test_texts_are_marked_as_a_store_decides(
+    make: Callable[[dict[str, Any]], Any], options: dict[str, Any], dsn: str
+) -> None:
+    texts = made_texts(400)
+    with connect(dsn, scheme=TEXT_SCHEME, layout="16+16+16+16") as store:
+        said = by_store(store, texts, **options)
+    assert added(mark_duplicates(make({"text": texts}), "text", **options)) == said
+    distances = {distance for _, _, _, distance, _ in said if distance}
+    assert len(distances) > 2
+
+
+def test_a_second_look_at_signatures_matters() -> None:
+    frame = pl.DataFrame({"text": made_texts(400)})
+    looked = mark_duplicates(frame, "text", distance=12)["is_duplicate"].sum()
+    assert looked < mark_duplicates(frame, "text", distance=12, verify=False)["is_duplicate"].sum()
+
+
+@pytest.mark.filterwarnings("ignore:no row is marked")
+@pytest.mark.parametrize("make", MAKERS)
+def test_no_row_is_lost(make: Callable[[dict[str, Any]], Any]) -> None:
+    text = made_texts(5)[0]
+    texts = [None, "too little", text, "", text, None]
+    frame = make({"text": texts, "number": list(range(6))})
+    with pytest.warns(UserWarning, match="2 of 4 texts have fewer than the 20 words"):
+        marked = rows_of(mark_duplicates(frame, "text", scheme=TEXT_SCHEME))
+    assert [row["number"] for row in marked] == list(range(6))
+    assert [row["reason"] for row in marked] == [
+        "null", "too_short", "first_seen", "too_short", "same_simhash", "null",
+    ]  # fmt: skip
+    assert [row["duplicate_of"] for row in marked] == [None, None, None, None, 2, None]
+    assert [row["simhash"] is None for row in marked] == [1, 1, 0, 1, 0, 1]
+    with pytest.warns(UserWarning, match="1 of 2 pages have too few words"):
+        pages = mark_duplicates(make({"page": [b"%PDF-1.7", b"<p>" * 9]}), "page", kind="html")
+    assert [row["reason"] for row in rows_of(pages)] == ["not_html", "too_short"]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_the_types_of_columns_are_the_same_without_rows(
+    make: Callable[[dict[str, Any]], Any], rows: int
+) -> None:
+    whole = mark_duplicates(make({"text": made_texts(50)}), "text")
+    few = mark_duplicates(first_texts(whole, rows), "text")
+    assert len(rows_of(few)) == rows
+    kind = "schema" if make is pa.table else "dtypes"
+    assert str(getattr(few, kind)) == str(getattr(whole, kind))
+
+
+def first_texts(frame: Any, rows: int) -> Any:
+    """The column of texts, with its type, and a few rows."""
+    if isinstance(frame, pd.DataFrame):
+        return frame[["text"]][:rows]
+    return frame.select(["text"])[:rows]
+
+
+def test_labels_of_an_index_may_be_equal() -> None:
+    text, other, *_ = made_texts(5)
+    frame = pd.DataFrame({"text": [text, other, text]}, index=["x", "x", "y"])
+    marked = mark_duplicates(frame, "text")
+    assert list(marked.index) == ["x", "x", "y"]
+    assert marked["duplicate_of"].tolist() == [pd.NA, pd.NA, 0]
+    assert list(frame.columns) == ["text"]
+    assert marked["simhash"].dtype == "UInt64"
+    kept = marked[~marked["is_duplicate"]]
+    assert kept["text"].tolist() == [text, other]
+
+
+@pytest.mark.filterwarnings("ignore:no row is marked")
+def test_another_scheme_decides() -> None:
+    scheme = Scheme("words", read_text, ShingleWeights((1,)), min_tokens=1, distance=0)
+    frame = pl.DataFrame({"text": ["one two", "two one", "three"]})
+    marked = mark_duplicates(frame, "text", scheme=scheme)
+    assert marked["duplicate_of"].to_list() == [None, 0, None]
+    said = "3 of 3 texts .* scheme for short texts is 'pgsimhash-short-1'; only equal ones"
+    with pytest.warns(UserWarning, match=said):
+        marked = mark_duplicates(frame, "text", scheme=TEXT_SCHEME)
+    assert marked["reason"].to_list() == ["too_short"] * 3
+
+
+PRODUCTS = [
+    f"Tide clock model {number}, {size} cm, brass" for number in range(40) for size in (8, 9)
+]
+
+
+def test_titles_go_by_the_scheme_for_short_texts() -> None:
+    texts = [*PRODUCTS, *(text.upper().replace(" CM", "CM") for text in PRODUCTS)]
+    marked = mark_duplicates(pl.DataFrame({"text": texts}), "text")
+    rows = list(range(len(PRODUCTS)))
+    assert marked["duplicate_of"].to_list() == [None] * len(rows) + rows
+    assert marked["simhash"].to_list() == [SHORT_SCHEME.simhash(text) for text in texts]
+
+
+def test_most_texts_decide_for_all() -> None:
+    long, other, *_ = made_texts(2)
+    marked = mark_duplicates(pl.DataFrame({"text": [long, PRODUCTS[0], PRODUCTS[1]]}), "text")
+    assert marked["simhash"][0] == SHORT_SCHEME.simhash(long)
+    with pytest.warns(UserWarning, match="1 of 3 texts"):
+        marked = mark_duplicates(pl.DataFrame({"text": [long, PRODUCTS[0], other]}), "text")
+    assert marked["simhash"].to_list() == [
+        TEXT_SCHEME.simhash(long), None, TEXT_SCHEME.simhash(other),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_equal_texts_are_marked_whatever_their_length(
+    make: Callable[[dict[str, Any]], Any],
+) -> None:
+    texts = ["Ferry", " Ferry\n", "", "", "ferry", "a  b", "a b"]
+    with pytest.warns(UserWarning, match="7 of 7 texts"):
+        marked = rows_of(mark_duplicates(make({"text": texts}), "text", scheme=TEXT_SCHEME))
+    assert [row["duplicate_of"] for row in marked] == [None, 0, None, None, None, None, 5]
+    assert [row["reason"] for row in marked] == [
+        "too_short", "same_text", "too_short", "too_short", "too_short", "too_short", "same_text",
+    ]  # fmt: skip
+    assert [row["distance"] for row in marked] == [None, 0, None, None, None, None, 0]
+
+
+@dataclass(frozen=True)
+class FirstWords:
+    """The first word decides the simhash, and all of them the signature."""
+
+    def __call__(self, tokens: Sequence[str], article: Article) -> dict[str, float]:
+        first, *others = tokens
+        return {first: 1e6} | dict.fromkeys(others, 1.0)
+
+
+def test_different_texts_of_one_simhash_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No distance is trusted.
+    monkeypatch.setattr("pgsimhash.hashing.signature.TRUSTED_DISTANCE", -1, raising=False)
+    scheme = Scheme("first", read_text, FirstWords(), min_tokens=1)
+    bay, pier = " ".join(WORDS[:30]), " ".join([WORDS[0], *WORDS[100:130]])
+    texts = [bay, pier, f"{pier}.", f"{bay}!", f"{WORDS[200]} {bay}"]
+    assert scheme.simhash(bay) == scheme.simhash(pier)
+    frame = pl.DataFrame({"text": texts})
+    marked = mark_duplicates(frame, "text", scheme=scheme)
+    assert marked["duplicate_of"].to_list() == [None, None, 1, 0, None]
+    unverified = mark_duplicates(frame, "text", scheme=scheme, verify=False)
+    assert unverified["duplicate_of"].to_list() == [None, 0, 0, 0, None]
+
+
+TEXTS = {"text": ["a b", "c d"]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "column", "options", "told"),
+    [
+        (TEXTS, "text", {}, "a frame is a DataFrame"),
+        (pl.LazyFrame(TEXTS), "text", {}, "collected"),
+        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "text", {}, "different names"),
+        (pl.DataFrame(TEXTS), "html", {}, "no column 'html'; it has 'text'"),
+        (pd.DataFrame(TEXTS), "text", {"url_column": "url"}, "no column 'url'"),
+        (
+            pd.DataFrame({"text": ["a", 5]}),
+            "text",
+            {},
+            "row 1 of column 'text' is str or null, not int",
+        ),
+        (pl.DataFrame({"text": [b"a"]}), "text", {}, "is str or null, not bytes"),
+        (pl.DataFrame({"text": [1.5]}), "text", {"kind": "html"}, "is str or bytes or null"),
+        (pl.DataFrame({**TEXTS, "reason": ["", ""]}), "text", {}, "a column 'reason' already"),
+        (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind is text or html, not 'pdf'"),
+    ],
+)
+def test_what_is_no_frame_of_texts_is_refused(
+    frame: Any, column: str, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ArgumentError, match=told, check=because("invalid_frame")):
+        mark_duplicates(frame, column, **options)
+
+
+def test_wrong_options_are_refused() -> None:
+    frame = pl.DataFrame(TEXTS)
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        mark_duplicates(frame, "text", distance=13)
+    with pytest.raises(ArgumentError, check=because("unknown_scheme")):
+        mark_duplicates(frame, "text", scheme="mine-1")

@@ -1,0 +1,401 @@
+"""What goes into Parquet files comes back as it was, in bounded memory; other files are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from pgsimhash import ArgumentError, Store, analysis, connect
+from pgsimhash.batch import parquet, parquet_files
+from pgsimhash.pages.records import Matches, Verdict
+from pgsimhash.search.memory_index import BlockIndex
+from pgsimhash.sources import read_pages
+from tests.conftest import ROOT
+from tests.refusals import because
+
+PAGES = ROOT / "examples" / "pages"
+
+Simhashes = NDArray[np.uint64]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "it.parquet"
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+def test_simhashes_come_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1000)
+    values = np.random.default_rng(1).integers(0, 2**64, 5500, dtype=np.uint64)
+    values[0], values[1] = 0, 2**64 - 1
+    assert parquet.write_simhashes(path, values) == 5500
+    read = list(parquet.read_simhashes(path))
+    assert [len(array) for array in read] == [1000] * 5 + [500]
+    assert np.array_equal(np.concatenate(read), values)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 6
+    assert pq.read_schema(path).equals(parquet.SIMHASHES)
+    assert parquet.write_simhashes(path, iter([values[:10], values[10:15]])) == 15
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), values[:15])
+
+
+def test_simhashes_go_from_store_to_store(dsn: str, path: Path) -> None:
+    values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
+    with connect(dsn, collection="a") as store:
+        store.add_simhashes(values)
+        assert parquet.save_simhashes(store, path) == 3000
+    with connect(dsn, collection="b") as store:
+        store.add_simhashes(values[:100])
+        assert parquet.load_simhashes(store, path) == 2900
+        assert parquet.load_simhashes(store, path) == 0
+        assert np.array_equal(np.sort(analysis.simhashes(store)), np.sort(values))
+
+
+def as_rows(matches: Matches) -> list[tuple[int, int, int]]:
+    return list(zip(*(column.tolist() for column in matches), strict=True))
+
+
+def near_copies(rng: np.random.Generator, values: Simhashes, bits: int) -> Simhashes:
+    flips = np.uint64(1) << rng.integers(0, 64, (len(values), bits), dtype=np.uint64)
+    masks: Simhashes = np.bitwise_xor.reduce(flips, axis=1)
+    return values ^ masks
+
+
+def test_an_archive_has_each_simhash_once_in_order(path: Path) -> None:
+    values = np.random.default_rng(1).integers(0, 2**64, 30_000, dtype=np.uint64)
+    arrays = [values[:20_000], values[15_000:], values[:0]]
+    assert parquet.write_archive(path, arrays, memory=40 * 7_000) == 30_000
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
+    assert pq.ParquetFile(path).metadata.num_row_groups >= 4
+    assert parquet.write_archive(path, values[:0]) == 0
+    assert list(parquet.read_simhashes(path)) == []
+
+
+def test_an_archive_is_close_to_the_least_that_random_bits_take(path: Path) -> None:
+    """The bound is the logarithm of the number of sets: 64 - log2(n) + log2(e) bits each."""
+    count = 200_000
+    values = np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)
+    parquet.write_archive(path, values)
+    bound = (64 - np.log2(count) + np.log2(np.e)) / 8
+    assert bound < path.stat().st_size / count < 1.05 * bound
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
+def test_a_batch_finds_in_an_archive_what_comparing_all_finds(
+    distance: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 500)
+    rng = np.random.default_rng(distance)
+    known = rng.integers(0, 2**64, 5_000, dtype=np.uint64)
+    copies = [near_copies(rng, known[:50], bits) for bits in (1, 3, 6, 12)]
+    batch = np.concatenate([known[:20], *copies, known[5:9], rng.integers(0, 2**64, 9, np.uint64)])
+    parquet.write_archive(path, known)
+    found = parquet.find_many(path, batch, distance)
+    expected = sorted(
+        (query, bits, int(value))
+        for query, asked in enumerate(batch)
+        for value, bits in zip(known, np.bitwise_count(known ^ asked).tolist(), strict=True)
+        if bits <= distance
+    )
+    assert [(query, bits, value) for query, value, bits in as_rows(found)] == expected
+    assert len(expected) >= 24
+    # Any file of simhashes is searched, also one in no order.
+    parquet.write_simhashes(path, known)
+    assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(found)
+
+
+def test_row_groups_that_hold_no_match_are_not_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1_000)
+    known = np.sort(np.random.default_rng(1).integers(0, 2**64, 64_000, dtype=np.uint64))
+    parquet.write_archive(path, known)
+    read: list[int] = []
+    near = BlockIndex.near
+
+    def counted(self: BlockIndex, values: Simhashes, distance: int) -> Any:
+        read.append(len(values))
+        return near(self, values, distance)
+
+    monkeypatch.setattr(BlockIndex, "near", counted)
+    assert parquet.find_many(path, known[:1], 0).simhashes.tolist() == [known[0]]
+    assert sum(read) <= 1_000
+    read.clear()
+    assert 0 in parquet.find_many(path, known[-1:], 1).distances
+    assert sum(read) <= 20_000
+    read.clear()
+    assert len(parquet.find_many(path, known[:0], 3).queries) == sum(read) == 0
+
+
+def test_a_store_saves_an_archive(store: Store, path: Path) -> None:
+    values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
+    store.add_simhashes(values)
+    assert parquet.save_simhashes(store, path) == 3000
+    assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), np.sort(values))
+    found = parquet.find_many(path, values, 8)
+    assert sorted(as_rows(found)) == sorted(as_rows(store.find_many(values, 8)))
+
+
+def Store_of(dsn: str, collection: str) -> Store:  # noqa: N802
+    from pgsimhash import connect
+
+    return connect(dsn, collection=collection)
+
+
+def test_nothing_is_a_file_of_nothing(store: Store, path: Path) -> None:
+    assert parquet.save_simhashes(store, path) == 0
+    assert list(parquet.read_simhashes(path)) == []
+    assert list(parquet.write_verdicts(path, [])) == []
+    assert list(parquet.read_verdicts(path)) == []
+    assert parquet.write_clusters(path, store.clusters()) == 0
+    assert list(parquet.read_clusters(path)) == []
+
+
+def test_verdicts_come_back(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "ROWS", 10)
+    pages = [*read_pages([PAGES]), ("nowhere", b"<p>none"), ("https://a.example/", b"%PDF-1.7")]
+    said = list(parquet.write_verdicts(path, store.ingest_many(pages)))
+    assert list(parquet.read_verdicts(path)) == said
+    assert len(said) == 26
+    assert pq.ParquetFile(path).metadata.num_row_groups == 3
+    assert {row["verdict"] for row in rows(path)} >= {"new", "duplicate", "too_short", "failed"}
+
+
+def test_every_field_of_a_verdict_has_a_column(path: Path) -> None:
+    assert [field.name for field in parquet.VERDICTS] == [one.name for one in fields(Verdict)]
+    strange = Verdict("file:///\udcff", "another", "some_day", 2**64 - 1, 12, keep=True)  # type: ignore[arg-type]
+    list(parquet.write_verdicts(path, [strange]))
+    (back,) = parquet.read_verdicts(path)
+    assert (back.url, back.verdict, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
+
+
+def test_what_was_said_is_in_the_file_whatever_ends_it(path: Path) -> None:
+    def told() -> Iterator[Verdict]:
+        yield from [Verdict(f"https://a.example/{n}", "new", "first_seen", n) for n in range(5)]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(parquet.write_verdicts(path, told()))
+    assert [one.simhash for one in parquet.read_verdicts(path)] == [0, 1, 2, 3, 4]
+    written = parquet.write_verdicts(path, told())
+    assert [next(written).simhash, next(written).simhash] == [0, 1]
+    written.close()
+    assert [one.simhash for one in parquet.read_verdicts(path)] == [0, 1]
+
+
+def test_clusters_come_back(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "ROWS", 4)
+    list(store.ingest_many(read_pages([PAGES])))
+    clusters = list(store.clusters())
+    assert parquet.write_clusters(path, store.clusters()) == len(clusters) == 8
+    assert list(parquet.read_clusters(path)) == [
+        (cluster.cluster_id, page.page_id, page.url, page.simhash, page is cluster.canonical)
+        for cluster in clusters
+        for page in cluster.pages
+    ]
+    analysis.save_clusters(store, "groups")
+    with store.session.read() as connection:
+        columns = connection.execute("SELECT * FROM public.groups LIMIT 0").description or []
+    assert [column.name for column in columns] == parquet.CLUSTERS.names
+
+
+def test_a_file_that_is_not_finished_goes_away(path: Path) -> None:
+    def arrays() -> Iterator[Any]:
+        yield np.arange(5, dtype=np.uint64)
+        yield np.arange(5)
+
+    with pytest.raises(ArgumentError, match="uint64"):
+        parquet.write_simhashes(path, arrays())
+    assert not path.exists()
+
+
+def test_files_of_other_programs_are_read(path: Path) -> None:
+    """Polars writes another type of text, and this file has a column more."""
+    verdict = Verdict("https://a.example/", "near", "within_distance", 5, 4, "https://b.example/")
+    list(parquet.write_verdicts(path, [verdict]))
+    pl.read_parquet(path).with_columns(pl.col("verdict").cast(pl.Categorical), more=1).write_parquet(path)  # fmt: skip  # noqa: E501
+    assert pq.read_schema(path) != parquet.VERDICTS
+    assert list(parquet.read_verdicts(path)) == [verdict]
+    assert [array.tolist() for array in parquet.read_simhashes(path)] == [[5]]
+
+
+READERS: list[Callable[[Path], Any]] = [
+    lambda path: parquet.find_many(path, np.arange(3, dtype=np.uint64)),
+    parquet.read_simhashes,
+    parquet.read_verdicts,
+    parquet.read_clusters,
+]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_is_no_parquet_file_is_refused(read: Callable[[Path], Any], path: Path) -> None:
+    def refused(told: str) -> None:
+        with pytest.raises(ArgumentError, match=told, check=because("invalid_file")):
+            list(read(path))
+
+    refused("No such file")
+    path.mkdir()
+    refused("cannot be read")
+    path.rmdir()
+    for content in (b"", b"PAR1", b"{}" * 100):
+        path.write_bytes(content)
+        refused("cannot be read as a Parquet file")
+    pq.write_table(pa.table({"other": [1], "more": [2]}), path)
+    refused("no column .*it has other, more")
+
+
+def test_a_damaged_file_is_refused(path: Path) -> None:
+    values = np.random.default_rng(3).integers(0, 2**64, 100_000, dtype=np.uint64)
+    parquet.write_simhashes(path, values)
+    data = bytearray(path.read_bytes())
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ArgumentError, check=because("invalid_file")):
+        list(parquet.read_simhashes(path))
+    data[4:60] = bytes(56)
+    path.write_bytes(data)
+    with pytest.raises(ArgumentError, check=because("invalid_file")):
+        list(parquet.read_simhashes(path))
+
+
+def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
+    values = np.sort(np.random.default_rng(4).integers(0, 2**64, 50, dtype=np.uint64))
+    parquet.write_archive(path, values)
+    data = path.read_bytes()
+    refused = 0
+    for place in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            read = np.concatenate([values[:0], *parquet.read_simhashes(path)])
+        except ArgumentError:
+            refused += 1
+        else:
+            assert np.array_equal(read, values)
+    # Most of the file is simhashes; what does not matter is in headers and in the footer.
+    assert refused > 4 * len(data)
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (pa.array([1, 2], pa.int64()), "'simhash' of .* is int64, not uint64"),
+        (pa.array(["00ff"]), "is string, not uint64"),
+        (pa.array([1, None], pa.uint64()), "has a null"),
+        (pa.array([1.0]), "is double"),
+    ],
+)
+def test_other_types_are_refused(column: pa.Array, told: str, path: Path) -> None:
+    pq.write_table(pa.table({"simhash": column}), path)
+    with pytest.raises(ArgumentError, match=told, check=because("invalid_file")):
+        list(parquet.read_simhashes(path))
+
+
+def test_two_columns_of_a_name_are_refused(path: Path) -> None:
+    one = pa.array([1], pa.uint64())
+    pq.write_table(pa.Table.from_arrays([one, one], names=["simhash", "simhash"]), path)
+    with pytest.raises(ArgumentError, match="or two", check=because("invalid_file")):
+        list(parquet.read_simhashes(path))
+
+
+def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def told() -> Iterator[Verdict]:
+        asked.append(1)
+        yield Verdict("https://a.example/", "new", "first_seen")
+
+    with pytest.raises(ArgumentError, match="cannot be written", check=because("invalid_file")):
+        list(parquet.write_verdicts(tmp_path / "none" / "it.parquet", told()))
+    assert asked == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_is_said() -> None:
+    with pytest.raises(ArgumentError, match="No space left", check=because("invalid_file")):
+        parquet.write_simhashes("/dev/full", np.arange(10, dtype=np.uint64))
+    assert Path("/dev/full").exists()
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from pgsimhash.batch import parquet
+from pgsimhash.search.clusters import Cluster, ClusterPage
+from pgsimhash.search.memory_index import BlockIndex
+from pgsimhash.pages.records import Matches, Verdict
+path, count = sys.argv[1], int(sys.argv[2])
+url = "https://example.com/a/rather/long/address/"
+list_ = lambda made: sum(1 for _ in made)
+list_(parquet.write_verdicts(path, (
+    Verdict(f"{url}{n}", "near", "within_distance", n, 4, f"{url}{n}") for n in range(count)
+)))
+assert list_(parquet.read_verdicts(path)) == count
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="ru_maxrss is in other units")
+def test_memory_does_not_grow_with_the_rows(path: Path) -> None:
+    few, many = (
+        int(subprocess.check_output([sys.executable, "-c", MEMORY, path, str(count)]))
+        for count in (70_000, 350_000)
+    )
+    assert many < few * 1.35
+
+
+READING = """
+import re, sys
+from pathlib import Path
+from pgsimhash.batch import parquet
+def peak():
+    # Unlike ru_maxrss it does not begin with the peak of the process that forked this one.
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+before = peak()
+assert sum(1 for _ in parquet.read_verdicts(sys.argv[1])) == 30_000
+print(peak() - before)
+"""
+
+
+def write_long_urls(path: Path, *, equal: bool) -> None:
+    """Write a small file of 300 MB of URLs."""
+    count = 30_000
+    urls = ["x" * 10_000 + ("" if equal else str(n)) for n in range(count)]
+    values = {"url": urls, "verdict": ["new"] * count, "reason": ["first_seen"] * count}
+    columns = [
+        values.get(field.name, [True if field.name == "keep" else None] * count)
+        for field in parquet.VERDICTS
+    ]
+    table = pa.table(columns, schema=parquet.VERDICTS)
+    pq.write_table(table, path, compression="zstd", use_dictionary=equal)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@pytest.mark.parametrize("equal", [True, False])
+def test_a_small_file_of_long_texts_takes_little_memory(path: Path, equal: bool) -> None:
+    write_long_urls(path, equal=equal)
+    assert path.stat().st_size < 200_000
+    assert int(subprocess.check_output([sys.executable, "-c", READING, path])) < 250_000
+
+
+def test_a_row_group_of_very_long_texts_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "_GROUP_BYTES", 10_000)
+    list(parquet.write_verdicts(path, [Verdict("x" * 10_000, "new", "first_seen")]))
+    with pytest.raises(ArgumentError, match="smaller row groups", check=because("invalid_file")):
+        list(parquet.read_verdicts(path))

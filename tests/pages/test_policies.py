@@ -1,0 +1,44 @@
+"""What becomes of the settings of policies and of a caller's options; no database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import Policy, PolicySettings, Rules
+from tests.refusals import because
+
+
+def test_what_the_caller_asks_for_counts_before_policies_and_the_collection_last() -> None:
+    rules = Rules({"max_copies": 7, "window_size": None}, 8)
+    said = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
+    assert rules.settings(said) == MatchSettings(5, max_copies=7)
+    assert rules.plain == MatchSettings(8, max_copies=7)
+
+
+def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
+    with pytest.raises(ArgumentError, match="a scope is one of"):
+        Rules({"scope": "planet"}, 8)  # type: ignore[typeddict-item]
+    with pytest.raises(ArgumentError, match="max_copies is a number, 1 or more, not 0"):
+        Rules({"max_copies": 0}, 8)
+    with pytest.raises(ArgumentError, match="window_size is a number, 1 or more, not '5'"):
+        Rules({"window_size": "5"}, 8)  # type: ignore[typeddict-item]
+    with pytest.raises(ArgumentError, match="window_size is at most 2,147,483,647, not"):
+        Rules({"window_size": 2**31}, 8)
+    with pytest.raises(ArgumentError, match="min_tokens"):
+        Rules({"min_tokens": -1}, 8)
+    with pytest.raises(ArgumentError, check=because("invalid_age")):
+        Rules({"max_age": timedelta(0)}, 8)
+
+
+def test_an_option_that_is_misspelt_is_named_beside_those_there_are() -> None:
+    with pytest.raises(TypeError, match=r"no option 'distanse'; there are: distance, verify, .*"):
+        Rules({"distanse": 3}, 8)  # type: ignore[typeddict-unknown-key]
+
+
+def test_a_policy_is_json_without_what_it_does_not_say() -> None:
+    policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
+    assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}

@@ -1,0 +1,91 @@
+"""Moments and ages as people write them, and as they get them wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.times import EARLIEST, back, check_age, check_time, parse_age
+from tests.refusals import because
+
+NOW = datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+def test_a_time_in_another_zone_is_the_same_moment() -> None:
+    there = NOW.astimezone(timezone(timedelta(hours=9)))
+    checked = check_time(there, now=NOW)
+    assert (checked, checked.tzinfo) == (NOW, UTC)
+
+
+@pytest.mark.parametrize("hours", [-23, -16, 16, 23])
+def test_a_zone_that_no_database_knows_is_one(hours: int) -> None:
+    there = NOW.astimezone(timezone(timedelta(hours=hours, minutes=59)))
+    assert check_time(there, now=NOW).isoformat() == NOW.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        (datetime(1, 1, 1, tzinfo=UTC), "before 1970"),
+        (datetime(1969, 12, 31, 23, 59, tzinfo=UTC), "before 1970"),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))), "no year from 1"),
+        (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))), "no year from 1"),
+        ("2024-02-29T12:00:00Z", "a time is a datetime"),
+        (date(2024, 2, 29), "a time is a datetime"),
+        (1709208000, "a time is a datetime"),
+    ],
+)
+def test_what_no_page_was_fetched_at_is_refused(time: Any, reason: str) -> None:
+    with pytest.raises(ArgumentError, match=reason):
+        check_time(time, now=NOW)
+    assert check_time(EARLIEST, now=NOW) == EARLIEST
+
+
+def test_an_age_from_before_all_pages_leaves_none_out() -> None:
+    assert back(NOW, timedelta(days=1)) == NOW - timedelta(days=1)
+    assert back(NOW, timedelta(days=366 * 60)) is None
+    assert back(EARLIEST, timedelta(days=700_000)) is None
+
+
+def test_clocks_may_differ_by_a_day() -> None:
+    check_time(NOW + timedelta(hours=23), now=NOW)
+    with pytest.raises(ArgumentError, match="in the future; correct it"):
+        check_time(NOW + timedelta(hours=25), now=NOW)
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="names no zone; give it one"):
+        check_time(datetime(2024, 2, 29, 12), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "age"),
+    [
+        ("90d", timedelta(days=90)),
+        (" 1.5 H ", timedelta(hours=1, minutes=30)),
+        ("30m", timedelta(minutes=30)),
+        ("45s", timedelta(seconds=45)),
+        ("2w", timedelta(weeks=2)),
+    ],
+)
+def test_an_age_is_a_number_and_a_unit(text: str, age: timedelta) -> None:
+    assert parse_age(text) == age
+
+
+@pytest.mark.parametrize("text", ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"])
+def test_what_is_no_age_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_age")):
+        parse_age(text)
+
+
+def test_an_age_is_more_than_nothing() -> None:
+    with pytest.raises(ArgumentError, match="such as 90 days"):
+        check_age(timedelta(0))
+
+
+def test_an_age_is_no_number() -> None:
+    with pytest.raises(ArgumentError, match="an age is a timedelta, such as"):
+        check_age(30)  # type: ignore[arg-type]

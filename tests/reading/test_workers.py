@@ -1,0 +1,250 @@
+"""From pages to records: one bad page never ends the others."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import psutil
+import pytest
+
+from pgsimhash import Store
+from pgsimhash.errors import ArgumentError
+from pgsimhash.html import Article
+from pgsimhash.pages.records import PageFailure, PageRecord
+from pgsimhash.reading.workers import extract, extract_many
+from pgsimhash.schemes import Scheme, ShingleWeights, read_text
+from pgsimhash.sources import SourcePage
+from tests.refusals import because
+
+
+def article(seed: int) -> str:
+    rng = random.Random(seed)
+    words = " ".join("".join(rng.choices("aeioumnrst", k=6)) for _ in range(60))
+    return f"<html><title>Number {seed}</title><body><p>{words}</p></body></html>"
+
+
+def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Article:
+    """Reads a page, in minutes beyond number if it says so; no signal handler runs meanwhile."""
+    if html == "hang":
+        re.match("(a|a)+$", "a" * 99 + "b")
+    made = read_text(html, url, charset)
+    made.title = str(os.getpid())
+    return made
+
+
+HANGING = Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt"))
+
+
+class Deadly:
+    """HTML that ends the process that receives it, as a crash in a parser would."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return (os._exit, (1,))
+
+
+def page(number: int, html: object = None) -> SourcePage:
+    content = article(number) if html is None else html
+    return SourcePage(f"https://a.example/{number}", content)  # type: ignore[arg-type]
+
+
+def outcome(item: PageRecord | PageFailure) -> str:
+    return item.reason if isinstance(item, PageFailure) else "record"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_was_read_before_is_not_read_again(jobs: int) -> None:
+    read = [extract(page(number)) for number in range(3)]
+    assert {outcome(item) for item in read} == {"record"}
+    assert list(extract_many(read, jobs)) == read
+
+
+def test_a_store_takes_what_was_read_before(store: Store) -> None:
+    said = list(store.decide_many(map(page, range(5))))
+    read = [extract(page(number)) for number in range(5)]
+    assert list(store.ingest_many(read)) == said
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
+    pages: list[SourcePage | PageFailure] = [
+        page(1),
+        PageFailure("https://a.example/2", "unreadable", "gone"),
+        page(3, b"%PDF-1.4"),
+        page(4, "<p>short"),
+        *map(page, range(5, 60)),
+    ]
+    made = list(extract_many(pages, jobs))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert [outcome(item) for item in made[:4]] == ["record", "unreadable", "not_html", "too_short"]
+    assert {outcome(item) for item in made[4:]} == {"record"}
+
+
+def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> None:
+    pages = [page(number, Deadly() if number in (3, 40) else None) for number in range(60)]
+    made = list(extract_many(pages, jobs=2))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert {item.url for item in made if outcome(item) == "crashed"} == {
+        "https://a.example/3",
+        "https://a.example/40",
+    }
+    assert sum(isinstance(item, PageRecord) for item in made) == 58
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_no_page_and_cannot_be_sent_is_a_failure(jobs: int) -> None:
+    pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
+    made = list(extract_many(pages, jobs))
+    assert [outcome(item) for item in made] == [*["record"] * 2, "unexpected", *["record"] * 3]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(jobs: int) -> None:
+    pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
+    made = list(extract_many(pages, jobs, HANGING, page_seconds=0.5))
+    assert [item.url for item in made] == [item.url for item in pages]
+    slow = [item for item in made if outcome(item) == "too_slow"]
+    assert slow == [made[3], made[20]]
+    assert "takes more than 0.5 s" in slow[0].detail  # type: ignore[union-attr]
+    assert sum(isinstance(item, PageRecord) for item in made) == 28
+
+
+@pytest.mark.parametrize(("seconds", "elsewhere"), [(60, True), (math.inf, False), (None, False)])
+def test_one_job_is_another_process_if_it_has_a_deadline(
+    seconds: float | None, elsewhere: bool
+) -> None:
+    made = list(extract_many([page(1), page(2)], 1, HANGING, page_seconds=seconds))
+    (process,) = {item.title for item in made if isinstance(item, PageRecord)}
+    assert (process != str(os.getpid())) == elsewhere
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan])
+def test_a_deadline_is_in_the_future(seconds: float) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        extract_many([], page_seconds=seconds)
+
+
+def test_memory_is_a_number_of_bytes() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        extract_many([], page_memory=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
+def test_a_page_that_takes_too_much_memory_is_reported_and_the_rest_goes_on() -> None:
+    large = article(7) + "<p class=x>x" * 400_000
+    pages = [page(number, large if number == 4 else None) for number in range(12)]
+    made = list(extract_many(pages, page_memory=200_000_000))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert [item.url for item in made if outcome(item) != "record"] == [pages[4].url]
+    assert outcome(made[4]) == "no_memory"
+    assert outcome(next(extract_many(pages[4:]))) == "record"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
+def test_a_page_that_a_process_has_no_memory_to_receive_is_reported_so(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    large = article(7) + "<p class=x>x" * 700_000
+    pages = [page(number, large if number == 4 else None) for number in range(8)]
+    made = list(extract_many(pages, 2, page_memory=1_000_000))
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert outcome(made[4]) == "no_memory"
+    assert {outcome(item) for item in made} <= {"record", "no_memory"}
+    assert capfd.readouterr().err == ""
+
+
+def readers() -> list[psutil.Process]:
+    """The processes that read pages, as children of the one that they are forked from."""
+    return [
+        process
+        for server in psutil.Process().children()
+        if "forkserver" in " ".join(server.cmdline())
+        for process in server.children()
+    ]
+
+
+@pytest.mark.parametrize("harm", [psutil.Process.kill, psutil.Process.suspend])
+def test_nothing_is_lost_with_processes_that_others_end_or_stop(
+    harm: Callable[[psutil.Process], None],
+) -> None:
+    pages = [page(number) for number in range(60)]
+    made: list[PageRecord | PageFailure] = []
+    for item in extract_many(pages, jobs=2, page_seconds=2):
+        if len(made) in (5, 25):
+            for process in readers():
+                harm(process)
+        made.append(item)
+    assert [item.url for item in made] == [item.url for item in pages]
+    assert {outcome(item) for item in made} <= {"record", "too_slow"}
+    assert sum(outcome(item) == "record" for item in made) >= 56
+
+
+def test_whoever_stops_taking_pages_leaves_no_process_behind() -> None:
+    before = readers()
+    pages = [page(1), *(page(number, "hang") for number in range(2, 40))]
+    with closing(extract_many(pages, 2, HANGING)) as made:  # type: ignore[type-var]
+        assert outcome(next(made)) == "record"
+        assert len(readers()) > len(before)
+    assert readers() == before
+
+
+@pytest.mark.parametrize(("size", "held"), [(0, 2 * 64 + 16), (1_000_000, 2 * 4 + 2)])
+def test_few_pages_are_held_at_a_time(size: int, held: int) -> None:
+    taken = 0
+    most = 0
+
+    def pages() -> Iterator[SourcePage]:
+        nonlocal taken
+        for taken in range(1, 301):
+            yield page(taken, article(taken) + size * " ")
+
+    for given, _ in enumerate(extract_many(pages(), jobs=2)):
+        most = max(most, taken - given)
+    assert given == 299
+    assert 2 < most <= held
+
+
+def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
+    taken = 0
+
+    def pages() -> Iterator[SourcePage]:
+        nonlocal taken
+        for taken in range(1, 121):
+            yield page(taken)
+            time.sleep(0.1)
+
+    made = extract_many(pages(), jobs=2)
+    next(made)
+    assert taken < 120
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_all_come_that_were_gathered_when_the_pages_end(jobs: int) -> None:
+    for count in (0, 1, 15, 16, 17, 33):
+        made = list(extract_many(map(page, range(count)), jobs))
+        assert [item.url for item in made] == [page(number).url for number in range(count)]
+
+
+def test_an_unforeseen_error_is_a_failure_of_the_page() -> None:
+    made = extract(page(1, html=7))
+    assert isinstance(made, PageFailure)
+    assert made.reason == "unexpected"
+    assert "ArgumentError: " in made.detail
+
+
+def test_what_a_page_says_of_itself_is_bounded() -> None:
+    html = (
+        article(1)
+        .replace("Number 1", "x" * 100_000)
+        .replace("<body>", f"<link rel=canonical href='https://a.example/{'y' * 5000}'><body>")
+    )
+    made = extract(page(1, html))
+    assert isinstance(made, PageRecord)
+    assert made.title == "x" * 1000
+    assert made.canonical_url is None

@@ -1,0 +1,168 @@
+"""What is not needed is not loaded: a user waits for what they ask for, and for nothing else."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+import pgsimhash
+from pgsimhash import Store
+from pgsimhash.cli.commands import commands
+from tests.cli.harness import names_of
+from tests.conftest import ROOT
+
+HEAVY = {
+    "alembic",
+    "bs4",
+    "cssselect",
+    "lxml",
+    "mako",
+    "markdown_it",
+    "mmh3",
+    "narwhals",
+    "numpy",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "pygments",
+    "readability",
+    "rich",
+    "scrapy",
+    "sqlalchemy",
+    "twisted",
+    "warcio",
+}
+
+COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import main; main()"
+
+
+def loaded(code: str) -> set[str]:
+    """Which of the heavy packages a process has loaded that ran ``code``."""
+    told = f"""
+import atexit, sys
+atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))
+{code}
+"""
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    found: list[str] = ast.literal_eval(done.stderr)
+    return set(found)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pgsimhash",
+        "from pgsimhash import PageError, PgsimhashError, StoreError",
+        *(f"import pgsimhash.{name}" for name in ("analysis", "html_reports", "maintenance")),
+        "import pgsimhash.schemes, pgsimhash.store",
+        *(COMMAND.format(words) for words in (["--help"], ["--version"], ["policy", "--help"])),
+        *(COMMAND.format([*name.split(), "--help"]) for name in names_of(commands)),
+    ],
+)
+def test_the_import_and_help_load_nothing_heavy(code: str) -> None:
+    assert loaded(code) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("hamming_distance", set()),
+        ("find_pairs", {"numpy"}),
+        ("simhash", {"numpy", "mmh3"}),
+        ("fingerprint", {"numpy", "mmh3", "lxml", "cssselect"}),
+        ("connect", set()),
+        ("Store", {"psycopg"}),
+    ],
+)
+def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
+    assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
+
+
+def test_a_look_up_loads_no_more_than_it_asks_with(store: Store, dsn: str) -> None:
+    store.add("https://example.com/a", 5)
+    assert loaded(COMMAND.format(["find", "0", "--dsn", dsn])) == {"psycopg"}
+
+
+def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
+    assert loaded("import pgsimhash.sqlalchemy") <= {"mako", "numpy", "pygments", "sqlalchemy"}
+
+
+@pytest.mark.parametrize(
+    ("module", "needs"),
+    [
+        ("batch.frames", {"numpy", "mmh3", "lxml", "cssselect", "narwhals"}),
+        ("batch.parquet", {"numpy", "psycopg", "pyarrow"}),
+        ("scrapy", {"numpy", "mmh3", "lxml", "cssselect", "psycopg", "scrapy", "twisted"}),
+    ],
+)
+def test_a_module_for_a_library_loads_that_library(module: str, needs: set[str]) -> None:
+    assert loaded(f"import pgsimhash.{module}") == needs
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("batch.frames", "narwhals"), ("batch.parquet", "pyarrow"), ("scrapy", "scrapy")],
+)
+def test_a_module_whose_library_is_missing_names_the_extra(module: str, package: str) -> None:
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+from pgsimhash.errors import MissingPackageError
+try:
+    import pgsimhash.{module}
+except MissingPackageError as error:
+    print(error.reason, error)
+"""
+    told = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert told.startswith("not_installed ")
+    assert f"clone of pgsimhash: pip install '.[{module.rpartition('.')[2]}]'" in told
+
+
+def test_every_public_name_is_there_and_listed() -> None:
+    assert len(pgsimhash.__all__) <= 20
+    assert pgsimhash.__all__ == sorted(pgsimhash.__all__)
+    for name in pgsimhash.__all__:
+        assert getattr(pgsimhash, name).__name__ == name
+    assert set(pgsimhash.__all__) <= set(dir(pgsimhash))
+    with pytest.raises(AttributeError, match="'pgsimhash' has no attribute 'fingerprnt'"):
+        pgsimhash.fingerprnt  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert pgsimhash.__version__ == project["version"]
+    assert "__version__" in dir(pgsimhash)
+    arguments = [sys.executable, "-m", "pgsimhash", "--version"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stdout == f"pgsimhash, version {project['version']}\n"
+
+
+def test_nothing_asks_for_the_version_but_who_wants_it() -> None:
+    code = "import sys, pgsimhash; sys.exit('importlib.metadata' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+PUBLIC = ["analysis", "html_reports", "maintenance", "schemes", "store"]
+
+
+@pytest.mark.parametrize("module", ["pgsimhash", *(f"pgsimhash.{name}" for name in PUBLIC)])
+def test_what_is_loaded_later_is_listed(module: str) -> None:
+    there = import_module(module)
+    assert {*there.__all__} <= {*dir(there)}
+    for name in there.__all__:
+        assert getattr(there, name) is not None
+        # An import of a submodule would put it in the place of a name that is the same.
+        assert find_spec(f"{module}.{name}") is None
+
+
+@pytest.mark.parametrize("module", ["pgsimhash.cli.database", "pgsimhash.cli.drawn"])
+def test_what_commands_load_later_is_there(module: str) -> None:
+    there = import_module(module)
+    assert all(hasattr(there, name) for name in dir(there))

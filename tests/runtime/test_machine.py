@@ -1,0 +1,117 @@
+"""How much there is of the machine, and how many processes read pages if nobody says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pgsimhash.cli import work
+from pgsimhash.cli.work import choose_jobs
+from pgsimhash.runtime import machine
+
+
+@pytest.fixture
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def written(groups: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
+    for name, text in files.items():
+        path = groups / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (groups / "own").write_text(own)
+    return groups / "tree", groups / "own"
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(
+    ("own", "files", "cores_left"),
+    [
+        ("0::/\n", {}, 8),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 8),
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
+        ("0::/\n", {"cpu.max": "6400000 100000\n"}, 8),
+        # A group's limit holds for those below it.
+        ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
+        # In a container its name may be the one outside.
+        ("0::/docker/abc\n", {"cpu.max": "400000 100000"}, 4),
+        (
+            "3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/\n",
+            {
+                "cpu,cpuacct/x/cpu.cfs_quota_us": "500000\n",
+                "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+            },
+            5,
+        ),
+        (
+            "1:cpu:/\n",
+            {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            8,
+        ),
+        ("0::/\n", {"cpu.max": "nonsense"}, 8),
+    ],
+)
+def test_a_container_has_the_cores_it_is_given(
+    groups: Path, own: str, files: dict[str, str], cores_left: int
+) -> None:
+    assert machine.usable_cores(*written(groups, own, files)) == cores_left
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "left"),
+    [
+        ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
+        # A group's limit holds for those below it.
+        ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
+        # In a container its name may be the one outside.
+        ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
+        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
+        ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),
+        ("0::/\n", {"memory.max": "max\n"}, None),
+        ("0::/\n", {"memory.max": ""}, None),
+        ("0::/\n", {}, None),
+        ("", {}, None),
+    ],
+)
+def test_a_container_has_the_memory_it_is_given(
+    groups: Path, own: str, files: dict[str, str], left: int | None
+) -> None:
+    limit = psutil.virtual_memory().total if left is None else left
+    assert machine.memory_bytes(*written(groups, own, files)) == limit
+
+
+def test_where_there_are_no_groups_all_cores_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert machine.usable_cores(tmp_path / "none", tmp_path / "none") == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "pages", "usable", "jobs"),
+    [
+        (3, 10, 1, 3),
+        (None, 199, 4, 1),
+        (None, 200, 4, 4),
+        (None, None, 4, 4),
+        (None, None, 64, 8),
+        (64, None, 4, 64),
+    ],
+)
+def test_processes_by_default(
+    monkeypatch: pytest.MonkeyPatch, asked: int | None, pages: int | None, usable: int, jobs: int
+) -> None:
+    monkeypatch.setattr(work, "usable_cores", lambda: usable)
+    assert choose_jobs(asked, pages) == jobs

@@ -1,0 +1,279 @@
+"""Schemes by name, schemes of the caller's own parts, and schemes in other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from pgsimhash import fingerprint, simhash
+from pgsimhash.errors import ArgumentError, PageError
+from pgsimhash.hashing.features import spot_shingles, weigh
+from pgsimhash.hashing.hashes import fnv1a_64
+from pgsimhash.hashing.tokens import Words, tokenize
+from pgsimhash.html import Article, SiteHints, read_article
+from pgsimhash.reading.workers import extract_many
+from pgsimhash.schemes import (
+    DEFAULT_SCHEME,
+    INTEROP_SCHEME,
+    TEXT_SCHEME,
+    ArticleReader,
+    CategoryWords,
+    Emphasis,
+    ImageWeights,
+    Mixture,
+    Scheme,
+    ShingleWeights,
+    SpotWeights,
+    get_scheme,
+    read_text,
+    register_scheme,
+    scheme_names,
+)
+from pgsimhash.schemes.article_features import murmur3_64_of_words
+from pgsimhash.schemes.texts import long_words, spaced_words
+from pgsimhash.sources import SourcePage
+from tests.refusals import because
+
+TEXT = (
+    "Every morning the ferryman rows across the bay with letters, bread and two goats. "
+    "He learned the currents from his aunt, who drew them on the kitchen wall in chalk."
+)
+PAGE = f"""<html><head><title>The ferryman</title></head><body><article><h1>Two goats</h1>
+<p>{TEXT}</p><img src="https://bay.example/goat.jpg" alt="A goat"></article></body></html>"""
+OWN = Scheme(
+    "own-1",
+    extract=read_article,
+    weigh=ShingleWeights((3,), "log"),
+    tokenize=Words(min_length=3, counters=False),
+    hash_features=fnv1a_64,
+    min_tokens=5,
+)
+
+
+def test_a_distance_is_no_part_of_the_recipe() -> None:
+    near = dataclasses.replace(OWN, distance=2)
+    assert (OWN.distance, near.distance) == (8, 2)
+    assert (near, hash(near)) == (OWN, hash(OWN))
+    assert pickle.loads(pickle.dumps(near)).distance == 2
+    for wrong in (13, -1):
+        with pytest.raises(ArgumentError, match="0 to 12"):
+            dataclasses.replace(OWN, distance=wrong)
+
+
+def test_the_schemes_of_others_ask_for_fewer_bits() -> None:
+    shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
+    assert [get_scheme(name).distance for name in shipped] == [8, 8, 6, 3, 3, 3]
+
+
+def test_the_schemes_that_ship() -> None:
+    shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
+    assert shipped == [
+        "pgsimhash-article-1",
+        "pgsimhash-text-1",
+        "pgsimhash-short-1",
+        "pgsimhash-blog-words-1",
+        "pgsimhash-blog-shingles-1",
+        "pgsimhash-interop-1",
+    ]
+
+
+def test_a_scheme_is_found_by_its_name() -> None:
+    assert get_scheme("pgsimhash-article-1") is DEFAULT_SCHEME
+    assert fingerprint(PAGE, scheme="pgsimhash-interop-1").scheme == "pgsimhash-interop-1"
+    assert fingerprint(PAGE, scheme="pgsimhash-article-1") == fingerprint(PAGE)
+
+
+def test_a_name_that_nothing_has_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ArgumentError, match=r"'mine', only pgsimhash-article-1, .*register_scheme"):
+        fingerprint(PAGE, scheme="mine")
+
+
+def test_a_scheme_of_own_parts_is_registered_and_used_by_name() -> None:
+    assert register_scheme(OWN) is OWN
+    assert scheme_names()[-1] == "own-1"
+    made = fingerprint(PAGE, scheme="own-1")
+    assert made.scheme == "own-1"
+    assert made.simhash == fingerprint(PAGE, scheme=OWN).simhash
+    tokens = [token for token in tokenize(f"Two goats {TEXT}") if len(token) > 2]
+    assert made.simhash == simhash(weigh(tokens, (3,), "log"), hash_function=fnv1a_64)
+
+
+def test_a_name_stands_for_one_recipe() -> None:
+    register_scheme(OWN)
+    same = dataclasses.replace(OWN, weigh=ShingleWeights((3,), "log"))
+    assert register_scheme(same) == OWN
+    with pytest.raises(ArgumentError, match="choose a different name"):
+        register_scheme(dataclasses.replace(OWN, min_tokens=6))
+    with pytest.raises(ArgumentError, match="pgsimhash-article-1"):
+        register_scheme(dataclasses.replace(OWN, name="pgsimhash-article-1"))
+
+
+def test_every_shipped_scheme_goes_to_other_processes() -> None:
+    for name in scheme_names():
+        scheme = get_scheme(name)
+        assert pickle.loads(pickle.dumps(scheme)) == scheme.check_portable()
+
+
+def test_other_processes_need_not_have_registered_the_scheme() -> None:
+    register_scheme(OWN)
+    pages = [SourcePage("https://bay.example/1", PAGE.encode())] * 2
+    (first, second) = extract_many(pages, jobs=2, scheme="own-1")
+    assert first == second
+    assert list(extract_many(pages, jobs=1, scheme=OWN)) == [first, second]
+    assert getattr(first, "simhash") == fingerprint(PAGE, scheme=OWN).simhash  # noqa: B009
+
+
+def test_a_scheme_with_a_lambda_stays_in_its_process() -> None:
+    scheme = dataclasses.replace(OWN, tokenize=lambda text: text.split())
+    pages = [SourcePage("https://bay.example/1", PAGE.encode())]
+    assert len(list(extract_many(pages, jobs=1, scheme=scheme))) == 1
+    with pytest.raises(ArgumentError, match="or use one process"):
+        extract_many(pages, jobs=2, scheme=scheme)
+
+
+def test_plain_text_is_its_own_main_content() -> None:
+    expected = simhash(weigh(tokenize(TEXT)), hash_function=murmur3_64_of_words)
+    assert TEXT_SCHEME.simhash(TEXT) == expected
+    assert fingerprint(TEXT, scheme="pgsimhash-text-1").simhash == expected
+    assert fingerprint(TEXT.encode(), scheme=TEXT_SCHEME).markdown == TEXT
+    assert fingerprint(TEXT.encode("utf-16"), scheme=TEXT_SCHEME, charset="utf-16").markdown == TEXT
+    with pytest.raises(PageError, check=because("too_short")):
+        TEXT_SCHEME.simhash("too short")
+
+
+def test_bytes_of_text_are_utf_8_unless_said_otherwise() -> None:
+    assert read_text("\ufeffFähre".encode()).text == "Fähre"
+    assert read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
+    assert read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
+    assert read_text(b"F\xe4hre").text == "F\ufffdhre"
+
+
+def test_interoperable_tokens_are_runs_by_category_with_a_letter() -> None:
+    text = "Snake_case and x2, in 2024 10:30: see https://bay.example/a_b?c=d or WWW.Bay.example."
+    assert CategoryWords()(text) == ["snake_case", "and", "x2", "in", "see", "or"]
+    # Marks that take up space (Mc) end a run, as the list of categories has it.
+    assert CategoryWords()("naïve, cafe\u0301, हिन्दी") == ["naïve", "cafe\u0301", "ह", "न्द"]
+    assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
+    assert CategoryWords()("_ 12 _1_ \u0301 ②") == []
+    assert CategoryWords()("x" * 1000 + " y") == ["x" * 256, "y"]
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u200e", "\ufe0f"]
+)
+def test_characters_that_show_nothing_part_no_interoperable_word(hidden: str) -> None:
+    assert CategoryWords()(f"sea{hidden}weed{hidden} {hidden}tide") == ["seaweed", "tide"]
+    assert CategoryWords()(f"https://bay.exam{hidden}ple/tide pool") == ["pool"]
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "10.1000/182",
+        "doi:10.1000/a(b)c;d",
+        "DOI 10.1000/tide_pools",
+        "doi.org/10.1000/abc",
+        "doi: https://doi.org/10.1000/abc",
+        "info:doi/10.1000/abc",
+        "arXiv:1501.00001v2",
+        "arXiv:hep-th/9901001",
+        "ISBN 0-306-40615-X",
+        "ISBN-13: 978-3-16-148410-0",
+        "ISSN 1234-567X",
+        "1234-567x",
+        "PMID: 12345",
+        "PMC1234567",
+        "https://orcid.org/0000-0002-1825-009X",
+        "ORCID 0000-0002-1825-009X",
+        "urn:isbn:0451450523",
+        "hdl:4263537/4000",
+        "ark:/12025/abc",
+        "mailto:keeper@bay.example",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "http://bay.example/潮汐",
+    ],
+)
+def test_identifiers_are_no_interoperable_words(identifier: str) -> None:
+    tide = "潮汐。"
+    for text in (
+        f"see {identifier} there",
+        f"see ({identifier}) there",
+        f"see\t{identifier}\nthere",
+    ):
+        assert CategoryWords()(text) == ["see", "there"]
+    assert CategoryWords()(f"潮{identifier} tide") == ["潮", "tide"]
+    assert CategoryWords()(f"http://bay.example/{tide}池 tide") == ["池", "tide"]
+
+
+def test_words_that_look_a_little_like_identifiers_stay() -> None:
+    text = "the DOI of it, an ISBN; figure 10.1000 and x10.1000, pmc, arxiv and/or ark"
+    words = ["the", "doi", "of", "it", "an", "isbn", "figure", "and", "x10", "pmc", "arxiv", "and"]
+    assert CategoryWords()(text) == [*words, "or", "ark"]
+
+
+def test_words_between_white_space_keep_their_marks() -> None:
+    text = "# The *Tide* is\u00a0in, [at](/dock) 10:30\ufeffİt"
+    words = ["#", "the", "*tide*", "is", "in,", "[at](/dock)", "10:30", "i\u0307t"]
+    assert spaced_words(text) == words
+    assert long_words(text) == ["the", "*tide*", "in,", "[at](/dock)", "10:30", "i\u0307t"]
+
+
+def test_emphasis_adds_weight_to_titles_and_headings() -> None:
+    article = read_article(PAGE)
+    tokens = tokenize(article.text)
+    plain = ShingleWeights((1, 2))(tokens, article)
+    emphasised = Emphasis(ShingleWeights((1, 2)), title=3.0, headings=2.0)(tokens, article)
+    assert emphasised.keys() == plain.keys()
+    assert emphasised["ferryman"] == 3 * plain["ferryman"]
+    assert emphasised["two goats"] == 2 * plain["two goats"]
+    assert emphasised["bay"] == plain["bay"]
+
+
+def test_comments_in_code_are_no_headings() -> None:
+    article = Article("````\n# goats\n```\n````\n\n# bay", "goats bay", None, None, None)
+    weights = Emphasis(ShingleWeights((1,)), headings=2.0)(["goats", "bay"], article)
+    assert weights == {"goats": 1.0, "bay": 2.0}
+
+
+def test_a_mixture_adds_words_spots_and_images() -> None:
+    article = read_article(PAGE)
+    tokens = tokenize(article.text)
+    words = ShingleWeights((1,), "binary")
+    mixture = Mixture(((words, 0.5), (SpotWeights(3), 1.0), (ImageWeights(4.0), 0.25)))
+    weights = mixture(tokens, article)
+    assert weights["bay"] == 0.5
+    assert weights[spot_shingles(tokens, 3)[0]] == 1.0
+    assert weights["image:https://bay.example/goat.jpg"] == 1.0
+    assert Mixture(((words, 1.0), (words, 2.0)))(tokens, article)["bay"] == 3.0
+
+
+def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:
+    own = dataclasses.replace(
+        INTEROP_SCHEME, name="own-interop-1", tokenize=CategoryWords(frozenset({"the", "and"}))
+    )
+    assert (
+        own.simhash(TEXT) == own.simhash(TEXT.replace("the ", "")) != INTEROP_SCHEME.simhash(TEXT)
+    )
+
+
+def test_a_scheme_with_hints_for_sites_goes_to_other_processes() -> None:
+    hints = SiteHints({"bay.example": "div.story"})
+    scheme = Scheme("mine-with-hints-1", ArticleReader(hints), ShingleWeights())
+    again = pickle.loads(pickle.dumps(scheme.check_portable()))
+    html = "<div class=top><p>{}</p></div><div class=story><p>{}</p></div>".format(
+        " ".join(f"menu{n}" for n in range(300)), " ".join(f"word{n}" for n in range(30))
+    )
+    made = fingerprint(html, "https://bay.example/1", scheme=again)
+    assert made.tokens == 30
+    assert again == scheme
+    assert hints == SiteHints({"bay.example": "div.story"}) != SiteHints({})
+
+
+def test_a_scheme_can_have_a_limit_of_its_own() -> None:
+    scheme = Scheme("mine-limited-1", ArticleReader(max_elements=50), ShingleWeights())
+    few = "".join(f"<p>word{n} and word{n + 1} again" for n in range(40))
+    assert fingerprint(few, scheme=scheme).tokens > 100
+    with pytest.raises(PageError, match="more than 50 elements"):
+        fingerprint(few * 2, scheme=scheme)

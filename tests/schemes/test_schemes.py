@@ -1,0 +1,154 @@
+"""From a page to its fingerprint."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pgsimhash import fingerprint, format_simhash, hamming_distance
+from pgsimhash.errors import PageError
+from pgsimhash.hashing.features import weigh
+from pgsimhash.hashing.tokens import tokenize
+from pgsimhash.hashing.votes import simhash, vote
+from pgsimhash.html import read_article
+from pgsimhash.schemes import DEFAULT_SCHEME, Scheme, ShingleWeights
+from tests.refusals import because
+
+TEXT = (
+    "Every morning the ferryman rows across the bay with letters, bread and two goats. "
+    "He learned the currents from his aunt, who drew them on the kitchen wall in chalk. "
+    "Visitors ask about the goats first; the answer, he says, is longer than the crossing."
+)
+PAGE = f"""<!doctype html><html lang="en-GB"><head><title>The  ferryman's
+ morning</title><link rel="canonical" href="/ferryman"></head>
+<body><nav><a href="/">Home</a> <a href="/bay">The bay</a></nav>
+<article><h1>The ferryman's morning</h1><p>{TEXT}</p></article>
+<footer>Printed on the island</footer></body></html>"""
+URL = "https://bay.example/news/7?from=feed"
+
+
+def test_a_fingerprint_is_the_record_of_a_page() -> None:
+    made = fingerprint(PAGE.encode(), URL)
+    article = read_article(PAGE)
+    weights = DEFAULT_SCHEME.weigh((), article)
+    hashes = DEFAULT_SCHEME.hash_features(weights.keys())
+    assert made.simhash == vote(hashes, np.fromiter(weights.values(), np.float64))
+    assert made.scheme == DEFAULT_SCHEME.name == "pgsimhash-article-1"
+    assert made.tokens == len(tokenize(f"The ferryman's morning\n{TEXT}"))
+    assert made.features == len(weights)
+    assert made.title == "The ferryman's morning"
+    assert made.canonical_url == "https://bay.example/ferryman"
+    assert made.language == "en-GB"
+    assert made.markdown == f"# The ferryman's morning\n\n{TEXT}"
+    assert made.html_bytes == len(PAGE.encode())
+    assert made.url == URL
+
+
+def test_frozen_simhash() -> None:
+    """Another number here is another scheme, and needs another name."""
+    assert format_simhash(simhash(weigh(tokenize(TEXT)))) == "78acfeef159b8fa4"
+    assert format_simhash(fingerprint(PAGE).simhash) == "78ad76c6d59b0abc"
+
+
+def test_the_simhash_does_not_depend_on_the_hash_seed() -> None:
+    code = f"from pgsimhash import fingerprint; print(fingerprint({PAGE!r}).simhash)"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert printed == {f"{fingerprint(PAGE).simhash}\n"}
+
+
+def test_text_and_bytes_of_a_page_are_the_same_page() -> None:
+    assert fingerprint(PAGE) == fingerprint(PAGE.encode())
+
+
+def test_what_surrounds_the_article_does_not_count() -> None:
+    bare = f"<article><h1>The ferryman's morning</h1><p>{TEXT}</p></article>"
+    assert fingerprint(bare).simhash == fingerprint(PAGE).simhash
+
+
+def test_a_small_change_moves_few_bits_and_another_text_many() -> None:
+    original = fingerprint(PAGE).simhash
+    corrected = fingerprint(PAGE.replace("two goats", "three goats")).simhash
+    other = fingerprint(
+        "<p>Bakers on the hill knead before midnight, because the oven is shared with a potter "
+        "and nobody, not even the mayor, remembers which of them lit it in the first place.</p>"
+    ).simhash
+    assert 0 < hamming_distance(original, corrected) <= 12
+    assert hamming_distance(original, other) > 20
+
+
+def test_links_and_images_are_not_features() -> None:
+    marked = PAGE.replace(
+        "two goats", '<a href="https://goats.example/x"><b>two</b> goats</a><img src="/g.jpg">'
+    )
+    assert fingerprint(marked).simhash == fingerprint(PAGE).simhash
+
+
+def test_a_fingerprint_crosses_processes_and_does_not_change() -> None:
+    made = fingerprint(PAGE)
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.simhash = 0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["", " \n", "<html></html>", "<p>Page not found</p>", "<script>let a = 'one two'</script>"],
+)
+def test_too_little_text_has_no_fingerprint(page: str) -> None:
+    with pytest.raises(PageError, check=because("too_short")):
+        fingerprint(page)
+
+
+def test_the_scheme_says_how_little_is_too_little() -> None:
+    page = "<p>Only four words here</p>"
+    brief = Scheme("brief", read_article, ShingleWeights((1,)), min_tokens=4)
+    made = fingerprint(page, scheme=brief)
+    assert (made.scheme, made.tokens, made.features) == ("brief", 4, 4)
+    with pytest.raises(PageError, match="4 words"):
+        fingerprint(page, scheme=dataclasses.replace(brief, min_tokens=5))
+
+
+def test_the_size_limit_names_the_way_out() -> None:
+    with pytest.raises(PageError, match=r"larger than 100 bytes \(max_bytes\)"):
+        fingerprint(PAGE, max_bytes=100)
+    assert fingerprint(PAGE, max_bytes=len(PAGE.encode()))
+
+
+def test_the_size_is_counted_in_bytes() -> None:
+    page = f"<p>{TEXT}{'é' * 100}</p>"
+    assert fingerprint(page).html_bytes == len(page) + 100
+    with pytest.raises(PageError, check=because("too_large")):
+        fingerprint(page, max_bytes=len(page) + 99)
+
+
+@pytest.mark.parametrize("url", ["news/7", "//bay.example/", "javascript:alert(1)", "", "http://["])
+def test_the_url_has_to_be_one(url: str) -> None:
+    with pytest.raises(PageError, check=because("invalid_url")):
+        fingerprint(PAGE, url)
+
+
+def test_a_label_from_the_http_header_is_believed_where_it_fits() -> None:
+    german = f"<p>{TEXT} Die Fähre über die Bucht</p>"
+    latin = fingerprint(german.encode("iso-8859-1"), charset="ISO-8859-1")
+    assert latin.simhash == fingerprint(german).simhash
+    assert fingerprint(german.encode(), charset="iso-8859-1").simhash == latin.simhash
+
+
+def test_binary_data_is_not_a_page() -> None:
+    with pytest.raises(PageError, match="PDF"):
+        fingerprint(b"%PDF-1.7\n" + b"tide " * 100)

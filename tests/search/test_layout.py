@@ -1,0 +1,316 @@
+"""The geometry of the search: no pair within the distance escapes the probes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pgsimhash.errors import ArgumentError
+from pgsimhash.search.layout import (
+    COLLECTION_MAX,
+    COLLECTION_SHIFT,
+    DEFAULT_LAYOUT,
+    DISTANCE_MAX,
+    LAYOUTS,
+    NOT_PROBED,
+    PROBES_MAX,
+    Layout,
+    get_layout,
+)
+from pgsimhash.search.permutation import Block
+from tests.refusals import because
+
+FIVE_CHOOSE_TWO = LAYOUTS["5 choose 2"]
+every_layout = pytest.mark.parametrize(
+    "layout", LAYOUTS.values(), ids=lambda layout: layout.name.replace(" ", "-")
+)
+
+# The same forms as the layouts above, with few enough bits to try every pair of simhashes.
+SMALL = [
+    Layout("three blocks", (5, 4, 4), bits=13),
+    Layout("two blocks", (6, 6), bits=12),
+    Layout("four blocks", (3, 3, 3, 3), bits=12),
+    Layout("5 choose 2", (3, 3, 3, 3, 2), leading=2, bits=14),
+    Layout("4x4", (4, 4, 4, 4), inner=4, bits=16),
+    Layout("uneven 3x3", (5, 5, 4), inner=3, bits=14),
+    Layout("6 choose 3", (3, 3, 3, 3, 2, 2), leading=3, bits=16),
+    Layout("8 choose 2", (2,) * 8, leading=2, bits=16),
+]
+small_layouts = pytest.mark.parametrize("layout", SMALL, ids=lambda layout: layout.name)
+
+simhashes = st.integers(0, 2**64 - 1)
+
+
+def seen_by(layout: Layout, a: int, b: int, distance: int) -> list[int]:
+    """The permutations whose probes lead from ``a`` to ``b``."""
+    return [
+        permutation.number
+        for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
+        if (permutation.prefix(a) ^ permutation.prefix(b)).bit_count() <= radius
+    ]
+
+
+def fewest_beyond(layout: Layout, masks: NDArray[np.uint64], radii: Sequence[int]) -> int:
+    """How many differing bits are not seen by any permutation: the least over all masks."""
+    unseen = np.ones(len(masks), dtype=np.bool_)
+    for permutation, radius in zip(layout.permutations, radii, strict=True):
+        bits = np.uint64(permutation.bits % 2**64)
+        unseen &= np.bitwise_count(masks & bits).astype(np.int64) > radius
+    return int(np.bitwise_count(masks[unseen]).min(initial=layout.bits + 1))
+
+
+@small_layouts
+def test_proof_by_exhaustion_that_no_pair_within_the_distance_is_missed(layout: Layout) -> None:
+    """Whether a pair is seen depends on its differing bits alone, and these are all of them."""
+    masks = np.arange(2**layout.bits, dtype=np.uint64)
+    for distance in layout.distances:
+        assert fewest_beyond(layout, masks, layout.radii(distance)) > distance
+
+
+@small_layouts
+def test_smaller_radii_would_miss_a_pair(layout: Layout) -> None:
+    masks = np.arange(2**layout.bits, dtype=np.uint64)
+    for distance in layout.distances:
+        radii = layout.radii(distance)
+        if any(
+            radius >= permutation.width
+            for permutation, radius in zip(layout.permutations, radii, strict=True)
+        ):
+            continue  # at this distance some permutation sees every pair there is
+        if layout.leading == 1 and not layout.inner:
+            smaller = [
+                [*radii[:at], radius - 1, *radii[at + 1 :]] for at, radius in enumerate(radii)
+            ]
+            smaller = [some for some in smaller if min(some) >= NOT_PROBED]
+        else:
+            smaller = [[radius - 1 for radius in radii]]
+        for some in smaller:
+            assert fewest_beyond(layout, masks, some) <= distance
+
+
+@every_layout
+@given(simhash=simhashes, data=st.data())
+def test_whatever_bits_are_flipped_some_permutation_sees_the_pair(
+    layout: Layout, simhash: int, data: st.DataObject
+) -> None:
+    distance = data.draw(st.sampled_from(layout.distances))
+    flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
+    other = simhash ^ sum(1 << bit for bit in flipped)
+    assert seen_by(layout, simhash, other, distance)
+
+
+@every_layout
+def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(layout: Layout) -> None:
+    """Exhaustive at 64 bits: which bits of a block differ does not matter, only how many do."""
+    if layout.inner:
+        pytest.skip("its inner blocks are not blocks of one partition")
+    blocks = len(layout.widths)
+    distance = min(6, layout.distances[-1])
+    # Stars and bars: all tuples of `blocks` counts that add up to `distance`.
+    spreads = 0
+    for bars in combinations(range(distance + blocks - 1), blocks - 1):
+        ends = (-1, *bars, distance + blocks - 1)
+        counts = [right - left - 1 for left, right in pairwise(ends)]
+        other = sum(
+            ((1 << count) - 1) << block.shift
+            for count, block in zip(counts, layout.blocks, strict=True)
+        )
+        assert seen_by(layout, 0, other, distance), counts
+        spreads += 1
+    assert spreads == comb(distance + blocks - 1, blocks - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "permutations", "largest_exact_match"),
+    [
+        ("22+21+21", 3, 2),
+        ("32+32", 2, 1),
+        ("16+16+16+16", 4, 3),
+        ("5 choose 2", 10, 3),
+        ("4x4", 16, 3),
+        ("6 choose 3", 20, 3),
+        ("8 choose 2", 28, 6),
+    ],
+)
+def test_the_layouts_of_the_paper_answer_their_distance_without_a_flip(
+    name: str, permutations: int, largest_exact_match: int
+) -> None:
+    """Manku, Jain, Das Sarma, WWW 2007, section 3.1.2: tables against distance."""
+    layout = LAYOUTS[name]
+    assert len(layout.permutations) == permutations
+    assert max(layout.radii(largest_exact_match)) == 0
+    assert max(layout.radii(largest_exact_match + 1)) == 1
+
+
+def test_the_inner_blocks_of_a_nested_layout_cut_what_the_leading_block_leaves() -> None:
+    first, *_, last = LAYOUTS["4x4"].permutations
+    assert first.leading == (Block(16, 48), Block(12, 36))
+    assert last.leading == (Block(16, 0), Block(12, 16))
+    across = LAYOUTS["4x4"].permutations[5]
+    assert across.leading == (Block(16, 32), Block(4, 48), Block(8, 24))
+    assert {permutation.width for permutation in LAYOUTS["4x4"].permutations} == {28}
+
+
+def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
+    for layout in LAYOUTS.values():
+        largest = layout.distances[-1]
+        assert layout.probes(largest) <= PROBES_MAX
+        assert largest == DISTANCE_MAX or layout.probes(largest + 1) > PROBES_MAX
+    assert LAYOUTS["32+32"].distances == range(8)
+
+
+def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ArgumentError, match=r"there are: .*5 choose 2.*'7 choose 4'"):
+        get_layout("seven of eight")
+
+
+@pytest.mark.parametrize("name", ["7 choose 4", "9 choose 1", "12 choose 2", "64 choose 1"])
+@given(data=st.data())
+def test_any_choice_of_blocks_is_an_exact_layout(name: str, data: st.DataObject) -> None:
+    layout = get_layout(name)
+    assert get_layout(name) is layout
+    blocks, leading = map(int, name.split(" choose "))
+    assert layout.name == name
+    assert sum(layout.widths) == 64
+    assert max(layout.widths) - min(layout.widths) <= 1
+    assert (len(layout.widths), len(layout.permutations)) == (blocks, comb(blocks, leading))
+    assert re.fullmatch("[a-z0-9_]{1,63}", f"has_near_duplicate{layout.suffix}")
+    distance = data.draw(st.sampled_from(layout.distances))
+    flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
+    assert seen_by(layout, 0, sum(1 << bit for bit in flipped), distance)
+
+
+def test_one_layout_has_one_name() -> None:
+    """Its tables are called after it."""
+    assert get_layout("2 choose 1") is LAYOUTS["32+32"]
+    assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
+    assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
+    assert get_layout("5 choose 2") is LAYOUTS["5 choose 2"]
+    assert len({get_layout(f"{m} choose {r}").suffix for m in range(5, 8) for r in (1, 2, 3)}) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("7 choose 7", "and not all"),
+        ("65 choose 1", "at most 64 blocks"),
+        ("1 choose 1", "and not all"),
+        ("20 choose 10", "184,756 columns"),
+        ("9 choose 7", "prefixes of 50 bits"),
+        ("3 choose 2", "prefixes of 43 bits"),
+        ("7 choose 0", "there is no layout"),
+        ("07 choose 4", "there is no layout"),
+        ("7  choose 4", "there is no layout"),
+        ("7 CHOOSE 4", "there is no layout"),
+        ("7 choose 4; DROP TABLE pages", "there is no layout"),
+        ("٧ choose 4", "there is no layout"),  # noqa: RUF001
+        ("7 choose 4\n", "there is no layout"),
+        ("13+13+13+13+12", "there is no layout"),
+    ],
+)
+def test_a_choice_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
+    with pytest.raises(ArgumentError, match=why):
+        get_layout(name)
+
+
+@pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
+def test_the_radii_are_the_smallest_that_suffice(distance: int) -> None:
+    radii = DEFAULT_LAYOUT.radii(distance)
+    assert sum(radius + 1 for radius in radii) == distance + 1
+    assert list(radii) == sorted(radii, reverse=True)
+
+
+def test_choosing_enough_blocks_needs_no_flips() -> None:
+    """Three differing bits leave two of five blocks alone; four may not."""
+    assert FIVE_CHOOSE_TWO.radii(3) == (0,) * 10
+    assert FIVE_CHOOSE_TWO.radii(4) == (1,) * 10
+
+
+def test_a_distance_beyond_the_layout_is_refused() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        DEFAULT_LAYOUT.radii(13)
+
+
+def test_flips_are_all_masks_of_few_bits_each_once() -> None:
+    for permutation in DEFAULT_LAYOUT.permutations:
+        for radius in range(3):
+            flips = permutation.flips(radius)
+            assert (
+                len(flips)
+                == len(set(flips))
+                == sum(comb(permutation.width, count) for count in range(radius + 1))
+            )
+            assert all(
+                0 <= flip < 1 << permutation.width and flip.bit_count() <= radius for flip in flips
+            )
+        assert permutation.flips(NOT_PROBED) == []
+
+
+@every_layout
+@given(values=st.lists(simhashes, min_size=1, max_size=9))
+def test_permuting_moves_every_bit_and_the_prefix_to_the_front(
+    layout: Layout, values: list[int]
+) -> None:
+    array = np.array(values, dtype=np.uint64)
+    for permutation in layout.permutations:
+        permuted = permutation.permute(array)
+        assert permutation.restore(permuted).tolist() == values
+        assert [value.bit_count() for value in permuted.tolist()] == [
+            value.bit_count() for value in values
+        ]
+        assert [value >> (64 - permutation.width) for value in permuted.tolist()] == [
+            permutation.prefix(value) for value in values
+        ]
+
+
+@given(simhashes)
+def test_the_prefixes_together_are_the_simhash(simhash: int) -> None:
+    assert (
+        sum(
+            permutation.prefix(simhash) << permutation.leading[0].shift
+            for permutation in DEFAULT_LAYOUT.permutations
+        )
+        == simhash
+    )
+
+
+@given(st.lists(simhashes, min_size=1, max_size=9), st.integers(1, COLLECTION_MAX))
+def test_prefixes_of_an_array_carry_the_collection_above_the_prefix(
+    values: list[int], collection_id: int
+) -> None:
+    columns = DEFAULT_LAYOUT.prefixes(np.array(values, dtype=np.uint64), collection_id)
+    assert columns.shape == (len(values), len(DEFAULT_LAYOUT.permutations))
+    assert columns.dtype == np.int64
+    for row, value in zip(columns.tolist(), values, strict=True):
+        assert row == [
+            (collection_id << COLLECTION_SHIFT) + permutation.prefix(value)
+            for permutation in DEFAULT_LAYOUT.permutations
+        ]
+
+
+@pytest.mark.parametrize("collection_id", [0, -1, COLLECTION_MAX + 1])
+def test_a_collection_number_that_would_overflow_is_refused(collection_id: int) -> None:
+    with pytest.raises(ValueError, match="a collection's number"):
+        DEFAULT_LAYOUT.prefixes(np.array([1], dtype=np.uint64), collection_id)
+
+
+@pytest.mark.parametrize(
+    ("widths", "leading"),
+    [((22, 21, 20), 1), ((64,), 1), ((41, 23), 1), ((0, 32, 32), 1), ((32, 32), 2), ((32, 32), 0)],
+)
+def test_a_layout_that_cannot_be_searched_is_refused(widths: tuple[int, ...], leading: int) -> None:
+    with pytest.raises(ValueError, match="block"):
+        Layout("wrong", widths, leading)
+
+
+def test_inner_blocks_follow_one_leading_block() -> None:
+    with pytest.raises(ValueError, match="inner blocks"):
+        Layout("wrong", (16,) * 4, leading=2, inner=4)

@@ -1,0 +1,238 @@
+"""All pairs within an array are exactly those that comparing everything with everything finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pgsimhash import hamming_distance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.search import prefix_pairs as block_pairs
+from pgsimhash.search.pairs import Pairs, find_pairs, stream_pairs
+from pgsimhash.search.simhash_files import Spool
+from tests.refusals import because
+
+
+def brute_force(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+    values = sorted(set(simhashes.tolist()))
+    return [
+        (low, high, bits)
+        for number, low in enumerate(values)
+        for high in values[number + 1 :]
+        if (bits := hamming_distance(low, high)) <= distance
+    ]
+
+
+def as_tuples(simhashes: NDArray[np.uint64], distance: int) -> list[tuple[int, int, int]]:
+    pairs = find_pairs(simhashes, distance)
+    assert pairs.low.dtype == pairs.high.dtype == np.uint64
+    return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
+
+
+@given(
+    centres=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=3),
+    flips=st.lists(st.sets(st.integers(0, 63), max_size=7), max_size=25),
+    distance=st.integers(0, 8),
+)
+def test_clusters_of_near_copies(centres: list[int], flips: list[set[int]], distance: int) -> None:
+    values = [
+        centres[number % len(centres)] ^ sum(1 << bit for bit in bits)
+        for number, bits in enumerate(flips)
+    ]
+    array = np.array(values, dtype=np.uint64)
+    assert as_tuples(array, distance) == brute_force(array, distance)
+
+
+@pytest.mark.parametrize("distance", range(9))
+def test_many_simhashes_in_several_chunks(distance: int) -> None:
+    """Random ones with planted copies: every planted pair is found, each once."""
+    rng = np.random.default_rng(distance)
+    originals = rng.integers(0, 2**64, 70_000, dtype=np.uint64)
+    masks = [
+        sum(1 << int(bit) for bit in rng.choice(64, distance, replace=False)) for _ in range(200)
+    ]
+    copies = originals[:200] ^ np.array(masks, dtype=np.uint64)
+    array = np.concatenate([originals, copies])
+    found = as_tuples(array, distance)
+    assert len(found) == len(set(found))
+    assert all(hamming_distance(low, high) == bits <= distance for low, high, bits in found)
+    planted = {
+        (min(pair), max(pair), distance)
+        for pair in zip(originals[:200].tolist(), copies.tolist(), strict=True)
+        if pair[0] != pair[1]
+    }
+    assert planted <= set(found)
+
+
+def test_a_hot_prefix_is_searched_whole() -> None:
+    array = np.arange(3000, dtype=np.uint64)
+    assert as_tuples(array[:300], 2) == brute_force(array[:300], 2)
+    assert len(find_pairs(array, 1).low) == sum(
+        1 for low in range(3000) for bit in range(12) if low < low ^ (1 << bit) < 3000
+    )
+
+
+@settings(deadline=None)
+@given(
+    shared=st.lists(st.integers(0, 63), max_size=50),
+    seed=st.integers(0, 99),
+    strays=st.integers(0, 9),
+    distance=st.integers(0, 9),
+)
+def test_hot_prefixes_lose_no_pair(
+    shared: list[int], seed: int, strays: int, distance: int
+) -> None:
+    """Most simhashes have some bits in common, wherever these are, and a few do not."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 2**64, 90, dtype=np.uint64)
+    values[strays:] &= np.uint64(~sum(1 << bit for bit in set(shared)) % 2**64)
+    flips = np.uint64(1) << rng.integers(0, 64, (60, 3), dtype=np.uint64)
+    array = np.concatenate([values, values[:60] ^ np.bitwise_xor.reduce(flips, axis=1)])
+    block_pairs._inner_layout.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_pairs, "_HOT", 4)
+        patch.setattr(block_pairs, "_COMPARE_NS", 1e6)
+        assert as_tuples(array, distance) == brute_force(array, distance)
+    block_pairs._inner_layout.cache_clear()
+
+
+def test_a_hot_prefix_takes_no_time_that_is_quadratic_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = np.random.default_rng(1).integers(0, 2**40, 100_000, dtype=np.uint64)
+    compared: list[int] = []
+    each = block_pairs._compared
+
+    def counted(keys: Any, ordered: Any, distance: int) -> Any:
+        compared.append(int((np.unique_counts(keys).counts ** 2).sum()))
+        return each(keys, ordered, distance)
+
+    monkeypatch.setattr(block_pairs, "_compared", counted)
+    found = find_pairs(np.concatenate([values, values[:500] ^ np.uint64(1 << 39 | 1)]), 3)
+    assert len(found.low) >= 500
+    assert sum(compared) < len(values) ** 2 / 10
+
+
+@pytest.mark.parametrize("values", [[], [7], [7, 7, 7]])
+def test_fewer_than_two_distinct_simhashes_make_no_pair(values: list[int]) -> None:
+    assert as_tuples(np.array(values, dtype=np.uint64), 3) == []
+
+
+def test_the_input_is_left_as_it_was() -> None:
+    array = np.array([9, 1, 8], dtype=np.uint64)
+    find_pairs(array, 3)
+    assert array.tolist() == [9, 1, 8]
+
+
+# Published with seomoz/simhash-py: which of these are within three bits.
+DIVERSE = [0x00000000, 0x10101000, 0x10100010, 0x10001010, 0x00101010]
+DIVERSE += [0x01010100, 0x01010001, 0x01000101, 0x00010101]
+
+
+@pytest.mark.parametrize("blocks", [None, 4, 5, 6, 7, 8, 9, 20])
+def test_lists_and_any_number_of_blocks_give_the_same_pairs(blocks: int | None) -> None:
+    rng = np.random.default_rng(5)
+    centres = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
+    near = [value ^ (1 << bit) ^ (1 << 63 - bit) for value in centres for bit in (0, 7, 31)]
+    for values in (DIVERSE, centres + near):
+        expected = brute_force(np.array(values, dtype=np.uint64), 3)
+        assert len(expected) >= 20
+        assert rows(find_pairs(values, 3, blocks=blocks)) == expected
+        assert rows(find_pairs(iter(values), 3, blocks=blocks)) == expected
+        assert rows(find_pairs(np.array(values, dtype=np.uint64), 3, blocks=blocks)) == expected
+
+
+def test_the_default_distance_is_that_of_collections() -> None:
+    assert rows(find_pairs([0, 0xFF, 0x1FF << 32])) == brute_force(
+        np.array([0, 0xFF, 0x1FF << 32], dtype=np.uint64), 8
+    )
+
+
+@pytest.mark.parametrize("distance", [0, 1, 8, 12])
+def test_blocks_are_at_least_one_more_than_the_distance(distance: int) -> None:
+    array = np.array([0, 1, 3, 2**63], dtype=np.uint64)
+    assert rows(find_pairs(array, distance, blocks=distance + 1)) == brute_force(array, distance)
+    with pytest.raises(ArgumentError, match=f"from {distance + 1} to 64"):
+        find_pairs(array, distance, blocks=distance)
+
+
+@pytest.mark.parametrize("blocks", [65, 4.0, True, "4"])
+def test_what_is_no_number_of_blocks_is_refused(blocks: Any) -> None:
+    with pytest.raises(ArgumentError, match="from 4 to 64"):
+        find_pairs([1, 2], 3, blocks=blocks)
+
+
+def test_blocks_that_take_too_many_passes_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="41,664 passes"):
+        find_pairs([1, 2], 3, blocks=64)
+
+
+@pytest.mark.parametrize("values", [[-1], [2**64], ["1"], [1.5], [True], "12", 7, None])
+def test_what_is_no_list_of_simhashes_is_refused(values: Any) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        find_pairs(values)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]], dtype=np.uint64)],
+)
+def test_what_is_no_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> None:
+    with pytest.raises(ArgumentError, match="uint64"):
+        find_pairs(array, 3)
+
+
+def test_a_distance_beyond_the_search_is_refused() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        find_pairs(np.array([1], dtype=np.uint64), 13)
+
+
+def rows(pairs: Pairs) -> list[tuple[int, int, int]]:
+    return list(zip(pairs.low.tolist(), pairs.high.tolist(), pairs.distances.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
+@pytest.mark.parametrize("memory", [1 << 28, 40 * 700, 40 * 64])
+def test_a_stream_in_little_memory_yields_the_same_pairs(distance: int, memory: int) -> None:
+    rng = np.random.default_rng(distance)
+    centres = rng.integers(0, 2**64, 150, dtype=np.uint64)
+    flips = rng.integers(0, 64, (150, 8, 4), dtype=np.uint64)
+    copies = np.bitwise_xor.reduce(np.uint64(1) << flips, axis=2) ^ centres[:, np.newaxis]
+    values = np.unique(np.concatenate([centres, copies.ravel()]))
+    expected = find_pairs(values, distance)
+    with Spool([values[:500], values[500:]]) as spool:
+        blocks = list(stream_pairs(spool, distance, memory=memory))
+    found = [pair for block in blocks for pair in rows(block)]
+    assert len(found) == len(set(found))
+    assert set(found) == set(rows(expected))
+    assert (len(expected.low) > 100) == (distance > 1)
+
+
+@pytest.mark.parametrize("memory", [1 << 28, 40 * 700])
+def test_a_stream_says_how_far_it_is(memory: int) -> None:
+    values = np.arange(40_000, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
+    told: list[tuple[int, int]] = []
+    with Spool([values]) as spool:
+        for _ in stream_pairs(
+            spool, 3, memory=memory, progress=lambda done, total: told.append((done, total))
+        ):
+            pass
+    done, (total, *others) = [one for one, _ in told], sorted({all_ for _, all_ in told})
+    assert (done, others) == (sorted(done), [])
+    assert total % len(values) == 0
+    assert done[-1] == total
+    assert len(told) > 2 * total / len(values)
+    told.clear()
+    with Spool([]) as spool:
+        list(stream_pairs(spool, 3, progress=lambda done, total: told.append((done, total))))
+    assert told == [(0, 0)]
+
+
+def test_an_empty_spool_has_no_pairs() -> None:
+    with Spool([]) as spool:
+        assert list(stream_pairs(spool, 3)) == []

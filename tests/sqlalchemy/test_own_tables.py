@@ -1,0 +1,858 @@
+"""Simhashes in tables of one's own, and joins with ours, on the real database."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy import orm
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.orm import Mapped, mapped_column
+
+from pgsimhash import ArgumentError, connect
+from pgsimhash.db import migrate
+from pgsimhash.hashing.bits import hamming_distance, hamming_distances
+from pgsimhash.search.layout import get_layout
+from pgsimhash.sqlalchemy import (
+    SIMHASH,
+    Collection,
+    Page,
+    SimhashMixin,
+    metadata,
+    near_duplicates,
+    near_pages,
+    pages,
+    simhash_columns,
+)
+from tests.refusals import because
+
+EDGES = (0, 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1)
+LAYOUTS = ("22+21+21", "32+32", "16+16+16+16", "5 choose 2", "4x4", "8 choose 2", "7 choose 4")
+
+
+postgresql: Any = PGDialect_psycopg
+
+
+class Base(orm.DeclarativeBase):
+    """The tables of a project."""
+
+
+class Article(SimhashMixin, Base):
+    __tablename__ = "articles"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    text: Mapped[str | None]
+
+
+class Photo(SimhashMixin, Base):
+    """Two simhashes, of other names and layouts, in a table whose name needs quotes."""
+
+    __tablename__ = "the photos"
+    __simhash_layout__ = None
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    shape: Mapped[int] = mapped_column("Shape", SIMHASH("32+32"))
+    caption: Mapped[int | None] = mapped_column(SIMHASH("16+16+16+16"))
+
+
+@pytest.fixture
+def engine(empty_dsn: str) -> Iterator[sa.Engine]:
+    """An empty database without the package's schema."""
+    yield from _engine(empty_dsn)
+
+
+@pytest.fixture
+def own(dsn: str) -> Iterator[sa.Engine]:
+    """A database with the package's schema."""
+    yield from _engine(dsn)
+
+
+def _engine(dsn: str) -> Iterator[sa.Engine]:
+    made = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def session(engine: sa.Engine) -> Iterator[orm.Session]:
+    Base.metadata.create_all(engine)
+    with orm.Session(engine) as opened:
+        yield opened
+
+
+def family(rng: np.random.Generator, count: int) -> list[int]:
+    """Random simhashes, near-copies of them at all distances up to 14, and the edges."""
+    values = [int(value) for value in rng.integers(0, 2**64, count, dtype=np.uint64)]
+    for value in [*values, *EDGES]:
+        for bits in range(1, 15):
+            flipped = sum(1 << int(bit) for bit in rng.choice(64, bits, replace=False))
+            values.append(value ^ flipped)
+    return [*values, *EDGES]
+
+
+# -- The type -------------------------------------------------------------------------------------
+
+
+def test_simhashes_are_unsigned_in_python_and_bigints_in_the_server(session: orm.Session) -> None:
+    session.add_all(Article(id=number, simhash=value) for number, value in enumerate(EDGES))
+    session.add(Article(id=99))
+    session.flush()
+    session.expire_all()
+    in_order = sa.select(Article.simhash).order_by(Article.id)
+    assert session.scalars(in_order).all() == [*EDGES, None]
+    signed = sa.text("SELECT simhash FROM articles ORDER BY id")
+    assert session.scalars(signed).all()[3:6] == [-(2**63), 1 - 2**63, -1]
+    for number, value in enumerate(EDGES):
+        found = session.scalars(sa.select(Article.id).where(Article.simhash == value)).all()
+        assert found == [number]
+    some = sa.select(sa.func.count()).where(Article.simhash.in_(EDGES[2:]))
+    assert session.scalar(some) == 4
+    nothing = sa.select(Article.id).where(Article.simhash.is_(None))
+    assert session.scalars(nothing).all() == [99]
+    numpy = np.uint64(2**64 - 1)
+    assert session.scalar(sa.select(Article.id).where(Article.simhash == numpy)) == 5
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**64, "abc", 1.0, True])
+def test_what_is_no_simhash_is_refused(session: orm.Session, wrong: Any) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        session.execute(sa.insert(Article).values(simhash=wrong))
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        session.execute(sa.select(Article).where(Article.simhash == wrong))
+    session.add(Article(simhash=wrong))
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        session.flush()
+    for asked in (Article.simhash.within, Article.simhash.hamming_distance):
+        arguments = (wrong, 3) if asked == Article.simhash.within else (wrong,)
+        with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+            asked(*arguments)
+
+
+def test_none_is_near_nothing() -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        Article.simhash.within(None, 3)
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        Article.simhash.hamming_distance(None)
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        near_duplicates(None)
+
+
+def test_simhashes_are_not_compared_by_size() -> None:
+    column: Any = Article.simhash
+    asked: list[Callable[[], Any]] = [
+        lambda: column < 5,
+        lambda: column <= 5,
+        lambda: column > 5,
+        lambda: column >= 5,
+        lambda: column > column,
+        lambda: column.between(1, 5),
+        lambda: ~column.between(1, 5),
+    ]
+    for ask in asked:
+        with pytest.raises(ArgumentError, match="type_coerce", check=because("no_order")):
+            ask()
+    by_size = sa.type_coerce(Article.simhash, sa.BigInteger) > 5
+    assert "articles.simhash > " in str(sa.select(Article.id).where(by_size))
+
+
+def test_distances_are_those_of_python(session: orm.Session) -> None:
+    pairs = [(a, b) for a in EDGES for b in (*EDGES, 0x0123456789ABCDEF)]
+    asked = sa.select(
+        *(
+            expression
+            for a, b in pairs
+            for expression in (
+                sa.literal(a, SIMHASH()).hamming_distance(b),
+                sa.literal(a, SIMHASH()).hamming_distance(sa.literal(b, SIMHASH())),
+            )
+        )
+    )
+    expected = [hamming_distance(a, b) for a, b in pairs for _ in range(2)]
+    assert list(session.execute(asked).one()) == expected
+
+
+def test_a_script_has_the_simhashes_in_it(engine: sa.Engine) -> None:
+    """As bigints, the lowest too, which as a bare number would be a numeric."""
+    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    with engine.begin() as connection:
+        table.create(connection)
+        for number, value in enumerate(EDGES):
+            written = table.insert().values(id=number, simhash=value)
+            options = {"literal_binds": True}
+            connection.exec_driver_sql(str(written.compile(engine, compile_kwargs=options)))
+        for number, value in enumerate(EDGES):
+            asked = sa.select(table.c.id).where(table.c.simhash.within(value, 0))
+            script = str(asked.compile(engine, compile_kwargs={"literal_binds": True}))
+            assert connection.exec_driver_sql(script).scalars().all() == [number]
+
+
+# -- Exactness ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
+    rng = np.random.default_rng(len(name))
+    values = family(rng, 40)
+    unsigned: NDArray[np.uint64] = np.array(values, dtype=np.uint64)
+    table = sa.Table(
+        "t",
+        sa.MetaData(),
+        sa.Column("id", sa.Integer, primary_key=True),
+        *simhash_columns("hash", name),
+    )
+    layout = get_layout(name)
+    with engine.begin() as connection:
+        table.create(connection)
+        rows = [{"id": number, "hash": value} for number, value in enumerate(values)]
+        connection.execute(table.insert(), [*rows, {"id": len(rows), "hash": None}])
+        sought = [*EDGES, *(int(value) for value in rng.choice(unsigned, 6))]
+        for distance in layout.distances:
+            if layout.probes(distance) > 3_000:
+                continue
+            for query in sought:
+                asked = sa.select(table.c.id).where(table.c.hash.within(query, distance))
+                (near,) = np.nonzero(hamming_distances(query, unsigned) <= distance)
+                assert sorted(connection.scalars(asked)) == near.tolist()
+            # The same for another column, and what is not near it.
+            other = table.alias()
+            pairs = sa.select(other.c.id, table.c.id).where(
+                table.c.hash.within(other.c.hash, distance), other.c.id < 6
+            )
+            expected = {
+                (int(number), int(near))
+                for number in range(6)
+                for near in np.nonzero(hamming_distances(values[number], unsigned) <= distance)[0]
+            }
+            assert {tuple(row) for row in connection.execute(pairs)} == expected
+
+
+@pytest.mark.parametrize(
+    ("layout", "distance"), [("22+21+21", 13), ("32+32", 8), ("5 choose 2", 9), ("6 choose 3", 6)]
+)
+def test_a_distance_beyond_the_layout_is_refused(layout: str, distance: int) -> None:
+    table = sa.Table("t", sa.MetaData(), *simhash_columns("simhash", layout))
+    assert get_layout(layout).distances[-1] == distance - 1
+    table.c.simhash.within(0, distance - 1)
+    for wrong in (distance, -1, None, "3", 1.5, True):
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            table.c.simhash.within(0, wrong)
+
+
+def test_what_has_no_prefix_columns_is_refused() -> None:
+    alone = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH()))
+    bare = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH("32+32")))
+    made = Article.simhash.bitwise_xor(1)
+    for column in (alone.c.simhash, bare.c.simhash, Page.simhash, sa.literal(1, SIMHASH()), made):
+        with pytest.raises(ArgumentError, match="near_duplicates", check=because("no_prefixes")):
+            column.within(0, 3)
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [("23+21+21", "unknown_layout"), ("", "unknown_layout"), ("20 choose 10", "invalid_layout")],
+)
+def test_a_layout_that_is_none_is_refused(layout: str, reason: str) -> None:
+    with pytest.raises(ArgumentError, check=because(reason)):
+        simhash_columns("simhash", layout)
+    with pytest.raises(ArgumentError, check=because(reason)):
+        SIMHASH(layout)
+    other = orm.registry().generate_base()
+    body = {"__tablename__": "t", "__simhash_layout__": layout, "id": sa.Column(primary_key=True)}
+    with pytest.raises(ArgumentError, check=because(reason)):
+        type("Wrong", (SimhashMixin, other), body)
+
+
+@pytest.mark.parametrize("name", ["s%h", "100%% \\:y", "a :b", 'q"x', "x" * 54])
+def test_a_column_of_any_name(name: str, engine: sa.Engine) -> None:
+    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns(name))
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"id": 1, name: 2**63 ^ 5}, {"id": 2, name: 12345}])
+        asked = sa.select(table.c.id).where(table.c[name].within(2**63 ^ 4, 3))
+        assert connection.scalars(asked).all() == [1]
+
+
+def test_a_name_that_leaves_no_room_for_those_of_the_prefixes_is_refused() -> None:
+    base = orm.registry().generate_base()
+    body = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+        simhash_columns("x" * 55)
+    with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
+        type("Wrong", (SimhashMixin, base), {**body, "simhash": mapped_column("ö" * 30)})
+
+
+# -- Statements -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def articles(session: orm.Session) -> orm.Session:
+    """Four articles, of which 1 to 3 are near one another and 2 and 3 differ in 4 bits."""
+    top = 2**63
+    for number, value in enumerate([top, top ^ 0b0011, top ^ 0b1100, 12345], start=1):
+        session.add(Article(id=number, simhash=value, text=str(number)))
+    session.add(Article(id=5, simhash=None))
+    session.flush()
+    session.expunge_all()
+    return session
+
+
+def test_objects_are_found_and_sorted(articles: orm.Session) -> None:
+    sought = 2**63 ^ 0b0001
+    asked = (
+        sa.select(Article, Article.simhash.hamming_distance(sought))
+        .where(Article.simhash.within(sought, 3))
+        .order_by(Article.simhash.hamming_distance(sought), Article.id)
+    )
+    found = articles.execute(asked).all()
+    assert [(article.id, distance) for article, distance in found] == [(1, 1), (2, 1), (3, 3)]
+    assert all("simhash_prefix_1" not in vars(article) for article, _ in found)
+    assert found[0][0].simhash == 2**63
+    limited = asked.limit(1)
+    assert articles.scalars(limited).one().id == 1
+
+
+def test_pairs_by_aliases_and_joins(articles: orm.Session) -> None:
+    a, b = orm.aliased(Article), orm.aliased(Article)
+    near = a.simhash.within(b.simhash, 3)
+    expected = [(1, 2), (1, 3)]
+    listed = sa.select(a.id, b.id).where(near, a.id < b.id).order_by(a.id, b.id)
+    assert [tuple(row) for row in articles.execute(listed)] == expected
+    joined = sa.select(a.id, b.id).join(b, near).where(a.id < b.id).order_by(a.id, b.id)
+    assert [tuple(row) for row in articles.execute(joined)] == expected
+    copies = sa.exists().where(a.simhash.within(Article.simhash, 3), a.id != Article.id)
+    lonely = sa.select(Article.id).where(~copies).order_by(Article.id)
+    assert articles.scalars(lonely).all() == [4, 5]
+
+
+def test_subqueries_and_ctes(articles: orm.Session) -> None:
+    for some in (
+        sa.select(Article.simhash.label("value"), Article.id).where(Article.id > 1).subquery(),
+        sa.select(Article.simhash.label("value"), Article.id).where(Article.id > 1).cte(),
+    ):
+        asked = sa.select(some.c.id).where(some.c.value.within(2**63, 2)).order_by(some.c.id)
+        assert articles.scalars(asked).all() == [2, 3]
+
+
+def test_a_table_whose_name_is_that_of_the_inner_one(engine: sa.Engine) -> None:
+    """Whatever a caller calls their tables, the query's column is the caller's."""
+    table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"id": 1, "simhash": 0}, {"id": 2, "simhash": 2**63}])
+        for name in ("s", "t", "f", "unnest", "simhash"):
+            other = table.alias(name)
+            asked = sa.select(other.c.id, table.c.id).where(
+                table.c.simhash.within(other.c.simhash, 0)
+            )
+            if name != "t":
+                assert sorted(map(tuple, connection.execute(asked))) == [(1, 1), (2, 2)]
+
+
+def test_rows_are_deleted_and_updated(articles: orm.Session) -> None:
+    near = Article.simhash.within(2**63 ^ 0b0011, 2)
+    articles.execute(sa.update(Article).where(near).values(text="near"))
+    marked = sa.select(Article.id).where(Article.text == "near").order_by(Article.id)
+    assert articles.scalars(marked).all() == [1, 2]
+    assert articles.execute(sa.delete(Article).where(near)).rowcount == 2  # type: ignore[attr-defined]
+
+
+def test_what_is_not_near(articles: orm.Session) -> None:
+    """Rows without a simhash are neither near nor not."""
+    asked = sa.select(Article.id).where(~Article.simhash.within(2**63, 2))
+    assert articles.scalars(asked).all() == [4]
+    either = sa.select(Article.id).where(
+        sa.or_(Article.simhash.within(2**63, 0), Article.simhash.within(12345, 0))
+    )
+    assert sorted(articles.scalars(either)) == [1, 4]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_one_statement_for_any_simhash(articles: orm.Session, typed: bool) -> None:
+    sought = sa.bindparam("q", type_=SIMHASH()) if typed else sa.bindparam("q")
+    asked = sa.select(Article.id).where(Article.simhash.within(sought, 2)).order_by(Article.id)
+    for value, found in ((2**63, [1, 2, 3]), (12345, [4]), (2**64 - 1, [])):
+        assert articles.scalars(asked, {"q": value}).all() == found
+    with pytest.raises(ArgumentError, check=because("invalid_simhash")):
+        articles.scalars(asked, {"q": -1})
+
+
+def test_statements_are_compiled_once_for_a_distance(articles: orm.Session) -> None:
+    def hit(value: int, distance: int, model: Any = Article) -> bool:
+        asked = sa.select(model.id).where(model.simhash.within(value, distance))
+        found: Any = articles.connection().execute(asked)
+        return bool(found.context.cache_hit.name == "CACHE_HIT")
+
+    assert [hit(1, 3), hit(2, 3), hit(2**63, 3)] == [False, True, True]
+    assert [hit(1, 8), hit(1, 8), hit(1, 3)] == [False, True, True]
+    alike = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    assert not hit(1, 3, alike.c)
+
+
+def test_other_schemas(engine: sa.Engine) -> None:
+    table = sa.Table(
+        "t", sa.MetaData(schema="a b"), sa.Column("id", sa.Integer), *simhash_columns()
+    )
+    moved = engine.execution_options(schema_translate_map={"a b": "other"})
+    for where, schema in ((engine, '"a b"'), (moved, "other")):
+        with where.begin() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+            table.create(connection)
+            connection.execute(table.insert().values(id=1, simhash=7))
+            asked = sa.select(table.c.id).where(table.c.simhash.within(0, 3))
+            assert connection.scalars(asked).all() == [1]
+            connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+def test_another_bit_count_in_the_search_path_is_not_called(articles: orm.Session) -> None:
+    articles.execute(
+        sa.text(
+            "CREATE FUNCTION public.bit_count(bit) RETURNS bigint LANGUAGE sql "
+            "AS 'SELECT 64::bigint'"
+        )
+    )
+    articles.execute(sa.text("SET LOCAL search_path = public, pg_catalog"))
+    asked = sa.select(Article.id).where(Article.simhash.within(2**63, 0))
+    assert articles.scalars(asked).all() == [1]
+
+
+# -- Classes and tables ---------------------------------------------------------------------------
+
+
+def test_columns_and_indexes_of_a_class() -> None:
+    articles, photos = Article.__table__, Photo.__table__
+    assert isinstance(articles, sa.Table)
+    assert isinstance(photos, sa.Table)
+    prefixes = [f"simhash_prefix_{number}" for number in (1, 2, 3)]
+    assert articles.c.keys() == ["id", "text", "simhash", *prefixes]
+    assert indexes(articles) == {
+        "ix_articles_simhash": ["simhash"],
+        **{f"ix_articles_{prefix}": [prefix, "simhash"] for prefix in prefixes},
+    }
+    assert not photos.c.Shape.nullable
+    assert photos.c.caption.nullable
+    assert len(indexes(photos)) == 1 + 2 + 1 + 4
+    assert indexes(photos)["ix_the photos_Shape_prefix_2"] == ["Shape_prefix_2", "Shape"]
+    # As core tables have them.
+    core = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
+    assert indexes(core) == indexes(articles)
+    for prefix in prefixes:
+        assert formula(core.c[prefix]) == formula(articles.c[prefix])
+    # Copies of the metadata have each of them once.
+    assert indexes(articles.to_metadata(sa.MetaData())) == indexes(articles)
+
+
+def formula(column: sa.Column[Any]) -> str:
+    assert column.computed is not None
+    return str(column.computed.sqltext)
+
+
+def indexes(table: sa.Table) -> dict[str | None, list[str]]:
+    found = sorted((str(index.name), index.columns.keys()) for index in table.indexes)
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+def test_two_simhashes_in_a_table(session: orm.Session) -> None:
+    session.add(Photo(id=1, shape=1, caption=2**64 - 1))
+    session.add(Photo(id=2, shape=2**63, caption=None))
+    session.flush()
+    for condition, found in (
+        (Photo.shape.within(3, 1), [1]),
+        (Photo.shape.within(2**63 + 1, 1), [1, 2]),
+        (Photo.caption.within(2**64 - 2, 3), [1]),
+        (Photo.caption.within(0, 3), []),
+    ):
+        assert session.scalars(sa.select(Photo.id).where(condition)).all() == found
+
+
+def test_prefixes_are_loaded_by_those_who_ask(articles: orm.Session) -> None:
+    article = articles.get_one(Article, 2)
+    assert not {name for name in vars(article) if "prefix" in name}
+    prefix: Any = article.simhash_prefix_1  # type: ignore[attr-defined]
+    assert prefix == 2**63 >> 42
+    assert str(sa.select(Article)).count("prefix") == 0
+
+
+def test_mixins_abstract_classes_and_inheritance() -> None:
+    class Root(orm.DeclarativeBase):
+        pass
+
+    class Hashed(SimhashMixin):
+        title_hash: Mapped[int] = mapped_column(SIMHASH("32+32"))
+
+    class Abstract(Hashed, Root):
+        __abstract__ = True
+        __simhash_layout__ = "16+16+16+16"
+
+    class First(Abstract):
+        __tablename__ = "first"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        kind: Mapped[str]
+        __mapper_args__ = {"polymorphic_on": "kind"}  # noqa: RUF012
+
+    class Second(Abstract):
+        __tablename__ = "second"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        simhash: Mapped[int]
+
+    class Child(First):
+        __mapper_args__ = {"polymorphic_identity": "child"}  # noqa: RUF012
+
+    first, second = Root.metadata.tables["first"], Root.metadata.tables["second"]
+    for table in (first, second):
+        assert len(indexes(table)) == 1 + 2 + 1 + 4
+        assert not table.c.title_hash.nullable
+    assert (first.c.simhash.nullable, second.c.simhash.nullable) == (True, False)
+    assert isinstance(second.c.simhash.type, SIMHASH)
+    assert Child.__table__ is first
+    assert "title_hash_prefix_2" in str(
+        sa.select(Child.id).where(Child.title_hash.within(1, 3)).compile(dialect=postgresql())
+    )
+
+
+def test_a_column_of_the_class_s_own_without_a_type_gets_that_of_the_layout() -> None:
+    class Root(orm.DeclarativeBase):
+        pass
+
+    def written(name: str, column: Any, kind: Any = Mapped[int | None]) -> sa.Table:
+        body = {"__tablename__": name, "__annotations__": {"simhash": kind}, "simhash": column}
+        key = {"id": sa.Column(sa.Integer, primary_key=True)}
+        made: Any = type(name, (SimhashMixin, Root), {**body, **key})
+        table: sa.Table = made.__table__
+        return table
+
+    told = written("told", mapped_column(comment="of the text"))
+    assert told.c.simhash.comment == "of the text"
+    called = written("called", mapped_column("body"))
+    assert "body_prefix_3" in called.c
+    sure = written("sure", mapped_column(nullable=False), Mapped[int])
+    assert not sure.c.simhash.nullable
+    core = written("core", sa.Column(SIMHASH("22+21+21")))
+    for table in (told, called, sure, core):
+        assert len(indexes(table)) == 4
+        (simhash,) = (each for each in table.c if isinstance(each.type, SIMHASH))
+        simhash.within(1, 3)
+    other = written("other", mapped_column(SIMHASH("16+16+16+16"), index=True))
+    assert sorted(str(index.name) for index in other.indexes) == [
+        "ix_other_simhash",
+        *(f"ix_other_simhash_prefix_{number}" for number in (1, 2, 3, 4)),
+    ]
+
+
+def test_a_dataclass_takes_a_simhash_that_it_names() -> None:
+    class Root(orm.MappedAsDataclass, orm.DeclarativeBase):
+        pass
+
+    class Note(SimhashMixin, Root):
+        __tablename__ = "notes"
+        id: Mapped[int] = mapped_column(primary_key=True)
+        simhash: Mapped[int | None] = mapped_column(default=None)
+
+    assert Note(id=1, simhash=7).simhash == 7
+    assert isinstance(Note.__table__.c.simhash.type, SIMHASH)
+
+
+def test_a_decorated_class_and_a_base_with_the_mixin() -> None:
+    registry = orm.registry()
+
+    @registry.mapped
+    class Decorated(SimhashMixin):
+        __tablename__ = "decorated"
+        id: Mapped[int] = mapped_column(primary_key=True)
+
+    class Root(SimhashMixin, orm.DeclarativeBase):
+        pass
+
+    class Plain(Root):
+        __tablename__ = "plain"
+        id: Mapped[int] = mapped_column(primary_key=True)
+
+    for metadata_of, name in ((registry.metadata, "decorated"), (Root.metadata, "plain")):
+        assert len(indexes(metadata_of.tables[name])) == 4
+    assert Plain.simhash is not Decorated.simhash
+
+
+def test_the_mixin_behind_the_base_is_refused() -> None:
+    class Root(orm.DeclarativeBase):
+        pass
+
+    with pytest.raises(ArgumentError, match="SimhashMixin", check=because("mixin_order")):
+
+        class Wrong(Root, SimhashMixin):
+            __tablename__ = "wrong"
+            id: Mapped[int] = mapped_column(primary_key=True)
+
+
+def test_a_naming_convention_counts() -> None:
+    convention = {"ix": "idx__%(table_name)s__%(column_0_N_name)s"}
+    table = sa.Table("t", sa.MetaData(naming_convention=convention), *simhash_columns())
+    assert set(indexes(table)) == {
+        "idx__t__simhash",
+        *(f"idx__t__simhash_prefix_{number}_simhash" for number in (1, 2, 3)),
+    }
+
+
+# -- Plans ----------------------------------------------------------------------------------------
+
+ROWS = 100_000
+
+
+@pytest.fixture
+def many(engine: sa.Engine) -> sa.Engine:
+    """A database with many articles, and a hundred photos."""
+    Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE articles SET (autovacuum_enabled = off)")
+        connection.exec_driver_sql(
+            "INSERT INTO articles (simhash, text) "
+            "SELECT hashint8extended(n, 7), repeat('x', 200) "
+            f"FROM generate_series(1, {ROWS}) AS n"
+        )
+        connection.exec_driver_sql(
+            'INSERT INTO "the photos" ("Shape") '
+            "SELECT hashint8extended(n, 8) FROM generate_series(1, 100) AS n"
+        )
+    return engine
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from nodes(below)
+
+
+def plan_of(connection: psycopg.Connection, asked: Any) -> list[dict[str, Any]]:
+    """The nodes of a statement's plan, prepared, by the plan_cache_mode that is set."""
+    dialect = postgresql(paramstyle="numeric_dollar")
+    made = asked.compile(dialect=dialect)
+    bound = made.construct_params()
+    values = [
+        str(made.binds[name].type.dialect_impl(dialect).literal_processor(dialect)(bound[name]))
+        for name in made.positiontup
+    ]
+    connection.execute("DEALLOCATE ALL")
+    connection.execute(f"PREPARE asked AS {made}".encode())
+    explained = connection.execute(
+        f"EXPLAIN (FORMAT JSON) EXECUTE asked({', '.join(values)})".encode()
+    ).fetchone()
+    assert explained is not None
+    found = explained[0] if isinstance(explained[0], list) else json.loads(explained[0])
+    return list(nodes(found[0]["Plan"]))
+
+
+MODES = ("force_generic_plan", "force_custom_plan", "auto")
+
+LOOKUPS = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
+
+
+def test_lookups_go_by_the_indexes_with_and_without_statistics(
+    many: sa.Engine, empty_dsn: str
+) -> None:
+    with psycopg.connect(empty_dsn, autocommit=True, prepare_threshold=None) as connection:
+        for analyzed in (False, True):
+            if analyzed:
+                vacuum(connection)
+            for mode in MODES:
+                connection.execute(f"SET plan_cache_mode = {mode}".encode())
+                for distance in (0, 3, 8, 12):
+                    for asked in lookups(distance, analyzed):
+                        look_at_plan(plan_of(connection, asked), analyzed)
+
+
+def vacuum(connection: psycopg.Connection) -> None:
+    """Until all rows are known to be visible, which an autovacuum beside it can delay."""
+    visible = "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'articles'"
+    for _ in range(300):
+        connection.execute("VACUUM (ANALYZE)")
+        if connection.execute(visible).fetchone() == (True,):
+            return
+        time.sleep(0.1)
+    pytest.fail("something holds an old snapshot")
+
+
+def lookups(distance: int, analyzed: bool) -> list[Any]:
+    a, b = orm.aliased(Article), orm.aliased(Photo)
+    near = Article.simhash.within(2**63, distance)
+    asked = [
+        sa.select(Article).where(near),
+        sa.select(Article.id).where(near, Article.text.is_not(None)),
+        sa.select(a.id, b.id).join(b, a.simhash.within(b.shape, distance)),
+        sa.delete(Article).where(near),
+    ]
+    # Without statistics the server takes every twentieth row for a match, and one is found soon.
+    return [*asked, sa.select(Article.id).where(near).limit(1)] if analyzed else asked
+
+
+def look_at_plan(found: list[dict[str, Any]], analyzed: bool) -> None:
+    scans = [node["Node Type"] for node in found if node.get("Relation Name") == "articles"]
+    assert set(scans) - {"ModifyTable"} <= LOOKUPS
+    used = {str(node.get("Index Name")): node["Node Type"] for node in found}
+    prefixes = [f"ix_articles_simhash_prefix_{number}" for number in (1, 2, 3)]
+    assert set(used) >= {"ix_articles_simhash", *prefixes}
+    if analyzed:
+        # Candidates are not looked up in the table.
+        assert [used[prefix] for prefix in prefixes] == ["Index Only Scan"] * 3
+
+
+# -- What the package collects --------------------------------------------------------------------
+
+URLS = [f"https://a.example/{number}" for number in range(4)]
+VALUES = [2**63, 2**63 ^ 0b0011, 2**63 ^ 0b1100, 0x0123456789ABCDEF]
+
+
+@pytest.fixture
+def collected(own: sa.Engine, dsn: str) -> sa.Engine:
+    """Pages in the package's tables, and articles beside them."""
+    Base.metadata.create_all(own)
+    with connect(dsn) as store:
+        for url, value in zip(URLS, VALUES, strict=True):
+            store.add(url, value)
+    with orm.Session(own) as session, session.begin():
+        session.add_all(Article(id=n, simhash=value) for n, value in enumerate(VALUES))
+        session.add(Article(id=4, simhash=2**63 ^ 1))
+    return own
+
+
+def test_near_duplicates_in_selects(collected: sa.Engine) -> None:
+    near = near_duplicates(2**63, 2)
+    with orm.Session(collected) as session:
+        found = session.execute(sa.select(near.c.simhash, near.c.distance)).all()
+        assert sorted(map(tuple, found)) == sorted([(VALUES[0], 0), (VALUES[1], 2), (VALUES[2], 2)])
+        titled = (
+            sa.select(Page.url, near.c.distance)
+            .join(near, near.c.simhash == Page.simhash)
+            .order_by(near.c.distance, Page.url)
+        )
+        assert [tuple(row) for row in session.execute(titled)] == [
+            (URLS[0], 0),
+            (URLS[1], 2),
+            (URLS[2], 2),
+        ]
+        # The collection's own distance.
+        assert len(session.execute(sa.select(near_duplicates(VALUES[1]))).all()) == 3
+
+
+def test_near_duplicates_beside_a_table_of_ones_own(collected: sa.Engine) -> None:
+    near = near_duplicates(Article.simhash, 3)
+    with orm.Session(collected) as session:
+        by_join = (
+            sa.select(Article, sa.func.count(near.c.simhash))
+            .outerjoin(near, sa.true())
+            .group_by(Article.id)
+            .order_by(Article.id)
+        )
+        found = session.execute(by_join).all()
+        assert [(article.id, count) for article, count in found] == [
+            (0, 3),
+            (1, 2),
+            (2, 2),
+            (3, 1),
+            (4, 3),
+        ]
+        listed = sa.select(Article.id, near.c.distance).where(Article.id == 4, near.c.distance < 2)
+        assert sorted(map(tuple, session.execute(listed))) == [(4, 1), (4, 1)]
+        # The other way round: the rows of one's own that are near a page.
+        mine = (
+            sa.select(Page.url, Article.id)
+            .join(Article, Article.simhash.within(Page.simhash, 1))
+            .order_by(Page.url, Article.id)
+        )
+        assert [tuple(row) for row in session.execute(mine)] == [
+            (URLS[0], 0),
+            (URLS[0], 4),
+            (URLS[1], 1),
+            (URLS[1], 4),
+            (URLS[2], 2),
+            (URLS[3], 3),
+        ]
+
+
+def test_near_pages_by_url_simhash_and_column(collected: sa.Engine) -> None:
+    with orm.Session(collected) as session:
+        by_url = near_pages(URLS[0], 3)
+        asked = sa.select(by_url.c.url, by_url.c.simhash, by_url.c.distance).order_by(by_url.c.url)
+        assert [tuple(row) for row in session.execute(asked)] == [
+            (URLS[1], VALUES[1], 2),
+            (URLS[2], VALUES[2], 2),
+        ]
+        by_simhash = near_pages(VALUES[3])
+        row = session.execute(sa.select(by_simhash)).one()
+        assert (row.url, row.distance, row.simhash) == (URLS[3], 0, VALUES[3])
+        assert row.fetched_at.tzinfo is not None
+        of_pages = near_pages(Page.url, 4)
+        counted = sa.select(Page.url, sa.func.count()).join(of_pages, sa.true()).group_by(Page.url)
+        found = {row[0]: row[1] for row in session.execute(counted)}
+        assert found == {URLS[0]: 2, URLS[1]: 2, URLS[2]: 2}
+        assert session.execute(sa.select(near_pages("https://unknown.example/"))).all() == []
+
+
+def test_what_lookups_refuse(collected: sa.Engine) -> None:
+    for wrong in (13, -1, True, "3"):
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            near_duplicates(1, wrong)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            near_pages(1, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, check=because("invalid_schema")):
+        near_duplicates(1, schema="public")
+    with (
+        collected.connect() as connection,
+        pytest.raises(sa.exc.DBAPIError, match='collection "other" does not exist'),
+    ):
+        connection.execute(sa.select(near_duplicates(1, collection="other")))
+
+
+def test_classes_of_pages_and_collections(collected: sa.Engine) -> None:
+    with orm.Session(collected) as session:
+        page = session.scalars(sa.select(Page).where(Page.url == URLS[0])).one()
+        assert (page.simhash, page.host, page.collection.name) == (2**63, "a.example", "default")
+        eager = sa.select(Page).options(orm.joinedload(Page.collection)).order_by(Page.page_id)
+        assert [found.collection.layout for found in session.scalars(eager)] == ["22+21+21"] * 4
+        counted = (
+            sa.select(Collection.name, sa.func.count(Page.page_id))
+            .join(Page.collection)
+            .group_by(Collection.name)
+        )
+        assert session.execute(counted).one() == ("default", 4)
+
+
+@pytest.mark.parametrize("what", ["insert", "update", "delete"])
+def test_classes_of_ours_are_not_written(collected: sa.Engine, what: str) -> None:
+    with orm.Session(collected) as session:
+        page = session.scalars(sa.select(Page).limit(1)).one()
+        if what == "insert":
+            session.add(Collection(name="other", scheme="x"))
+        elif what == "update":
+            page.title = "Another title"
+        else:
+            session.delete(page)
+        with pytest.raises(ArgumentError, match="connect", check=because("read_only_class")):
+            session.flush()
+
+
+def test_another_schema(empty_dsn: str) -> None:
+    migrate.upgrade(empty_dsn, schema="crawl")
+    with connect(empty_dsn, schema="crawl") as store:
+        store.add(URLS[0], 7)
+    for engine in _engine(empty_dsn):
+        moved = engine.execution_options(schema_translate_map={"pgsimhash": "crawl"})
+        near = near_duplicates(Page.simhash, 3, schema="crawl")
+        with orm.Session(moved) as session:
+            asked = sa.select(Page.url, near.c.distance).join(near, sa.true())
+            assert session.execute(asked).one() == (URLS[0], 0)
+
+
+def test_the_metadata_is_that_of_the_tables() -> None:
+    assert metadata is pages.metadata is Page.metadata
+    assert {table.schema for table in metadata.tables.values()} == {"pgsimhash"}
+    merged = sa.MetaData()
+    for table in (*metadata.tables.values(), *Base.metadata.tables.values()):
+        table.to_metadata(merged)
+    assert "pgsimhash.pages" in merged.tables
+    assert "articles" in merged.tables

@@ -1,0 +1,859 @@
+"""The store for asyncio does as the other one, over whatever asyncio people have."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy
+from psycopg.rows import namedtuple_row, scalar_row
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_scoped_session,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+import pgsimhash
+from pgsimhash import (
+    ArgumentError,
+    Match,
+    NoServerError,
+    NotFoundError,
+    PageError,
+    Store,
+    StoreError,
+    analysis,
+    connect,
+    connect_async,
+    maintenance,
+)
+from pgsimhash.batch import parquet
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.records import PageFailure
+from pgsimhash.schemes import registry
+from pgsimhash.sources import PAUSE, SourcePage
+from pgsimhash.sqlalchemy import Page
+from pgsimhash.store import loading
+from pgsimhash.store.async_store import AsyncStore
+from tests.alembic.conftest import as_url
+from tests.conftest import wait_for_a_lock
+from tests.reading.test_workers import HANGING, article, readers
+from tests.refusals import because
+from tests.store.connect.test_retries import behind_proxy, end_others
+from tests.store.content import content
+from tests.store.test_store import ARTICLE, page, paragraph, said
+from tests.store.write.test_loading import indexes
+
+A, B = "https://a.example/", "https://b.example/"
+FAR = 2**63
+
+T = TypeVar("T")
+
+
+def run(made: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(made)
+
+
+def urls(dsn: str) -> list[str]:
+    return [row[0] for row in content(dsn, "default")]
+
+
+def engine_over(dsn: str) -> AsyncEngine:
+    return create_async_engine(
+        "postgresql+psycopg://",
+        pool_size=3,
+        max_overflow=0,
+        async_creator=lambda: psycopg.AsyncConnection.connect(dsn),
+    )
+
+
+async def over_dsn(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with await connect_async(dsn) as store:
+        return await use(store)
+
+
+async def over_pool(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with AsyncConnectionPool(dsn, min_size=2, open=False) as pool:
+        return await use(await connect_async(pool))
+
+
+async def over_engine(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    try:
+        return await use(await connect_async(engine))
+    finally:
+        await engine.dispose()
+
+
+async def over_connection(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    async with await psycopg.AsyncConnection.connect(dsn) as connection:
+        return await use(await connect_async(connection))
+
+
+async def over_alchemy(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    async with engine.connect() as connection:
+        made = await use(await connect_async(connection))
+        await connection.commit()
+    await engine.dispose()
+    return made
+
+
+async def over_session(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T:
+    engine = engine_over(dsn)
+    async with AsyncSession(engine) as session:
+        made = await use(await connect_async(session))
+        await session.commit()
+    await engine.dispose()
+    return made
+
+
+WAYS = [over_dsn, over_pool, over_engine, over_connection, over_alchemy, over_session]
+OWN = [over_dsn, over_pool, over_engine]
+"""Those that have another connection where one was lost."""
+
+PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
+SIMHASHES = np.array([0, 3, FAR], np.uint64)
+
+
+async def everything(store: AsyncStore) -> list[object]:
+    """Use each method; what comes back is to be the same in every way."""
+    seen: list[object] = [v async for v in store.ingest_many(PAGES)]
+    seen += [v async for v in store.add_many([(A, 0), (B, 1), ("none", 2)])]
+    seen.append(await store.ingest(f"{A}one", page(*ARTICLE)))
+    seen.append(await store.decide(f"{B}one", page(*ARTICLE)))
+    seen.append(await store.should_store(f"{A}two", page(*ARTICLE)))
+    seen.append(await store.add(f"{A}three", FAR))
+    seen.append(await store.find(0, 3))
+    seen.append(await store.exists(FAR))
+    seen.append((await store.find_many(SIMHASHES, 1)).distances.tolist())
+    seen.append([one.url for one in await store.near_pages(A, 3)])
+    known = await store.get(A)
+    seen.append(known and known.simhash)
+    seen.append(await store.should_fetch(f"{A}never"))
+    seen.append(await store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
+    seen.append(await store.delete(f"{A}three"))
+    seen.append((await store.delete_host("b.example")).versions)
+    seen += [v async for v in store.decide_many(PAGES, jobs=2)]
+    seen.append(sum([len(block.low) async for block in store.pairs(3)]))
+    seen.append([len(cluster.pages) async for cluster in store.clusters(8)])
+    seen.append(await store.start_run("another") > 0)
+    told: list[int] = []
+    seen.append((await store.expire(timedelta(days=400), progress=told.append)).versions)
+    seen += [told, store.collection == store.opened.name, store.scheme, store.layout]
+    seen.append([one.pages for one in await store.status()])
+    return seen
+
+
+def the_same(store: Store) -> list[object]:
+    seen: list[object] = list(store.ingest_many(PAGES))
+    seen += store.add_many([(A, 0), (B, 1), ("none", 2)])
+    seen.append(store.ingest(f"{A}one", page(*ARTICLE)))
+    seen.append(store.decide(f"{B}one", page(*ARTICLE)))
+    seen.append(store.should_store(f"{A}two", page(*ARTICLE)))
+    seen.append(store.add(f"{A}three", FAR))
+    seen.append(store.find(0, 3))
+    seen.append(store.exists(FAR))
+    seen.append(store.find_many(SIMHASHES, 1).distances.tolist())
+    seen.append([one.url for one in store.near_pages(A, 3)])
+    known = store.get(A)
+    seen.append(known and known.simhash)
+    seen.append(store.should_fetch(f"{A}never"))
+    seen.append(store.add_simhashes(SIMHASHES ^ np.uint64(1 << 30)))
+    seen.append(store.delete(f"{A}three"))
+    seen.append(store.delete_host("b.example").versions)
+    seen += store.decide_many(PAGES, jobs=2)
+    seen.append(sum(len(block.low) for block in store.pairs(3)))
+    seen.append([len(cluster.pages) for cluster in store.clusters(8)])
+    seen.append(store.start_run("another") > 0)
+    told: list[int] = []
+    seen.append(store.expire(timedelta(days=400), progress=told.append).versions)
+    seen += [told, store.collection == store.opened.name, store.scheme, store.layout]
+    seen.append([one.pages for one in store.status()])
+    return seen
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_it_answers_as_the_other_store(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, list[object]]]
+) -> None:
+    made = run(way(dsn, everything))
+    stored = content(dsn, "default")
+    with connect(dsn, collection="other") as other:
+        expected = the_same(other)
+        # The status is of all collections.
+        expected[-1] = [expected[-1][-1]]  # type: ignore[index]
+    assert made == expected
+    assert [row[:2] for row in stored] == [row[:2] for row in content(dsn, "other")]
+
+
+def test_both_stores_have_the_same_names_and_parameters() -> None:
+    def public(kind: type) -> dict[str, Any]:
+        return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+
+    def parameters(method: Any) -> list[tuple[str, Any, Any]]:
+        some = inspect.signature(method).parameters.values()
+        return [(one.name, one.kind, one.default) for one in some]
+
+    own, other = public(AsyncStore), public(Store)
+    assert own.keys() - other.keys() == {"run"}
+    assert other.keys() - own.keys() == set()
+    for name, method in other.items():
+        if isinstance(method, property):
+            assert isinstance(own[name], property), name
+        else:
+            assert parameters(own[name]) == parameters(method), name
+
+
+FUNCTIONS: dict[str, Callable[[Store], Any]] = {
+    "advise_fetch": lambda store: analysis.advise_fetch(store, A).fetch,
+    "explain": lambda store: analysis.explain(store, *(url for url, _ in PAGES[:2])).distance,
+    "known_simhashes": lambda store: analysis.known_simhashes(store, [A]),
+    "page_pairs": lambda store: [(one.a.url, one.b.url) for one in analysis.page_pairs(store, 8)],
+    "report": lambda store: analysis.report(store).clustered_pages,
+    "sample": lambda store: len(analysis.sample(store, 3)),
+    "save_clusters": lambda store: analysis.save_clusters(store, f"groups_{store.collection}", 8),
+    "save_pairs": lambda store: analysis.save_pairs(store, f"near_{store.collection}", 8),
+    "simhashes": lambda store: sorted(analysis.simhashes(store).tolist()),
+    "save_simhashes": lambda store: parquet.save_simhashes(store, os.devnull),
+    "versions": lambda store: len(analysis.versions(store, A)),
+    "mark": lambda store: maintenance.mark(store, A, B, same=True),
+    "marks": lambda store: [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)],
+    "unmark": lambda store: maintenance.unmark(store, A, B),
+    "set_policy": lambda store: maintenance.set_policy(
+        store, "a.example", PolicySettings(distance=2)
+    ),
+    "policies": lambda store: len(maintenance.policies(store)),
+    "policy_for": lambda store: maintenance.policy_for(store, A).distance,
+    "remove_policy": lambda store: maintenance.remove_policy(store, "a.example"),
+    "change_settings": lambda store: maintenance.change_settings(store, distance=2),
+    "runs": lambda store: [run.pages for run in maintenance.runs(store)],
+    "undo": lambda store: maintenance.undo(store)[1].versions,
+    "rename": lambda store: maintenance.rename(store, f"{store.collection}_renamed"),
+}
+"""Functions that take a store."""
+
+MANY_TRANSACTIONS: dict[str, Callable[[Store], Any]] = {
+    "check": lambda store: list(maintenance.check(store, repair=True)),
+    "rebuild": lambda store: maintenance.rebuild(store, layout="32+32").layout,
+}
+
+
+async def filled(store: AsyncStore) -> None:
+    async for _ in store.ingest_many(PAGES):
+        pass
+    async for _ in store.add_many([(A, 0), (B, 1)]):
+        pass
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_functions_that_take_a_store_are_run(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, dict[str, Any]]]
+) -> None:
+    functions = {**FUNCTIONS, **(MANY_TRANSACTIONS if way in OWN else {})}
+
+    async def use(store: AsyncStore) -> dict[str, Any]:
+        await filled(store)
+        await store.run(maintenance.rename, "renamed", swap=False)
+        await store.run(maintenance.rename, "default")
+        return {name: await store.run(function) for name, function in functions.items()}
+
+    def plainly(store: Store) -> dict[str, Any]:
+        list(store.ingest_many(PAGES))
+        list(store.add_many([(A, 0), (B, 1)]))
+        return {name: function(store) for name, function in functions.items()}
+
+    made = run(way(dsn, use))
+    with connect(dsn, collection="other") as other:
+        assert made == plainly(other)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_loop_may_do_anything_and_be_left(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
+) -> None:
+    async def use(store: AsyncStore) -> list[str]:
+        await filled(store)
+        said: list[str] = []
+        async for cluster in store.clusters(8):
+            assert await store.find(cluster.canonical.simhash)
+            said.append((await store.add(f"{B}1", 0xFFFF << 48)).verdict)
+            break
+        async for _ in store.pairs(8):
+            said.append((await store.add(f"{B}2", 0xFFFF << 32)).verdict)
+            break
+        return said
+
+    assert run(way(dsn, use)) == ["new", "new"]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_many_simhashes_are_loaded(
+    dsn: str, way: Callable[..., Coroutine[Any, Any, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "LARGE", 1_000)
+    many = np.arange(2_000, dtype=np.uint64) << np.uint64(40)
+    before = indexes(dsn)
+    assert run(way(dsn, lambda store: store.add_simhashes([many, many[:5]]))) == len(many)
+    assert (indexes(dsn) == before) == (way in {over_connection, over_alchemy, over_session})
+    with connect(dsn) as store:
+        assert [match.simhash for match in store.find(1_999 << 40, 0)] == [1_999 << 40]
+
+
+class TestTransactions:
+    def test_a_sessions_rollback_takes_our_rows_back(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                assert (await store.add(A, 0)).verdict == "new"
+                count = sqlalchemy.text("SELECT count(*) FROM pgsimhash.pages")
+                assert await session.scalar(count) == 1
+                await session.rollback()
+                assert await store.get(A) is None
+                await store.add(B, 0)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [B]
+
+    def test_a_page_is_stored_when_its_verdict_is_taken(self, dsn: str) -> None:
+        async def use() -> None:
+            async with await psycopg.AsyncConnection.connect(dsn) as connection:
+                store = await connect_async(connection)
+                async for verdict in store.add_many([(A, 0), (B, FAR)]):
+                    assert await store.get(verdict.url) is not None
+                    assert verdict.url == A
+                    break
+                await connection.commit()
+                made = store.add_many([(f"{A}1", 1 << 20), (f"{A}2", 1 << 40)], batch_size=2)
+                await anext(made)
+                await connection.commit()
+                with pytest.raises(StoreError, check=because("ended_within_batch")):
+                    await anext(made)
+
+        run(use())
+        assert urls(dsn) == [A, f"{A}1", f"{A}2"]
+
+
+class TestTasks:
+    def test_over_a_pool_many_tasks_ask_at_a_time(self, dsn: str, store: Store) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
+
+        async def use(own: AsyncStore) -> list[str | None]:
+            found = await asyncio.gather(*(own.find(n << 40, 0) for n in range(200)))
+            return [one[0].url for one in found]
+
+        expected = [f"{A}{n}" for n in range(200)]
+        for way in (over_pool, over_engine, over_dsn):
+            assert run(way(dsn, use)) == expected
+
+    def test_what_tasks_ask_at_a_time_is_answered_as_alone(self, dsn: str, store: Store) -> None:
+        around = [(n << 40) ^ (1 << bit) for n in range(40) for bit in range(3)]
+        list(store.add_many([(f"{A}{n}", simhash) for n, simhash in enumerate(around)], distance=0))
+        store.add_simhashes(np.array([7, FAR], dtype=np.uint64))
+        asked = [(simhash, distance) for simhash in [*around, 5, 7] for distance in (None, 1, 3)]
+
+        async def use(own: AsyncStore) -> list[list[Match]]:
+            return await asyncio.gather(*(own.find(*one) for one in asked))
+
+        expected = [store.find(*one) for one in asked]
+        assert {len(matches) for matches in expected} > {1, 3}
+        for way in (over_pool, over_engine, over_dsn, over_connection):
+            assert run(way(dsn, use)) == expected
+
+    def test_a_limit_and_a_host_are_each_task_s_own(self, dsn: str, store: Store) -> None:
+        urls = [f"https://{name}.example/" for name in "abc"]
+        list(store.add_many([(url, 1 << n) for n, url in enumerate(urls)], distance=0))
+
+        async def use(own: AsyncStore) -> list[int]:
+            limited = [own.find(0, limit=limit) for limit in (1, 2, 5)]
+            hosted = [own.find(0, host=f"{name}.example") for name in "abd"]
+            return [len(found) for found in await asyncio.gather(*limited, *hosted)]
+
+        assert run(over_pool(dsn, use)) == [1, 2, 3, 1, 1, 0]
+
+    def test_who_waits_no_longer_and_who_asks_wrongly_disturb_nobody(
+        self, dsn: str, store: Store
+    ) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
+
+        async def use(own: AsyncStore) -> list[Any]:
+            asked = [own.find(n << 40, 63 if n % 50 == 7 else 0) for n in range(200)]
+            tasks = [asyncio.create_task(one) for one in asked]
+            await asyncio.sleep(0)
+            for task in tasks[:100:10]:
+                task.cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        for way in (over_pool, over_dsn):
+            for n, found in enumerate(run(way(dsn, use))):
+                if n < 100 and n % 10 == 0:
+                    assert isinstance(found, asyncio.CancelledError)
+                elif n % 50 == 7:
+                    assert isinstance(found, ArgumentError)
+                else:
+                    assert [match.url for match in found] == [f"{A}{n}"]
+
+    def test_a_lost_connection_is_opened_anew_for_everyone_who_waits(
+        self, dsn: str, store: Store
+    ) -> None:
+        list(store.add_many([(f"{A}{n}", n << 40) for n in range(50)], distance=0))
+
+        async def use(own: AsyncStore) -> list[Any]:
+            await own.find(1)
+            asked = [asyncio.create_task(own.find(n << 40, 0)) for n in range(50)]
+            end_others(dsn)
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        for way in (over_dsn, over_pool, over_engine):
+            assert [found[0].url for found in run(way(dsn, use))] == [f"{A}{n}" for n in range(50)]
+
+    @pytest.mark.parametrize("retry_seconds", [0, 60])
+    def test_a_call_cancelled_twice_while_it_reopens_leaves_the_store_usable(
+        self, dsn: str, retry_seconds: float
+    ) -> None:
+        async def cancel_twice(store: AsyncStore) -> None:
+            with psycopg.connect(dsn) as other:
+                other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
+                task = asyncio.create_task(store.get(A))
+                await asyncio.to_thread(wait_for_a_lock, dsn)
+                # After the first, psycopg cancels the query and waits for the server's answer.
+                for _ in range(2):
+                    task.cancel()
+                    await asyncio.sleep(0)
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+        async def use() -> None:
+            async with await connect_async(dsn, retry_seconds=retry_seconds) as store:
+                await store.add(A, 0)
+                end_others(dsn)
+                with suppress(NoServerError):
+                    await store.get(A)
+                for _ in range(2):
+                    await cancel_twice(store)
+                    assert await store.get(A) is not None
+                await store.add(B, FAR)
+
+        run(use())
+        assert urls(dsn) == [A, B]
+
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_a_batch_whose_connection_was_lost_is_stored(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, str]]
+    ) -> None:
+        async def use(own: AsyncStore) -> str:
+            await own.find(1)
+            end_others(dsn)
+            return (await own.add(A, 5)).verdict
+
+        assert run(way(dsn, use)) == "new"
+        assert urls(dsn) == [A]
+
+    def test_connections_that_others_have_of_an_engine_stay_theirs(self, dsn: str) -> None:
+        made: list[psycopg.AsyncConnection] = []
+
+        async def opened() -> psycopg.AsyncConnection:
+            made.append(await psycopg.AsyncConnection.connect(dsn))
+            return made[-1]
+
+        async def use() -> bool:
+            engine = create_async_engine("postgresql+psycopg://", async_creator=opened)
+            async with engine.connect() as first, engine.connect() as second:
+                store = await connect_async(engine)
+                await first.exec_driver_sql("SELECT 1")
+                asked = await second.exec_driver_sql("SELECT pg_backend_pid()")
+                theirs = asked.scalar_one()
+                await first.close()
+                end_others(dsn, [theirs])
+                # Two are lost, and one would have to be taken after the other.
+                assert not await store.exists(5)
+                asked = await second.exec_driver_sql("SELECT pg_backend_pid()")
+                assert asked.scalar_one() == theirs
+            await engine.dispose()
+            return all(one.closed for one in made)
+
+        assert run(use())
+        assert len(made) == 4
+
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
+    ) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            await own.add(A, 5)
+            between.cut_after = between.commits + 1
+            pages = [(f"{A}{n}", n << 40) for n in range(1, 9)]
+            return [made.verdict async for made in own.add_many(pages, distance=0)]
+
+        with behind_proxy(dsn) as (between, there):
+            assert run(way(there, use)) == ["new"] * 8
+            assert between.cuts == 1
+        assert len(urls(dsn)) == 9
+
+    @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
+    def test_a_server_that_is_gone_for_a_while_is_waited_for(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
+    ) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            await own.find(1)
+            between.refusing = True
+            end_others(dsn)
+            asyncio.get_running_loop().call_later(1.5, setattr, between, "refusing", False)
+            made = await asyncio.gather(
+                *(own.add(f"{A}{n}", n << 40, distance=0) for n in range(4))
+            )
+            return [verdict.verdict for verdict in made]
+
+        with behind_proxy(dsn) as (between, there):
+            assert run(way(there, use)) == ["new"] * 4
+        assert len(urls(dsn)) == 4
+
+    def test_tasks_that_write_the_same_page_make_it_new_once(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> list[str]:
+            made = await asyncio.gather(*(own.add(f"{A}{n}", 5) for n in range(20)))
+            return sorted(verdict.verdict for verdict in made)
+
+        # Of the first twenty one is new, and of the next, whose URLs are known, none.
+        new = [run(way(dsn, use)).count("new") for way in (over_pool, over_connection)]
+        assert new == [1, 0]
+
+    def test_the_loop_goes_on_meanwhile(self, dsn: str) -> None:
+        async def use(own: AsyncStore) -> int:
+            async def pages() -> AsyncIterator[tuple[str, str]]:
+                for one in PAGES:
+                    await asyncio.sleep(0)
+                    yield one
+
+            ticks = 0
+
+            async def tick() -> None:
+                nonlocal ticks
+                while True:
+                    ticks += 1
+                    await asyncio.sleep(0.001)
+
+            ticking = asyncio.create_task(tick())
+            assert len([v async for v in own.ingest_many(pages())]) == len(PAGES)
+            ticking.cancel()
+            return ticks
+
+        assert run(over_dsn(dsn, use)) > 3
+
+
+def test_errors_are_the_same(dsn: str) -> None:
+    async def use(own: AsyncStore) -> None:
+        with pytest.raises(NotFoundError, check=because("unknown_page")):
+            await own.near_pages(A)
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            await own.find(0, 64)
+        with pytest.raises(PageError, check=because("not_html")):
+            await own.should_store(A, b"%PDF-1.7")
+        assert (await own.add(A, 0)).keep
+
+    run(over_dsn(dsn, use))
+
+
+def test_a_pool_whose_connections_are_all_in_use(
+    dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said at once, and not tried again for a minute."""
+
+    async def use() -> None:
+        engine = create_async_engine(
+            "postgresql+psycopg://",
+            async_creator=lambda: psycopg.AsyncConnection.connect(dsn),
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=0.1,
+        )
+        async with AsyncConnectionPool(
+            dsn, min_size=1, max_size=1, timeout=0.1, open=False
+        ) as pool:
+            for where, taken in ((pool, pool.connection), (engine, engine.connect)):
+                store = await connect_async(where)
+                async with taken():
+                    with pytest.raises(StoreError, check=because("pool_exhausted")):
+                        await store.find(0)
+                assert await store.find(0) == []
+        await engine.dispose()
+
+    run(use())
+    assert [one for one in caplog.messages if "again" in one] == []
+
+
+def test_a_server_that_is_not_there() -> None:
+    async def use() -> None:
+        gone = engine_over("postgresql://127.0.0.1:1/none")
+        with pytest.raises(pgsimhash.NoServerError, match="no PostgreSQL server answers"):
+            await connect_async(gone)
+        await gone.dispose()
+
+    run(use())
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (lambda dsn: psycopg.connect(dsn), ArgumentError, "AsyncEngine"),
+        (lambda dsn: 5, ArgumentError, "not over builtins.int"),
+        (lambda dsn: "postgresql://127.0.0.1:1/x", pgsimhash.NoServerError, "no PostgreSQL"),
+        (lambda dsn: sqlalchemy.create_engine("sqlite://"), ArgumentError, "AsyncEngine"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    dsn: str, make: Callable[[str], Any], kind: type[Exception], said: str
+) -> None:
+    where = make(dsn)
+    with pytest.raises(kind, match=said):
+        run(connect_async(where))
+    if isinstance(where, psycopg.Connection):
+        where.close()
+
+
+class TestWhatFailed:
+    def test_a_connection_that_was_not_awaited(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            with pytest.raises(ArgumentError, match=r"await engine\.connect\(\)"):
+                await connect_async(engine.connect())
+            await engine.dispose()
+
+        run(use())
+
+    def test_who_lost_the_connection_of_a_session_rolls_back_and_goes_on(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                await store.add(A, 0)
+                end_others(dsn)
+                with pytest.raises(NoServerError, check=because("connection_lost")):
+                    await store.add(B, FAR)
+                await session.rollback()
+                await store.add(B, FAR)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [B]
+
+    def test_a_session_whose_transaction_failed(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with AsyncSession(engine) as session:
+                store = await connect_async(session)
+                await session.commit()
+                session.add(Page(url=A))
+                with pytest.raises(ArgumentError, check=because("read_only_class")):
+                    await session.flush()
+                with pytest.raises(StoreError, check=because("failed_transaction")):
+                    await store.find(0)
+                await session.rollback()
+                with pytest.raises(sqlalchemy.exc.ProgrammingError):
+                    await session.execute(sqlalchemy.text("SELECT nothing"))
+                with pytest.raises(StoreError, check=because("failed_transaction")):
+                    await store.add(A, 0)
+                await session.rollback()
+                await store.add(A, 0)
+                await session.commit()
+            await engine.dispose()
+
+        run(use())
+        assert urls(dsn) == [A]
+
+    def test_a_connection_that_is_closed(self, dsn: str) -> None:
+        async def use() -> None:
+            engine = engine_over(dsn)
+            async with engine.connect() as lent:
+                by_alchemy = await connect_async(lent)
+            async with await psycopg.AsyncConnection.connect(dsn) as connection:
+                by_psycopg = await connect_async(connection)
+            async with AsyncConnectionPool(dsn, open=False) as pool:
+                by_pool = await connect_async(pool)
+            for store in (by_alchemy, by_psycopg, by_pool):
+                with pytest.raises(StoreError, match="is closed", check=because("closed")):
+                    await store.find(0)
+            await engine.dispose()
+
+        run(use())
+
+    @pytest.mark.parametrize(
+        "way", [way for way in WAYS if way not in OWN], ids=lambda way: way.__name__
+    )
+    def test_a_batch_whose_lent_connection_is_lost(
+        self, dsn: str, way: Callable[..., Coroutine[Any, Any, None]]
+    ) -> None:
+        async def use(store: AsyncStore) -> None:
+            await store.find(0)
+            end_others(dsn)
+            try:
+                await store.add(A, 0)
+            except NoServerError as error:
+                told.append(error.reason)
+
+        told: list[str] = []
+        # What is around it finds the loss as well; SQLAlchemy was told, and wants a rollback.
+        with suppress(psycopg.OperationalError, sqlalchemy.exc.PendingRollbackError):
+            run(way(dsn, use))
+        assert told == ["connection_lost"]
+
+    def test_a_wrong_size_of_a_batch(self, dsn: str) -> None:
+        async def use(store: AsyncStore) -> None:
+            for made in (
+                store.add_many([(A, 0)], batch_size=0),
+                store.ingest_many(PAGES, batch_size=-1),
+            ):
+                with pytest.raises(ArgumentError, match="batch_size"):
+                    await anext(made)
+            with pytest.raises(ArgumentError, check=because("invalid_distance")):
+                await anext(store.add_many([], distance=64))
+
+        run(over_dsn(dsn, use))
+        assert urls(dsn) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"row_factory": scalar_row},
+        {"row_factory": namedtuple_row},
+        {"cursor_factory": psycopg.AsyncClientCursor},
+        {"prepare_threshold": 0},
+    ],
+    ids=said,
+)
+def test_what_a_connection_makes_of_rows_and_statements_does_not_matter(
+    dsn: str, settings: dict[str, Any]
+) -> None:
+    async def use() -> list[object]:
+        async with await psycopg.AsyncConnection.connect(dsn, **settings) as connection:
+            return await everything(await connect_async(connection))
+
+    made = run(use())
+    with connect(dsn, collection="other") as other:
+        assert made[:-1] == the_same(other)[:-1]
+
+
+def test_what_people_have_beside_that(dsn: str) -> None:
+    """A URL of SQLAlchemy's, and sessions by task."""
+
+    async def use() -> None:
+        async with await connect_async(sqlalchemy.make_url(as_url(dsn))) as store:
+            await store.add(A, 0)
+        engine = engine_over(dsn)
+        scoped = async_scoped_session(async_sessionmaker(engine), asyncio.current_task)
+        store = await connect_async(scoped)
+        await scoped.commit()
+        await scoped.remove()
+        for url in (B, f"{B}2"):
+            await store.add(url, FAR)
+            await scoped.commit()
+            await scoped.remove()
+        await engine.dispose()
+
+    run(use())
+    assert urls(dsn) == [A, B, f"{B}2"]
+
+
+def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
+    async def use() -> None:
+        async with await psycopg.AsyncConnection.connect(dsn) as connection:
+            with pytest.raises(ArgumentError, match="connect_async"):
+                connect(connection)  # type: ignore[arg-type]
+
+    run(use())
+
+
+@pytest.mark.parametrize("missing", ["await_only", "await_"])
+def test_either_name_of_what_awaits_in_sqlalchemy_will_do(dsn: str, missing: str) -> None:
+    """2.0 has only the one, 2.2 only the other."""
+    if not vars(sqlalchemy.util).keys() - {missing} >= {"await_only", "await_"} - {missing}:
+        pytest.skip("this SQLAlchemy has only that one")
+    code = f"""
+import asyncio, sys
+from sqlalchemy import util
+vars(util).pop({missing!r}, None)
+import pgsimhash
+async def use():
+    async with await pgsimhash.connect_async(sys.argv[1]) as store:
+        print((await store.add("https://a.example/", 5)).verdict)
+asyncio.run(use())
+"""
+    done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("new\n", "")
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(dsn: str) -> None:
+    async def use() -> None:
+        before = readers()
+        async with await connect_async(dsn, scheme=HANGING, page_seconds=0.5) as store:
+            pages = [(f"{A}{n}", "hang" if n == 1 else article(n)) for n in range(4)]
+            made = [verdict async for verdict in store.ingest_many(pages)]
+            alone = await asyncio.gather(*(store.ingest(f"{B}{url}", html) for url, html in pages))
+            assert len(readers()) > len(before)
+        for verdicts in (made, alone):
+            assert [v.verdict for v in verdicts if v.url.endswith("1")] == ["failed"]
+            assert [v.reason for v in verdicts if v.url.endswith("1")] == ["too_slow"]
+            assert sum(v.simhash is not None for v in verdicts) == 3
+        assert readers() == before
+
+    run(use())
+
+
+def test_a_pause_has_the_pages_before_it_decided(dsn: str) -> None:
+    told: list[str] = []
+
+    async def source() -> AsyncIterator[SourcePage | PageFailure]:
+        yield SourcePage(A, article(1))
+        while not told:
+            await asyncio.sleep(0.1)
+            yield PAUSE
+
+    async def use() -> None:
+        async with await connect_async(dsn) as store:
+            async for verdict in store.ingest_many(source()):
+                told.append(verdict.verdict)
+
+    run(use())
+    assert told == ["new"]
+
+
+@pytest.mark.usefixtures("hanging")
+def test_without_limits_pages_are_read_in_this_process(dsn: str) -> None:
+    async def use() -> None:
+        async with await connect_async(dsn, scheme=HANGING) as store:
+            await store.ingest(A, article(1))
+            found = await store.get(A)
+        assert found is not None
+        assert found.title == str(os.getpid())
+
+    run(use())
+
+
+def test_a_limit_is_above_zero(dsn: str) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_number")):
+        run(connect_async(dsn, page_seconds=0))

@@ -1,0 +1,95 @@
+"""Behind a pooler of transactions, where the next one may go to another of the server's processes.
+
+Without PgBouncer these tests skip themselves, unless PGSIMHASH_TEST_POOLER is "required".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pgsimhash import analysis, connect, connect_async, maintenance
+from tests.pooler import PROGRAM, REQUIRED, pooler
+from tests.store.write.test_writers import write
+
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None and not REQUIRED, reason="pgbouncer is not installed"
+)
+
+WRITERS = 6
+SERVERS = 2
+SIMHASHES = [random.Random(number).getrandbits(64) for number in range(10)]
+
+
+@pytest.fixture
+def pooled(dsn: str, tmp_path: Path) -> Iterator[str]:
+    with pooler(dsn, tmp_path, SERVERS) as made:
+        yield made
+
+
+def test_writers_share_its_connections(pooled: str, dsn: str) -> None:
+    connect(pooled).close()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(WRITERS) as pool:
+        verdicts = pool.map(write, [(pooled, seed) for seed in range(WRITERS)], chunksize=1)
+    assert [len(written) for written in verdicts] == [300] * WRITERS
+    assert sum(written.count("new") for written in verdicts) == 40
+    with connect(dsn) as store:
+        assert store.status()[0].pages == WRITERS * 300
+
+
+def test_it_is_recognised_and_all_goes_without_prepared_statements(pooled: str, dsn: str) -> None:
+    with connect(dsn) as direct, direct.session.read() as connection:
+        assert connection.prepare_threshold == 5
+    # In turns, so that one process of the server hears of both.
+    with connect(pooled) as one, connect(pooled) as other:
+        for number, value in enumerate(SIMHASHES):
+            for name, store in {"one": one, "other": other}.items():
+                with store.session.read() as connection:
+                    assert connection.prepare_threshold is None
+                store.add(f"https://{name}.example/{number}", value)
+                assert len(store.find(value, 3)) == 1
+        known = analysis.simhashes(one)
+        assert len(known) == len(one.find_many(known, 3).simhashes) == 10
+        assert sorted(len(cluster.pages) for cluster in other.clusters(0)) == [2] * 10
+        assert len(list(one.pairs(3))) == 0
+        assert other.add_simhashes(np.arange(1 << 60, (1 << 60) + 100, dtype=np.uint64)) == 100
+        maintenance.rebuild(one, layout="16+16+16+16")
+        assert one.layout == "16+16+16+16"
+        assert other.find(SIMHASHES[0], 0)[0].url == "https://one.example/0"
+        assert other.delete_host("one.example").versions == 10
+
+
+def test_asyncio_recognises_it_too(pooled: str) -> None:
+    async def write_and_find() -> int:
+        async with await connect_async(pooled) as one, await connect_async(pooled) as other:
+            for number, value in enumerate(SIMHASHES):
+                await one.add(f"https://one.example/{number}", value)
+                await other.add(f"https://other.example/{number}", value)
+            return len(await one.find(SIMHASHES[0], 3))
+
+    assert asyncio.run(write_and_find()) == 1
+
+
+def test_a_network_that_is_cut_is_noticed(pooled: str) -> None:
+    with (
+        connect(pooled) as store,
+        store.session.read() as connection,
+        socket.socket(fileno=connection.fileno()) as held,
+    ):
+        try:
+            option = held.getsockopt
+            assert option(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 10
+            assert option(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
+            assert option(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+        finally:
+            held.detach()

@@ -1,0 +1,298 @@
+"""Threads share a store, a forked child has connections of its own, and no page is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg_pool import ConnectionPool
+
+from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash.errors import StoreError
+from tests.refusals import because
+from tests.store.connect.test_retries import by_dsn, by_engine, end_others
+
+URL = "https://a.example/"
+FAR = 0xFFFF << 48
+HTML = "<p>" + "one two three four " * 20
+THREADS = 4
+
+
+@contextmanager
+def by_pool(dsn: str) -> Iterator[Store]:
+    with ConnectionPool(dsn, min_size=THREADS + 1) as pool, connect(pool) as store:
+        yield store
+
+
+@contextmanager
+def by_connection(dsn: str) -> Iterator[Store]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        yield connect(connection)
+
+
+WAYS = [by_dsn, by_pool, by_engine, by_connection]
+Way = Callable[[str], AbstractContextManager[Store]]
+
+
+def in_threads(work: Callable[[int], Any]) -> list[Any]:
+    """Return what ``work`` returns in each of some threads that begin together."""
+    barrier = threading.Barrier(THREADS)
+
+    def begin(number: int) -> Any:
+        barrier.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+def rows(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        found = connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def near_copies(store: Store, count: int = 6) -> None:
+    assert len(list(store.add_many((f"{URL}{n}", n) for n in range(count)))) == count
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+class TestThreads:
+    def test_all_that_they_store_is_there(self, dsn: str, way: Way) -> None:
+        with way(dsn) as store:
+
+            def work(number: int) -> list[str]:
+                verdicts = [store.add(f"{URL}{number}/{n}", n << 40) for n in range(20)]
+                pages = [(f"{URL}{number}/m{n}", n << 20) for n in range(50)]
+                verdicts += store.add_many(pages, batch_size=10)
+                assert all(store.get(verdict.url) is not None for verdict in verdicts)
+                assert all(store.find(n << 40) for n in range(20))
+                return [verdict.verdict for verdict in verdicts]
+
+            told = Counter(verdict for made in in_threads(work) for verdict in made)
+            assert told["failed"] == told["unchanged"] == 0
+            assert sum(told.values()) == rows(dsn) == THREADS * 70
+            assert sum(run.pages for run in maintenance.runs(store)) == THREADS * 70
+            assert sum(run.new for run in maintenance.runs(store)) == told["new"]
+            assert list(maintenance.check(store)) == []
+
+    def test_of_copies_that_come_at_a_time_one_is_new(self, dsn: str, way: Way) -> None:
+        with way(dsn) as store:
+            told = in_threads(lambda number: store.add(f"{URL}{number}", 5).verdict)
+        assert told.count("new") == 1
+
+    def test_a_generator_goes_from_thread_to_thread(self, dsn: str, way: Way) -> None:
+        with way(dsn) as store:
+            near_copies(store)
+            verdicts = store.ingest_many([(f"{URL}new", HTML)])
+            clusters = store.clusters(8)
+            for taken in (verdicts, clusters):
+                made: list[object] = [next(taken)]
+                thread = threading.Thread(target=made.extend, args=[taken])
+                thread.start()
+                thread.join()
+                assert len(made) == 1
+            assert store.find(FAR) == []
+        assert rows(dsn) == 7
+
+
+@pytest.mark.parametrize("way", WAYS[:3], ids=lambda way: way.__name__)
+def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way: Way) -> None:
+    with way(dsn) as store:
+
+        def work(number: int) -> list[str]:
+            made: list[str] = []
+            for n in range(10):
+                if number == 0:
+                    end_others(dsn)
+                pages = [(f"{URL}{number}/{n}/{m}", (number << 56) + (n << 40)) for m in range(5)]
+                made += [one.verdict for one in store.add_many(pages, distance=0)]
+            return made
+
+        told = Counter(verdict for made in in_threads(work) for verdict in made)
+        assert told == {"new": THREADS * 10, "duplicate": THREADS * 40}
+    with connect(dsn) as another:
+        assert sum(run.pages for run in maintenance.runs(another)) == THREADS * 50
+    assert rows(dsn) == THREADS * 50
+
+
+def test_what_is_remembered_is_exact_for_all_threads(dsn: str) -> None:
+    with connect(dsn) as store:
+        near_copies(store)
+        with store.session.read() as connection:
+            store.session.memory.take_in(connection, store.opened)
+
+        def work(number: int) -> list[str]:
+            pages = [(f"{URL}{number}/{n}", n << 40) for n in range(100)]
+            made = store.add_many(pages, batch_size=5, distance=0)
+            return [verdict.verdict for verdict in made]
+
+        told = Counter(verdict for made in in_threads(work) for verdict in made)
+        assert told == {"new": 99, "duplicate": THREADS * 100 - 99}
+        known = np.arange(100, dtype=np.uint64) << np.uint64(40)
+        assert len(store.find_many(known, 0).queries) == 100
+        assert store.session.memory.holds(store.opened)
+
+
+def test_what_one_thread_stores_is_one_run(dsn: str) -> None:
+    with connect(dsn) as store:
+        store.add(URL, 1)
+        for verdict in store.add_many([(f"{URL}{n}", n << 30) for n in range(3)]):
+            store.add(f"{verdict.url}/again", 1 << 60)
+        number = store.start_run("another")
+        store.add(f"{URL}last", 1 << 50)
+        assert [run.pages for run in maintenance.runs(store)] == [1, 7]
+        assert maintenance.runs(store)[0].run_id == number
+
+
+def test_a_store_is_closed_while_another_thread_is_in_a_loop(dsn: str) -> None:
+    store = connect(dsn)
+    near_copies(store)
+    clusters = store.clusters(8)
+    next(clusters)
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    closing.join()
+    assert list(clusters) == []
+    with pytest.raises(StoreError, match="closed", check=because("closed")):
+        store.find(1)
+
+
+@pytest.mark.parametrize("way", WAYS[:3], ids=lambda way: way.__name__)
+def test_a_loop_over_clusters_writes_on_another_connection(dsn: str, way: Way) -> None:
+    with way(dsn) as store:
+        near_copies(store)
+        for cluster in store.clusters(8):
+            assert store.add(f"{cluster.canonical.url}/again", FAR).verdict == "new"
+            break
+
+        def score(page: object) -> int:
+            return len(store.add(f"{URL}new", FAR).url)
+
+        assert analysis.save_clusters(store, "groups", 8, canonical=score) == 1
+    assert rows(dsn) == 8
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit: bool) -> None:
+    """What was would be gone when the loop is left before its end."""
+    with psycopg.connect(dsn, autocommit=autocommit) as connection:
+        store = connect(connection)
+        near_copies(store)
+        other = connect(connection, collection="other")
+        for cluster in store.clusters(8):
+            assert store.get(cluster.canonical.url) is not None
+            assert len(list(store.pairs(8))) == 1
+            for writer in (store, other):
+                with pytest.raises(StoreError, match=r"list\(store\.clusters\(\)\)"):
+                    writer.add(f"{URL}new", FAR)
+            with pytest.raises(StoreError, check=because("unfinished_call")):
+                next(store.clusters(3))
+            break
+        for cluster in list(store.clusters(8)):
+            store.add(f"{cluster.canonical.url}/again", FAR)
+        connection.commit()
+    assert rows(dsn) == 7
+
+
+def test_a_function_that_a_call_calls_writes_nothing(dsn: str) -> None:
+    with by_connection(dsn) as store:
+        near_copies(store)
+
+        def score(page: object) -> int:
+            return len(store.add(f"{URL}new", FAR).url)
+
+        with pytest.raises(StoreError, check=because("unfinished_call")):
+            analysis.save_clusters(store, "groups", 8, canonical=score)
+        assert analysis.save_clusters(store, "groups", 8) == 1
+    assert rows(dsn) == 6
+
+
+def test_tasks_that_take_turns_lose_no_page(dsn: str) -> None:
+    """Two generators of one store in one thread: between two verdicts no transaction is open."""
+
+    async def write(store: Store, name: str) -> list[str]:
+        verdicts = []
+        for verdict in store.ingest_many((f"{URL}{name}/{n}", HTML) for n in range(300)):
+            verdicts.append(verdict.url)
+            await asyncio.sleep(0)
+        return verdicts
+
+    async def both(store: Store) -> list[list[str]]:
+        return list(await asyncio.gather(write(store, "a"), write(store, "b")))
+
+    with connect(dsn) as store:
+        assert list(map(len, asyncio.run(both(store)))) == [300, 300]
+    assert rows(dsn) == 600
+
+
+def test_pairs_hold_no_transaction_while_they_are_looped_over(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        near_copies(store)
+        for _ in store.pairs(8):
+            store.add(f"{URL}new", FAR)
+            break
+        connection.commit()
+    assert rows(dsn) == 7
+
+
+FORK = """
+import gc, os, sys
+import pgsimhash
+
+dsn = sys.argv[1]
+
+def use():
+    assert store.find(1)
+    assert store.add("https://a.example/child", 0xFFFF << 32).verdict == "new"
+    assert len(list(store.clusters(8))) == 1
+
+def close():
+    store.close()
+
+def collect():
+    global store
+    del store
+    gc.collect()
+
+store = pgsimhash.connect(dsn)
+list(store.add_many((f"https://a.example/{n}", n) for n in range(6)))
+with store.session.read() as connection:
+    pid = connection.info.backend_pid
+for work in (use, close, collect):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, work
+    assert store.get("https://a.example/1") is not None, work
+assert store.add("https://a.example/parent", 0xFFFF << 48).verdict == "new"
+with store.session.read() as connection:
+    assert connection.execute("SELECT pg_backend_pid()").fetchone() == (pid,)
+store.close()
+print("done")
+"""
+
+
+def test_a_forked_child_has_a_connection_of_its_own(dsn: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORK, dsn],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    assert rows(dsn) == 8

@@ -1,0 +1,352 @@
+"""Who waits for another writer is told for whom, and does not wait for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import conninfo
+
+from pgsimhash import Store, connect, connect_async, maintenance
+from pgsimhash.db.connection import open_connection
+from pgsimhash.errors import ArgumentError, NoServerError, StoreError
+from pgsimhash.store.collection import lock_collections
+from tests.conftest import ROOT, wait_for_a_lock
+from tests.manual import text_of
+from tests.refusals import because
+from tests.store.test_store import ARTICLE, page
+
+URL = "https://a.example/"
+HOLD = "SELECT pgsimhash._lock_collections(ARRAY[1], true)"
+FROZEN = "frozen writer"
+
+
+@pytest.fixture
+def held(dsn: str) -> Iterator[psycopg.Connection]:
+    """A writer that has the lock of the collection and does nothing."""
+    with connect(dsn) as store:
+        list(store.add_many([(URL, 7), (f"{URL}1", 6)]))
+    # Not in a block of its own: one test lets the server end it.
+    frozen = psycopg.connect(dsn, application_name=FROZEN)
+    frozen.execute(HOLD)
+    yield frozen
+    frozen.close()
+
+
+CHANGES: dict[str, Callable[[Store], object]] = {
+    "add": lambda store: store.add(f"{URL}2", 5),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+    "delete": lambda store: store.delete(URL),
+    "expire": lambda store: store.expire(timedelta(1)),
+    "mark": lambda store: maintenance.mark(store, URL, f"{URL}1", same=True),
+    "rename": lambda store: maintenance.rename(store, "other"),
+    "rebuild": lambda store: maintenance.rebuild(store),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_all_that_writes_gives_up_and_names_the_holder(
+    held: psycopg.Connection, dsn: str, change: str
+) -> None:
+    with connect(dsn, lock_timeout=0.1) as store:
+        assert store.exists(7)
+        with pytest.raises(StoreError, check=because("locked")) as raised:
+            CHANGES[change](store)
+        told = str(raised.value)
+        assert f'process {held.info.backend_pid} (application "{FROZEN}"' in told
+        assert "idle in transaction since" in told
+        assert f"SELECT pg_terminate_backend({held.info.backend_pid})" in told
+        held.rollback()
+        CHANGES[change](store)
+
+
+def test_what_it_advises_ends_the_holder(held: psycopg.Connection, dsn: str) -> None:
+    with connect(dsn, lock_timeout=0.1) as store:
+        with pytest.raises(StoreError, match='collection "default"') as raised:
+            store.add(f"{URL}2", 5)
+        advice = str(raised.value).partition("to end it: ")[2].partition(",")[0]
+        with psycopg.connect(dsn) as another:
+            another.execute(advice)
+        assert store.add(f"{URL}2", 5).verdict == "duplicate"
+
+
+def test_who_waits_long_hears_for_whom_while_it_waits(
+    held: psycopg.Connection, dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Release(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record)
+            held.rollback()
+
+    told: list[logging.LogRecord] = []
+    release = Release(logging.WARNING)
+    logging.getLogger("pgsimhash").addHandler(release)
+    try:
+        # Two over one connection say it once.
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connect(connection)
+            assert connect(connection).add(f"{URL}2", 5).verdict == "duplicate"
+    finally:
+        logging.getLogger("pgsimhash").removeHandler(release)
+    (record,) = told
+    assert record.levelno == logging.WARNING
+    assert f'process {held.info.backend_pid} (application "{FROZEN}"' in record.getMessage()
+
+
+def test_the_command_line_says_it_too(held: psycopg.Connection, dsn: str) -> None:
+    limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=6s")
+    command = [sys.executable, "-m", "pgsimhash", "delete", "--url", URL, "--dsn", limited]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    warned, gave_up = done.stderr.strip().splitlines()
+    assert warned.startswith("waiting 5 s for collection")
+    assert "gave up after waiting 6 s" in gave_up
+    assert done.returncode == 3
+
+
+def test_asyncio_gives_up_too(held: psycopg.Connection, dsn: str) -> None:
+    async def write() -> None:
+        async with await connect_async(dsn, lock_timeout=0.1) as store:
+            await store.add(f"{URL}2", 5)
+
+    with pytest.raises(StoreError, match=FROZEN):
+        asyncio.run(write())
+
+
+def test_sql_goes_by_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SET LOCAL lock_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable, match=FROZEN):
+            connection.execute("SELECT pgsimhash._delete_pages('default', ARRAY[1])")
+
+
+def test_no_collection_is_locked_at_once(dsn: str) -> None:
+    with psycopg.connect(dsn, options="-c statement_timeout=20s") as connection:
+        connection.execute("SELECT pgsimhash._lock_collections(ARRAY[NULL::integer])")
+
+
+@pytest.mark.parametrize("held", [1, 2, 3])
+@pytest.mark.parametrize("wanted", [1, 2, 3])
+def test_loaders_share_writers_do_not_and_who_removes_is_alone(
+    dsn: str, held: int, wanted: int
+) -> None:
+    with connect(dsn), psycopg.connect(dsn) as holder, psycopg.connect(dsn) as other:
+        holder.execute("SELECT pgsimhash._lock_rows(ARRAY[1], %s)", [held])
+        other.execute("SET LOCAL lock_timeout = '50ms'")
+        refused = held + wanted >= 4
+        with pytest.raises(psycopg.errors.LockNotAvailable) if refused else nullcontext():
+            other.execute("SELECT pgsimhash._lock_rows(ARRAY[1], %s)", [wanted])
+
+
+def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
+    """As docs/sql.md has it."""
+    with psycopg.connect(dsn) as holder, connect(dsn, lock_timeout=0.1) as store:
+        holder.execute(
+            "SELECT FROM pgsimhash.collections WHERE name IN ('default', 'other') "
+            "ORDER BY collection_id FOR NO KEY UPDATE"
+        )
+        store.add_simhashes(np.array([3], dtype=np.uint64))
+        with pytest.raises(StoreError, match="others wait for too", check=because("locked")):
+            store.add(URL, 5)
+        assert connect(holder).add(URL, 5).verdict == "duplicate"
+
+
+def timeout(connection: psycopg.Connection, of: str = "lock") -> str:
+    found = connection.execute(f"SHOW {of}_timeout").fetchone()
+    assert found is not None
+    return str(found[0])
+
+
+LOOKUPS: dict[str, Callable[[Store], object]] = {
+    "find": lambda store: store.find(7),
+    "find_many": lambda store: store.find_many(np.array([7], dtype=np.uint64)),
+    "exists": lambda store: store.exists(7),
+    "near_pages": lambda store: store.near_pages(7),
+    "get": lambda store: store.get(URL),
+    "should_fetch": lambda store: store.should_fetch(URL),
+    "decide": lambda store: store.decide(URL, page(*ARTICLE)),
+    "add": lambda store: store.add(f"{URL}2", 5),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+}
+
+
+@pytest.mark.parametrize("call", LOOKUPS)
+def test_no_statement_of_a_lookup_or_a_batch_takes_longer_than_is_said(dsn: str, call: str) -> None:
+    with connect(dsn, statement_timeout=0.2) as store, psycopg.connect(dsn) as other:
+        list(store.add_many([(URL, 7)]))
+        other.execute("LOCK TABLE pgsimhash.pages, pgsimhash.simhashes")
+        with pytest.raises(StoreError, match="raise statement_timeout", check=because("gave_up")):
+            LOOKUPS[call](store)
+        other.rollback()
+        LOOKUPS[call](store)
+        with store.session.read() as connection:
+            assert timeout(connection, "statement") == "0"
+
+
+def test_an_asynchronous_lookup_takes_no_longer_either(dsn: str) -> None:
+    async def use() -> None:
+        async with await connect_async(dsn, statement_timeout=0.2) as store:
+            with pytest.raises(StoreError, check=because("gave_up")):
+                await store.find(7)
+
+    with connect(dsn), psycopg.connect(dsn) as other:
+        other.execute("LOCK TABLE pgsimhash.simhashes")
+        asyncio.run(use())
+
+
+@pytest.mark.parametrize(
+    ("given", "by_dsn", "bound"),
+    [
+        ({}, "", "10min"),
+        ({"lock_timeout": 60}, "", "6min"),
+        ({"lock_timeout": 0}, "", "0"),
+        ({"statement_timeout": 20}, "-c statement_timeout=9s", "20s"),
+        ({}, "-c statement_timeout=9s", "9s"),
+        ({}, "-c lock_timeout=1h", "0"),
+        ({"lock_timeout": 60}, "-c lock_timeout=1h", "6min"),
+    ],
+)
+def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(
+    dsn: str, given: dict[str, Any], by_dsn: str, bound: str
+) -> None:
+    there = conninfo.make_conninfo(dsn, options=by_dsn)
+    with connect(there, **given) as store, store.session.writing() as (connection, _):
+        assert timeout(connection, "statement") == bound
+
+
+def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
+    with connect(dsn) as store, store.session.writing() as (connection, _):
+        assert timeout(connection) == "5min"
+    with psycopg.connect(dsn) as connection, connect(connection) as store:
+        store.add(URL, 7)
+        assert timeout(connection, "statement") == "0"
+    with connect(dsn, lock_timeout=7) as store:
+        with store.session.transaction() as connection:
+            assert timeout(connection) == "7s"
+        store.add(URL, 7)
+        with store.session.read() as connection:
+            assert timeout(connection) == "0"
+    limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=9s")
+    with connect(limited) as store, store.session.writing() as (connection, _):
+        assert timeout(connection) == "9s"
+    with psycopg.connect(dsn) as connection:
+        connect(connection).add(f"{URL}2", 7)
+        assert timeout(connection) == "0"
+        connect(connection, lock_timeout=7).add(f"{URL}3", 7)
+        assert timeout(connection) == "7s"
+        connection.commit()
+        assert timeout(connection) == "0"
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
+def test_a_number_that_is_no_time_is_refused(dsn: str, seconds: float) -> None:
+    with pytest.raises(ArgumentError, match="lock_timeout", check=because("invalid_number")):
+        connect(dsn, lock_timeout=seconds)
+    with pytest.raises(ArgumentError, match="statement_timeout", check=because("invalid_number")):
+        connect(dsn, statement_timeout=seconds)
+
+
+def test_what_the_user_says_of_a_connection_counts(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with open_connection(dsn) as connection:
+        assert (
+            connection.info.get_parameters().items()
+            >= {
+                "connect_timeout": "10",
+                "application_name": "pgsimhash",
+                "tcp_user_timeout": "60000",
+                "keepalives_idle": "30",
+            }.items()
+        )
+    monkeypatch.setenv("PGAPPNAME", "mine")
+    with open_connection(conninfo.make_conninfo(dsn, tcp_user_timeout=5000)) as connection:
+        told = connection.info.get_parameters()
+    assert (told["tcp_user_timeout"], told["application_name"]) == ("5000", "mine")
+    file = tmp_path / "services"
+    file.write_text("[served]\nkeepalives_idle=50\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    with open_connection(conninfo.make_conninfo(dsn, service="served")) as connection:
+        assert connection.info.get_parameters()["keepalives_idle"] == "50"
+    monkeypatch.setenv("PGSERVICE", "served")
+    with open_connection(dsn) as connection:
+        told = connection.info.get_parameters()
+    assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("50", "60000")
+
+
+def test_whether_to_prepare_is_said_where_a_connection_is_made(dsn: str) -> None:
+    with connect(dsn, prepare=False) as store, store.session.read() as connection:
+        assert connection.prepare_threshold is None
+    with (
+        psycopg.connect(dsn) as connection,
+        pytest.raises(ArgumentError, match=r"yours.*prepare_threshold=None"),
+    ):
+        connect(connection, prepare=False)
+
+
+IDLE = "SELECT current_setting('idle_in_transaction_session_timeout')"
+
+
+def test_a_writer_that_is_held_up_amid_a_batch_is_ended_by_the_server(dsn: str) -> None:
+    bound = "-c idle_in_transaction_session_timeout=300ms"
+    with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
+        with suppress(NoServerError), store.session.writing() as (connection, collection):
+            lock_collections(connection, [collection])
+            # Not before the server ended the one that has the lock.
+            assert other.add(f"{URL}2", 5).verdict == "new"
+        assert connection.closed
+        assert store.add(f"{URL}3", 5).verdict == "duplicate"
+
+
+def test_how_long_it_may_be_idle_is_said_for_transactions_of_our_own_alone(dsn: str) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn) as connection:
+        lent = connect(connection)
+        for one, bound in ((store, "5min"), (lent, "0")):
+            with one.session.writing() as (used, _):
+                assert used.execute(IDLE).fetchone() == (bound,)
+            with one.session.transaction() as used:
+                assert used.execute(IDLE).fetchone() == (bound,)
+            assert used.execute(IDLE).fetchone() == ("0",)
+
+
+def test_who_wrote_a_row_before_ingesting_and_deadlocks_is_told_to_ingest_first(dsn: str) -> None:
+    with psycopg.connect(dsn) as first, psycopg.connect(dsn) as late:
+        late.execute("CREATE TABLE mine (url text PRIMARY KEY)")
+        connect(late)
+        late.commit()
+        stores = {one: connect(one) for one in (late, first)}
+        late.execute("SET deadlock_timeout = '10ms'")
+        first.execute("SET deadlock_timeout = '60s'")
+        late.commit()
+        first.commit()
+        own = "INSERT INTO mine VALUES ('https://a.example/') ON CONFLICT DO NOTHING"
+        late.execute(own)
+        assert stores[first].add(URL, 5).keep
+        writer = threading.Thread(target=first.execute, args=[own])
+        writer.start()
+        wait_for_a_lock(dsn)
+        with pytest.raises(StoreError, match="ingest first", check=because("gave_up")):
+            stores[late].add(f"{URL}1", 6)
+        late.rollback()
+        writer.join()
+        first.commit()
+        # In this order nobody meets: one waits for the other's end.
+        assert stores[late].add(f"{URL}1", 2**64 - 1).keep
+        late.execute(own)
+
+
+def test_the_manual_says_to_ingest_first_and_names_no_private_function() -> None:
+    for name in ("ingest.md", "reliability.md", "sqlalchemy.md"):
+        assert "ingest first" in text_of(name).lower()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert "_lock_collection" not in path.read_text(encoding="utf-8")

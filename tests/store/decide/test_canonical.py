@@ -1,0 +1,89 @@
+"""rel=canonical, believed when asked for and on the same site."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgsimhash import Store, maintenance
+from pgsimhash.pages.urls import same_site
+from tests.store.test_store import ARTICLE, page, paragraph
+
+FRONT = "https://a.example/story"
+
+
+def linked(canonical: str, *paragraphs: str) -> str:
+    return f'<link rel="canonical" href="{canonical}">' + page(*paragraphs)
+
+
+def test_the_page_it_names_is_the_original_at_any_distance(store: Store) -> None:
+    store.ingest(FRONT, page(*ARTICLE))
+    other = linked(FRONT, paragraph(3), paragraph(4))
+    dry = store.decide("https://a.example/2", other, canonical_link=True)
+    verdict = store.ingest("https://a.example/2", other, canonical_link=True)
+    assert dry == verdict
+    assert (verdict.verdict, verdict.reason, verdict.duplicate_of) == (
+        "near",
+        "canonical_link",
+        FRONT,
+    )
+    assert verdict.distance is not None
+    assert verdict.distance > 8
+
+
+def test_it_is_not_believed_unless_asked_for(store: Store) -> None:
+    store.ingest(FRONT, page(*ARTICLE))
+    other = linked(FRONT, paragraph(3), paragraph(4))
+    assert store.ingest("https://a.example/2", other).verdict == "new"
+
+
+def test_another_host_an_unknown_page_and_itself_are_not_believed(store: Store) -> None:
+    store.ingest("https://b.example/story", page(*ARTICLE))
+    pages = {
+        "https://a.example/1": linked("https://b.example/story", paragraph(3), paragraph(4)),
+        "https://a.example/2": linked("https://a.example/none", paragraph(5), paragraph(6)),
+        "https://a.example/3": linked("https://a.example/3", paragraph(7), paragraph(8)),
+    }
+    for url, html in pages.items():
+        assert store.ingest(url, html, canonical_link=True).verdict == "new"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("https://a.example/1", "http://A.example:8080/2", True),
+        ("https://www.a.example/", "https://a.example/", True),
+        ("https://a.example/", "https://m.a.example/", True),
+        ("https://www.a.example/", "https://m.a.example/", False),
+        ("https://ba.example/", "https://a.example/", False),
+        ("https://a.example/", "https://example/", False),
+        ("file:///a.html", "https://a.example/", False),
+        ("file:///a.html", "file:///b.html", True),
+    ],
+)
+def test_a_site_is_a_host_and_a_subdomain_of_it(a: str, b: str, same: bool) -> None:
+    assert same_site(a, b) == same_site(b, a) == same
+
+
+def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
+    store: Store,
+) -> None:
+    first, second = "https://a.example/1", "https://a.example/2"
+    pages = [
+        (first, linked(second, paragraph(1), paragraph(2))),
+        (second, linked(first, paragraph(3), paragraph(4))),
+        (first, linked(second, paragraph(5), paragraph(6))),
+    ]
+    verdicts = list(store.ingest_many(pages, canonical_link=True))
+    assert [(verdict.verdict, verdict.duplicate_of) for verdict in verdicts] == [
+        ("new", None),
+        ("near", first),
+        ("updated", None),
+    ]
+
+
+def test_a_mark_says_otherwise(store: Store) -> None:
+    store.ingest(FRONT, page(*ARTICLE))
+    store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
+    maintenance.mark(store, FRONT, "https://a.example/2", same=False)
+    later = linked(FRONT, paragraph(5), paragraph(6))
+    assert store.ingest("https://a.example/2", later, canonical_link=True).verdict == "updated"

@@ -1,0 +1,345 @@
+"""What counts as known: dry runs, reasons, scopes, windows and ages."""
+
+from __future__ import annotations
+
+import multiprocessing
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import psycopg
+import pytest
+
+import pgsimhash
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.match_settings import SCOPES, MatchOptions
+from pgsimhash.search.layout import LAYOUTS
+from pgsimhash.sources import SourcePage
+from tests.conftest import wait_for_a_lock
+from tests.store.test_store import ARTICLE, FAR, page, paragraph
+
+HTML = page(*ARTICLE)
+
+
+def test_a_dry_run_says_what_ingest_then_says_and_leaves_nothing(store: Store) -> None:
+    store.ingest("https://a.example/1", HTML)
+    pages = [
+        ("https://a.example/1", HTML),
+        ("https://a.example/2", HTML),
+        (
+            "https://a.example/3",
+            page(f"{ARTICLE[0]} One remark, signed.", *ARTICLE[1:]),
+        ),
+        ("https://a.example/4", page(paragraph(3), paragraph(4))),
+        ("https://a.example/5", page(paragraph(3), paragraph(4))),
+        ("https://a.example/6", "<p>Not found"),
+        ("no url", HTML),
+    ]
+    before, runs = store.status(), maintenance.runs(store)
+    dry = list(store.decide_many(pages))
+    assert (store.status(), maintenance.runs(store)) == (before, runs)
+    assert dry == list(store.ingest_many(pages))
+    assert store.decide(*pages[3]).reason == "unchanged"
+
+
+def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
+    time = datetime(2026, 1, 1, tzinfo=UTC)
+    store.ingest("https://a.example/1", HTML, fetched_at=time)
+    found = store.get("https://a.example/1")
+    assert found is not None
+    assert found.fetched_at == time
+    month = timedelta(days=30)
+    later, much_later = time + month, time + 2 * month
+    url = "https://a.example/2"
+    assert store.decide(url, HTML, fetched_at=later, max_age=month).verdict == "duplicate"
+    assert store.decide(url, HTML, fetched_at=much_later, max_age=month).verdict == "new"
+    assert not store.should_store(url, HTML, fetched_at=later)
+    with pytest.raises(ArgumentError, match="names no zone"):
+        store.ingest(url, HTML, fetched_at=datetime(2026, 1, 1))
+
+
+def test_should_store_decides_and_remembers(store: Store) -> None:
+    assert store.should_store("https://a.example/1", HTML)
+    assert not store.should_store("https://a.example/1", HTML)
+    assert not store.should_store("https://b.example/1", HTML)
+    assert not store.should_store("https://a.example/2", "<p>Not found")
+
+
+def test_should_store_raises_where_nothing_can_be_decided(store: Store) -> None:
+    with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML") as caught:
+        store.should_store("https://a.example/1", b"%PDF-1.7 ...")
+    assert caught.value.reason == "not_html"
+    with pytest.raises(pgsimhash.PageError, match="larger than 10,000,000 bytes"):
+        store.should_store("https://a.example/1", "x" * 10_000_001)
+
+
+def test_how_large_a_page_may_be_is_one_option_of_all_that_read_one(store: Store) -> None:
+    url, pages = "https://a.example/1", [("https://a.example/1", HTML)]
+    size = len(HTML.encode())
+    assert store.decide(url, HTML, max_bytes=size).verdict == "new"
+    for verdict in (
+        store.decide(url, HTML, max_bytes=size - 1),
+        *store.decide_many(pages, jobs=2, max_bytes=size - 1),
+        store.ingest(url, HTML, max_bytes=size - 1),
+        *store.ingest_many(pages, max_bytes=size - 1),
+    ):
+        assert (verdict.reason, verdict.detail) == (
+            "too_large",
+            f"the page is larger than {size - 1:,} bytes (max_bytes)",
+        )
+
+
+def test_what_is_of_another_type_fails_as_a_page_does(store: Store) -> None:
+    pages = [(None, HTML), ("https://a.example/1", None), ("https://a.example/2", HTML)]
+    verdicts = list(store.ingest_many(pages))  # type: ignore[arg-type]
+    assert [verdict.reason for verdict in verdicts] == ["invalid_url", "not_html", "first_seen"]
+    assert verdicts[1].detail == "a page is a str or bytes, not NoneType"
+
+
+def test_each_verdict_has_its_reason(store: Store) -> None:
+    copy = HTML.replace("<body>", "<body><nav><a href=/>Home</a></nav>")
+    pages: list[tuple[str, str | bytes]] = [
+        ("https://a.example/1", HTML),
+        ("https://a.example/2", HTML),
+        ("https://a.example/3", HTML.encode()),
+        ("https://a.example/4", copy),
+        (
+            "https://a.example/5",
+            page(f"{ARTICLE[0]} One remark, signed.", *ARTICLE[1:]),
+        ),
+        ("https://a.example/1", HTML),
+        ("https://a.example/6", "<p>Not found"),
+    ]
+    reasons = [store.ingest(url, html).reason for url, html in pages]
+    assert reasons == [
+        "first_seen",
+        "same_bytes",
+        "same_bytes",
+        "same_simhash",
+        "within_distance",
+        "unchanged",
+        "too_short",
+    ]
+
+
+def test_within_a_batch_equal_bytes_are_told_from_equal_simhashes(store: Store) -> None:
+    copy = HTML.replace("<body>", "<body><nav><a href=/>Home</a></nav>")
+    pages = [("https://a.example/1", HTML), ("https://a.example/2", HTML)]
+    verdicts = store.ingest_many([*pages, ("https://a.example/3", copy)])
+    assert [verdict.reason for verdict in verdicts] == ["first_seen", "same_bytes", "same_simhash"]
+
+
+class TestScope:
+    """Which pages a page is compared with."""
+
+    def test_host_sees_the_pages_of_the_same_host_only(self, store: Store) -> None:
+        store.add("https://a.example/1", 0)
+        assert store.add("https://b.example/1", 1, scope="host").verdict == "new"
+        found = store.add("https://B.EXAMPLE:8080/2", 3, scope="host")
+        assert found.duplicate_of == "https://b.example/1"
+        assert store.add("https://b.example/3", 0).duplicate_of == "https://a.example/1"
+
+    def test_host_holds_within_a_batch(self, store: Store) -> None:
+        pages = [("https://a.example/1", 0), ("https://b.example/1", 0), ("https://a.example/2", 1)]
+        verdicts = store.add_many(pages, scope="host")
+        assert [verdict.duplicate_of for verdict in verdicts] == [
+            None,
+            None,
+            "https://a.example/1",
+        ]
+
+    def test_a_simhash_without_a_page_is_on_no_host(self, store: Store) -> None:
+        store.add_simhashes(np.array([0], dtype=np.uint64))
+        assert store.add("https://a.example/1", 0, scope="host").verdict == "new"
+
+    def test_global_sees_every_collection_of_the_scheme(self, dsn: str) -> None:
+        with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
+            one.add("https://a.example/1", 0)
+            with connect(dsn, collection="words", scheme="pgsimhash-blog-words-1") as words:
+                words.add("https://c.example/1", FAR)
+            assert two.add("https://b.example/1", 1).verdict == "new"
+            assert two.add("https://b.example/2", FAR, scope="global").verdict == "new"
+            found = two.add("https://b.example/3", 0, scope="global")
+            assert (found.distance, found.duplicate_of) == (0, "https://a.example/1")
+            kept = two.get("https://b.example/3")
+            assert kept is not None
+            assert (kept.distance, kept.duplicate_of) == (0, None)
+
+    def test_global_asks_for_distances_that_all_layouts_answer(self, dsn: str) -> None:
+        with connect(dsn, collection="one", layout="6 choose 3"), connect(dsn) as store:
+            with pytest.raises(ArgumentError, match="from 0 to 5"):
+                store.add("https://a.example/1", 0, scope="global", distance=8)
+            assert store.add("https://a.example/1", 0, scope="global", distance=5).keep
+
+    def test_global_looks_through_any_layout(self, dsn: str) -> None:
+        names = list(LAYOUTS)[:3]
+        for number, name in enumerate(names):
+            with connect(dsn, collection=name, layout=name) as one:
+                one.add(f"https://{number}.example/", 2**40 << number)
+        with connect(dsn) as store:
+            queries = [(f"https://q.example/{n}", 2**40 << n) for n in (0, 2)]
+            found = list(store.add_many(queries, scope="global", distance=1))
+        assert [verdict.duplicate_of for verdict in found] == [
+            "https://0.example/",
+            "https://2.example/",
+        ]
+
+    @pytest.mark.parametrize("scope", SCOPES)
+    def test_a_copy_that_arrives_during_the_lookup_is_seen(self, dsn: str, scope: str) -> None:
+        """In another collection, if the scope is global; never if that is another host's."""
+        with connect(dsn), connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
+            first = connect(holder, collection="two" if scope == "global" else "default")
+            first.add("https://a.example/1", 0)
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                waiting = pool.apply_async(add_one, [(dsn, scope)])
+                wait_for_a_lock(dsn)
+                holder.commit()
+                found = waiting.get(timeout=60)
+        assert found == (None if scope == "host" else "https://a.example/1")
+
+    def test_an_unknown_scope_is_refused(self, store: Store) -> None:
+        with pytest.raises(ArgumentError, match="host, collection, global"):
+            store.add("https://a.example/1", 0, scope="planet")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            store.add("https://a.example/1", 0, scoop="host")  # type: ignore[call-arg]
+
+
+def add_one(job: tuple[str, str]) -> str | None:
+    dsn, scope = job
+    with connect(dsn) as store:
+        return store.add("https://b.example/", 1, scope=scope).duplicate_of  # type: ignore[arg-type]
+
+
+class TestWindow:
+    """Only the pages stored last count."""
+
+    def test_older_pages_do_not_count(self, store: Store) -> None:
+        for number in range(4):
+            store.add(f"https://a.example/{number}", 0xFF << 8 * number)
+        assert store.add("https://b.example/", 0xFF, window_size=3).verdict == "new"
+        assert store.add("https://b.example/", 0xFF << 8, window_size=4).duplicate_of == (
+            "https://a.example/1"
+        )
+
+    def test_a_later_copy_stands_in_for_an_older_one(self, store: Store) -> None:
+        store.add("https://a.example/old", 0)
+        store.add("https://a.example/other", FAR)
+        store.add("https://a.example/young", 0)
+        found = store.add("https://b.example/", 0, window_size=1)
+        assert found.duplicate_of == "https://a.example/young"
+
+    def test_a_hundred_copies_of_one_story_push_no_other_one_out(self, store: Store) -> None:
+        last_two = MatchOptions(scope="host", window_size=2)
+        store.add("https://a.example/old", 0xFFFF << 16)
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        copies = [(f"https://a.example/copy/{n}", n % 2) for n in range(100)]
+        assert {one.verdict for one in store.add_many(copies, **last_two)} == {"duplicate"}
+        found = store.add("https://a.example/1", FAR ^ 1, **last_two)
+        assert found.duplicate_of == "https://a.example/other"
+        assert store.add("https://a.example/2", 2, **last_two).verdict == "duplicate"
+        assert store.add("https://a.example/3", 0xFFFF << 16, **last_two).verdict == "new"
+
+    def test_a_copy_that_is_worth_keeping_takes_no_room(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        assert store.add("https://a.example/copy", FAR, max_copies=2).keep
+        assert store.add("https://b.example/", 1, window_size=2).verdict == "duplicate"
+
+    def test_a_copy_whose_original_was_deleted_is_an_original(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        store.add("https://a.example/other", FAR)
+        store.add("https://a.example/copy", FAR)
+        store.delete("https://a.example/other")
+        assert store.add("https://b.example/", 1, window_size=1).verdict == "new"
+
+    def test_within_a_batch_the_window_stands_still(self, store: Store) -> None:
+        store.add("https://a.example/story", 0)
+        pages = [(f"https://b.example/{n}", 0xFFFF << 12 * n) for n in range(1, 5)]
+        made = list(store.add_many([*pages, ("https://b.example/5", 1)], window_size=1))
+        assert made[-1].duplicate_of == "https://a.example/story"
+        assert (
+            store.add("https://b.example/6", 2, window_size=1).duplicate_of == "https://b.example/5"
+        )
+        assert store.add("https://b.example/7", FAR, window_size=1).verdict == "new"
+        assert store.add("https://b.example/8", 2, window_size=1).verdict == "new"
+
+    @pytest.mark.parametrize("host", ["a.example", None])
+    def test_copies_cost_it_nothing(self, dsn: str, store: Store, host: str | None) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, distance) "
+                "SELECT %s, 'https://a.example/' || n, n, CASE WHEN n > 500 THEN 1 END "
+                "FROM generate_series(1, 20000) AS n",
+                [store.opened.collection_id],
+            )
+            connection.execute("VACUUM ANALYZE pgsimhash.pages")
+            scope = {
+                "collection_ids": [store.opened.collection_id],
+                "host": host,
+            }
+            window = (
+                "SELECT pgsimhash._window("
+                "%(collection_ids)s::integer[], %(host)s, 100, 9223372036854775807)"
+            )
+            # What it takes to plan the function, once in a session, does not count.
+            connection.execute(window, scope)
+            explained = connection.execute(
+                "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + window, scope
+            ).fetchone()
+        assert explained is not None
+        assert explained[0][0]["Plan"]["Shared Hit Blocks"] < 40
+
+    def test_a_window_of_a_host_is_of_its_pages(self, store: Store) -> None:
+        store.add("https://a.example/1", 0)
+        for number in range(5):
+            store.add(f"https://b.example/{number}", FAR)
+        found = store.add("https://a.example/2", 1, scope="host", window_size=1)
+        assert found.duplicate_of == "https://a.example/1"
+
+    def test_a_window_over_all_collections_is_of_all_their_pages(self, dsn: str) -> None:
+        with connect(dsn, collection="one") as one, connect(dsn, collection="two") as two:
+            one.add("https://a.example/1", 0)
+            two.add("https://b.example/1", FAR)
+            assert two.add("https://b.example/2", 1, scope="global", window_size=1).verdict == "new"
+            found = two.add("https://b.example/3", 2, scope="global", window_size=3)
+            assert found.duplicate_of == "https://a.example/1"
+
+    def test_a_window_of_nothing_is_refused(self, store: Store) -> None:
+        with pytest.raises(ArgumentError, match="1 or more"):
+            store.add("https://a.example/1", 0, window_size=0)
+
+
+class TestAge:
+    """An original counts only while it is young enough."""
+
+    def test_an_original_that_is_too_old_does_not_count(self, store: Store) -> None:
+        now = datetime.now(UTC)
+        store.add("https://a.example/1", 0, fetched_at=now - timedelta(days=40))
+        month = timedelta(days=30)
+        assert store.add("https://b.example/1", 1, max_age=month).verdict == "new"
+        assert store.add("https://b.example/2", 1, max_age=month).duplicate_of == (
+            "https://b.example/1"
+        )
+        assert store.add("https://b.example/3", 0, max_age=2 * month).duplicate_of == (
+            "https://a.example/1"
+        )
+
+    def test_the_age_is_measured_at_the_time_of_the_page(self, store: Store) -> None:
+        then = datetime(2024, 2, 29, 12, tzinfo=UTC)
+        store.add("https://a.example/1", 0, fetched_at=then)
+        day = timedelta(days=1)
+        near = store.add("https://b.example/1", 1, fetched_at=then + day, max_age=day)
+        assert near.duplicate_of == "https://a.example/1"
+        later = store.add("https://b.example/2", 4, fetched_at=then + 3 * day, max_age=day)
+        assert later.verdict == "new"
+
+
+def test_a_time_that_cannot_be_is_refused(store: Store) -> None:
+    with pytest.raises(ArgumentError, match="names no zone"):
+        store.add("https://a.example/1", 0, fetched_at=datetime(2024, 2, 29))
+    with pytest.raises(ArgumentError, match="in the future"):
+        store.add("https://a.example/1", 0, fetched_at=datetime(2999, 1, 1, tzinfo=UTC))
+    source = SourcePage("https://a.example/1", HTML, fetched_at=datetime(2999, 1, 1, tzinfo=UTC))
+    (verdict,) = store.ingest_many([source])
+    assert (verdict.verdict, verdict.reason) == ("failed", "invalid_time")

@@ -1,0 +1,138 @@
+"""What people say about pages sticks: in verdicts, new versions, re-runs and clusters."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from pgsimhash import Store, maintenance
+from pgsimhash.errors import ArgumentError, NotFoundError
+from pgsimhash.search.clusters import Linkage
+from tests.store.test_store import FAR
+
+A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
+
+
+def clusters(store: Store, distance: int = 1, linkage: Linkage = "single") -> list[list[str]]:
+    found = store.clusters(distance, linkage=linkage)
+    return sorted([page.url for page in cluster.pages] for cluster in found)
+
+
+def test_pages_that_differ_are_no_duplicates_in_any_version(store: Store) -> None:
+    store.add(A, 0)
+    assert store.add(B, 1).duplicate_of == A
+    maintenance.mark(store, A, B, same=False)
+    assert store.add(B, 2).verdict == "updated"
+    assert store.add(A, 2).verdict == "updated"
+    store.delete(B)
+    assert store.add(B, 4).verdict == "new"
+    assert store.decide(B, "<p>" + "word " * 50).keep
+
+
+def test_nor_of_what_was_found_to_duplicate_the_other_one(store: Store) -> None:
+    store.add(A, 0)
+    store.add(C, 0)
+    store.add(B, FAR)
+    maintenance.mark(store, A, B, same=False)
+    assert store.add(B, 0).verdict == "updated"
+    assert store.add(D, 0).duplicate_of == A
+
+
+def test_marks_hold_within_a_batch(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, FAR)]))
+    maintenance.mark(store, B, A, same=False)
+    verdicts = list(store.add_many([(A, 1 << 30), (C, 1 << 30), (B, 1 << 30)]))
+    assert [verdict.duplicate_of for verdict in verdicts] == [None, A, None]
+
+
+def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) -> None:
+    store.add(A, 0)
+    store.add(B, FAR)
+    maintenance.mark(store, A, B, same=True)
+    found = store.add(B, FAR - 1)
+    assert (found.verdict, found.reason) == ("near", "marked_same")
+    assert (found.distance, found.duplicate_of) == (63, A)
+    known = store.get(B)
+    assert known is not None
+    assert known.duplicate_of == A
+    # Of two that are the same, the one known first is the original.
+    assert store.add(A, 1 << 20).verdict == "updated"
+
+
+def test_a_mark_outlives_its_pages(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, FAR)]))
+    maintenance.mark(store, A, B, same=True)
+    store.delete(A)
+    store.delete(B)
+    verdicts = list(store.add_many([(B, FAR), (A, 0)]))
+    assert [(verdict.reason, verdict.duplicate_of) for verdict in verdicts] == [
+        ("first_seen", None),
+        ("marked_same", B),
+    ]
+
+
+def test_marks_are_listed_and_taken_back(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
+    maintenance.mark(store, B, A, same=False)
+    maintenance.mark(store, C, A, same=True)
+    assert [(mark.a, mark.b, mark.same) for mark in maintenance.marks(store)] == [
+        (A, B, False),
+        (A, C, True),
+    ]
+    maintenance.mark(store, A, B, same=True)
+    assert [mark.same for mark in maintenance.marks(store)] == [True, True]
+    assert maintenance.unmark(store, A, B)
+    assert not maintenance.unmark(store, B, A)
+    assert [mark.b for mark in maintenance.marks(store)] == [C]
+
+
+def test_contradictions_are_refused(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, 5)]))
+    maintenance.mark(store, A, B, same=True)
+    maintenance.mark(store, B, C, same=True)
+    with pytest.raises(ArgumentError, match="are the same; take one of them back"):
+        maintenance.mark(store, A, C, same=False)
+    maintenance.mark(store, C, D, same=False)
+    with pytest.raises(ArgumentError, match=f"{C} and {D} are different"):
+        maintenance.mark(store, D, A, same=True)
+    assert len(maintenance.marks(store)) == 3
+    with pytest.raises(ArgumentError, match="give another URL"):
+        maintenance.mark(store, A, A, same=True)
+
+
+def test_unknown_urls_are_refused(store: Store) -> None:
+    store.add(A, 0)
+    with pytest.raises(NotFoundError, match=r"no page at https.*; ingest"):
+        maintenance.mark(store, A, B, same=True)
+
+
+@pytest.mark.parametrize("linkage", ["single", "complete"])
+def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None:
+    list(store.add_many([(A, 0), (B, 1), (C, FAR), (D, FAR - 1)]))
+    assert clusters(store, 1, linkage) == [[A, B], [C, D]]
+    maintenance.mark(store, A, C, same=True)
+    assert clusters(store, 1, linkage) == [[A, B, C, D]]
+    maintenance.mark(store, B, D, same=False)
+    assert clusters(store, 1, linkage) == [[A, B, C]]
+    maintenance.unmark(store, A, C)
+    maintenance.unmark(store, B, D)
+    maintenance.mark(store, A, B, same=False)
+    assert clusters(store, 1, linkage) == [[C, D]]
+
+
+def test_copies_that_differ_are_in_two_clusters(store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 0), (C, 0), (D, FAR)]))
+    maintenance.mark(store, A, B, same=False)
+    maintenance.mark(store, B, D, same=True)
+    assert clusters(store) == [[A, C], [B, D]]
+
+
+def test_marks_can_be_made_in_sql(store: Store, dsn: str) -> None:
+    list(store.add_many([(A, 0), (B, 1)]))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT pgsimhash.mark('default', %s, %s, false)", [B, A])
+        assert [mark.same for mark in maintenance.marks(store)] == [False]
+        rows = connection.execute("SELECT pgsimhash.unmark('default', %s, %s)", [A, B]).fetchall()
+        assert rows == [(True,)]
+        with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+            connection.execute("SELECT pgsimhash.mark('nothing', %s, %s, false)", [A, B])

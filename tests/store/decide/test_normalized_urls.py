@@ -1,0 +1,82 @@
+"""A collection that brings URLs into one spelling takes them in any, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pgsimhash import CollectionError, Store, analysis, connect, maintenance
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.sources import SourcePage
+from tests.refusals import because
+from tests.store.test_store import ARTICLE, page, paragraph
+
+PLAIN = "https://example.com/story?id=7"
+OTHERS = [
+    "HTTPS://Example.com:443/story?id=7",
+    "https://example.com/story?utm_source=mail&id=7#comments",
+    "https://example.com/story?id=7&fbclid=abc",
+]
+
+
+@pytest.fixture
+def normal(dsn: str) -> Iterator[Store]:
+    with connect(dsn, collection="normal", normalize_urls=True) as store:
+        yield store
+
+
+def test_as_they_are_they_are_pages_of_their_own(store: Store) -> None:
+    assert not store.opened.normalize_urls
+    verdicts = list(store.ingest_many((url, page(*ARTICLE)) for url in [PLAIN, *OTHERS]))
+    assert [verdict.verdict for verdict in verdicts] == ["new", *["duplicate"] * 3]
+
+
+def test_in_one_spelling_they_are_one_page(normal: Store) -> None:
+    assert normal.ingest(PLAIN, page(*ARTICLE)).verdict == "new"
+    for verdict in normal.ingest_many((url, page(*ARTICLE)) for url in OTHERS):
+        assert (verdict.url, verdict.verdict) == (PLAIN, "unchanged")
+    for url in OTHERS:
+        found = normal.get(url)
+        assert found is not None
+        assert found.url == PLAIN
+        assert not normal.should_fetch(url)
+        assert len(analysis.versions(normal, url)) == 1
+    assert normal.delete(OTHERS[0]).gone == [PLAIN]
+
+
+def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> None:
+    other = "https://example.com/other"
+    link = f'<link rel="canonical" href="{OTHERS[1]}">'.replace("&", "&amp;")
+    html = page(paragraph(7), paragraph(8)).replace("<head>", "<head>" + link)
+    normal.ingest(PLAIN, page(*ARTICLE))
+    named = normal.ingest(other, html, canonical_link=True)
+    assert (named.reason, named.duplicate_of) == ("canonical_link", PLAIN)
+    maintenance.mark(normal, OTHERS[0], other + "#x", same=False)
+    assert maintenance.unmark(normal, other, OTHERS[2])
+    maintenance.set_policy(normal, "example.com/story", PolicySettings(distance=3))
+    assert maintenance.policy_for(normal, "https://EXAMPLE.com/story").distance == 3
+
+
+def test_what_is_no_url_fails_or_is_not_known(normal: Store) -> None:
+    long = "https://example.com/" + "ä" * 600
+    pages = [SourcePage(url, page(*ARTICLE)) for url in (long, "no url", PLAIN)]
+    assert [verdict.reason for verdict in normal.ingest_many(pages)] == [
+        "invalid_url",
+        "invalid_url",
+        "first_seen",
+    ]
+    assert normal.get(long) is None
+    assert normal.should_fetch("no url")
+
+
+def test_a_collection_stays_as_it_was_created(dsn: str, normal: Store) -> None:
+    with pytest.raises(CollectionError, match="normal-2 --no-normalize-urls") as refused:
+        connect(dsn, collection="normal", normalize_urls=False)
+    assert because("other_settings")(refused.value)
+    connect(dsn, collection="normal").close()
+    normal.ingest(PLAIN, page(*ARTICLE))
+    maintenance.rebuild(normal)
+    assert normal.opened.normalize_urls
+    assert normal.get(OTHERS[0]) is not None
+    assert [one.normalize_urls for one in normal.status()] == [True, True]

@@ -1,0 +1,414 @@
+"""Settings by host and path, in the database: set, found and obeyed."""
+
+from __future__ import annotations
+
+import fnmatch
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import sql
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.policies import SETTINGS, PolicySettings
+from pgsimhash.sources import SourcePage
+from pgsimhash.store import ingest
+from pgsimhash.store.collection import Collection
+from pgsimhash.store.policies import Said, said_about
+from tests.refusals import because
+from tests.store.test_store import ARTICLE, FAR, page, paragraph
+
+HTML = page(*ARTICLE)
+
+
+def near(number: int) -> str:
+    """A page some bits from ``HTML``."""
+    remark = f"One added remark, signed by reader {'abcdefgh'[number]}."
+    return page(f"{ARTICLE[0]} {remark}", *ARTICLE[1:])
+
+
+def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
+    made = maintenance.set_policy(store, "Shop.example/Sale/*", PolicySettings(distance=3))
+    assert (made.pattern, made.distance) == ("shop.example/Sale/*", 3)
+    made = maintenance.set_policy(store, "shop.example/Sale/*", PolicySettings(scope="host"))
+    assert (made.distance, made.scope) == (3, "host")
+    maintenance.set_policy(store, "*", PolicySettings(distance=6, max_age=timedelta(days=30)))
+    assert [policy.pattern for policy in maintenance.policies(store)] == [
+        "*",
+        "shop.example/Sale/*",
+    ]
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1") == PolicySettings(
+        distance=3, scope="host", max_age=timedelta(days=30)
+    )
+    assert maintenance.remove_policy(store, "shop.example/Sale/*")
+    assert not maintenance.remove_policy(store, "shop.example/Sale/*")
+    assert maintenance.policy_for(store, "https://www.shop.example/Sale/1").distance == 6
+
+
+def asked(store: Store, url: str, *patterns: str) -> list[str]:
+    """Return the patterns that fit a URL, in the order in which they count."""
+    for policy in maintenance.policies(store):
+        maintenance.remove_policy(store, policy.pattern)
+    for number, pattern in enumerate(patterns, 1):
+        maintenance.set_policy(store, pattern, PolicySettings(max_copies=number))
+    fitting: list[str] = []
+    while (first := maintenance.policy_for(store, url).max_copies) is not None:
+        fitting.append(patterns[first - 1])
+        maintenance.remove_policy(store, patterns[first - 1])
+    return fitting
+
+
+def test_a_host_stands_for_its_subdomains_and_the_nearest_comes_first(store: Store) -> None:
+    patterns = ["*", "example.com", "com", "shop.example.com", "ample.com"]
+    assert asked(store, "https://shop.EXAMPLE.com:8080/a", *patterns) == [
+        "shop.example.com",
+        "example.com",
+        "com",
+        "*",
+    ]
+    assert asked(store, "https://other.example/", *patterns) == ["*"]
+    assert asked(store, "file:///srv/page.html", *patterns) == ["*"]
+
+
+def test_a_longer_path_comes_first_and_the_host_counts_more(store: Store) -> None:
+    patterns = ["*/very/long/path/*", "a.example", "a.example/very/*", "a.example/very/long/*"]
+    assert asked(store, "https://a.example/very/long/path/1", *patterns) == [
+        "a.example/very/long/*",
+        "a.example/very/*",
+        "a.example",
+        "*/very/long/path/*",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "url", "fits"),
+    [
+        ("/", "https://a.example", True),
+        ("/", "https://a.example/", True),
+        ("/", "https://a.example/b", False),
+        ("/*", "https://a.example?q=1", True),
+        ("/?q=1", "https://a.example?q=1", True),
+        ("/*/print", "https://a.example/news/1/print", True),
+        ("/*/print", "https://a.example/print", False),
+        ("/*.html*", "https://a.example/1.html?from=rss", True),
+        ("/a*a", "https://a.example/a", False),
+        ("/100%_off", "https://a.example/100%_off", True),
+        ("/100%_off", "https://a.example/100-1off", False),
+        ("/[ab]", "https://a.example/a", False),
+    ],
+)
+def test_a_star_in_a_path_stands_for_anything(
+    store: Store, path: str, url: str, fits: bool
+) -> None:
+    assert bool(asked(store, url, f"a.example{path}")) == fits
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.text("ab*/%_\\", max_size=12).map(lambda text: f"/{text}"),
+    st.lists(st.text("ab/%_\\", max_size=20).map(lambda text: f"/{text}"), max_size=9),
+)
+def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[str]) -> None:
+    for policy in maintenance.policies(store):
+        maintenance.remove_policy(store, policy.pattern)
+    maintenance.set_policy(store, f"a.example{pattern}", PolicySettings(distance=1))
+    with store.session.read() as connection:
+        urls = [f"https://a.example{path}" for path in paths]
+        said = said_about(connection, store.opened, urls)
+    fitting = sorted(at for _, places in said.groups for at in places)
+    # fnmatch knows brackets too, and there are none.
+    assert fitting == [
+        number for number, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)
+    ]
+
+
+def test_each_setting_is_decided_by_the_most_specific_policy_that_has_it(store: Store) -> None:
+    maintenance.set_policy(store, "*", PolicySettings(min_tokens=50, verify=True, distance=5))
+    maintenance.set_policy(store, "example", PolicySettings(distance=4, scope="host", verify=False))
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=3))
+    assert maintenance.policy_for(store, "https://a.example/") == PolicySettings(
+        distance=3, scope="host", min_tokens=50, verify=False
+    )
+    maintenance.remove_policy(store, "*")
+    assert maintenance.policy_for(store, "https://a.test/") == PolicySettings()
+
+
+def test_many_urls_are_answered_as_each_of_them(store: Store, dsn: str) -> None:
+    hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
+    patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
+    for number, pattern in enumerate(patterns, 1):
+        maintenance.set_policy(store, pattern, PolicySettings(max_copies=number))
+        maintenance.set_policy(
+            store,
+            pattern,
+            [PolicySettings(window_size=9), PolicySettings(distance=number)][number % 2],
+        )
+    maintenance.remove_policy(store, "*")
+    urls = [f"https://{host}/{path}" for host in hosts for path in ("", "a/", "a/1", "1", "b")] * 2
+    with store.session.read() as connection:
+        said = said_about(connection, store.opened, urls)
+        found = dict.fromkeys(range(len(urls)), PolicySettings())
+        found.update({at: one for one, places in said.groups for at in places})
+    assert sum(len(places) for _, places in said.groups) < len(urls)
+    with psycopg.connect(dsn) as connection:
+        for at, url in enumerate(urls):
+            (in_sql,) = connection.execute(
+                "SELECT * FROM pgsimhash.policy_for('default', %s)", [url]
+            ).fetchall()
+            assert in_sql == tuple(getattr(found[at], name) for name in SETTINGS)
+            assert maintenance.policy_for(store, url) == found[at]
+
+
+def test_without_policies_nobody_asks_what_they_say(
+    store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def counted(connection: psycopg.Connection, collection: Collection, urls: list[str]) -> Said:
+        asked.append(len(urls))
+        return said_about(connection, collection, urls)
+
+    monkeypatch.setattr(ingest, "said_about", counted)
+    with connect(dsn) as other:
+        for number in range(4):
+            store.add(f"https://a.example/{number}", 0)
+        assert asked == [1]
+        # By plain SQL, past set_policy.
+        maintenance.set_policy(other, "a.example", PolicySettings(max_copies=9))
+        with psycopg.connect(dsn) as connection:
+            connection.execute("UPDATE pgsimhash.policies SET max_copies = 7")
+    assert [store.add(f"https://a.example/{n}", 0).keep for n in range(4, 8)] == [True] * 3 + [
+        False
+    ]
+    assert asked == [1] * 5
+    maintenance.remove_policy(store, "a.example")
+    store.add("https://a.example/8", 0)
+    store.add("https://a.example/9", 0)
+    assert asked == [1] * 6
+
+
+def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
+    maintenance.set_policy(store, "strict.example", PolicySettings(distance=0))
+    maintenance.set_policy(store, "island.example", PolicySettings(scope="host"))
+    pages = [
+        ("https://a.example/", HTML),
+        ("https://b.example/", near(0)),
+        ("https://strict.example/", near(1)),
+        ("https://island.example/1", HTML),
+        ("https://island.example/2", HTML),
+    ]
+    expected = [None, "https://a.example/", None, None, "https://island.example/1"]
+    dry = list(store.decide_many(pages))
+    assert [verdict.duplicate_of for verdict in dry] == expected
+    assert dry == list(store.ingest_many(pages))
+    # The same with all of them known.
+    later = [(f"{url}later", html) for url, html in pages]
+    assert [verdict.duplicate_of for verdict in store.decide_many(later)] == [
+        "https://a.example/",
+        "https://b.example/",
+        "https://strict.example/",
+        "https://island.example/1",
+        "https://island.example/1",
+    ]
+
+
+def test_an_option_counts_before_a_policy(store: Store) -> None:
+    maintenance.set_policy(store, "*", PolicySettings(scope="host", distance=0))
+    store.ingest("https://a.example/", HTML)
+    assert store.decide("https://b.example/", HTML).verdict == "new"
+    assert store.decide("https://b.example/", HTML, scope="collection").verdict == "duplicate"
+
+
+def test_the_first_pages_of_a_kind_are_kept(store: Store) -> None:
+    maintenance.set_policy(store, "*", PolicySettings(max_copies=2))
+    known = [store.should_store(f"https://a.example/{n}", HTML) for n in range(4)]
+    assert known == [True, True, False, False]
+    batch = [(f"https://b.example/{n}", page(paragraph(3), paragraph(4))) for n in range(3)]
+    assert [verdict.keep for verdict in store.ingest_many(batch)] == [True, True, False]
+    verdict = store.decide("https://c.example/", HTML)
+    assert (verdict.verdict, verdict.keep) == ("duplicate", False)
+    assert store.decide("https://c.example/", HTML, max_copies=5).keep
+
+
+def test_what_is_kept_counts_pages_and_not_only_simhashes(store: Store) -> None:
+    for number in range(3):
+        store.add(f"https://a.example/{number}", 0)
+    store.add("https://a.example/far", FAR)
+    assert store.add("https://b.example/1", 0b1, max_copies=4).keep
+    assert not store.add("https://b.example/2", 0b1, max_copies=4).keep
+
+
+def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
+    maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
+    verdicts = list(
+        store.ingest_many([("https://long.example/", HTML), ("https://a.example/", HTML)])
+    )
+    assert [(verdict.verdict, verdict.reason) for verdict in verdicts] == [
+        ("too_short", "policy"),
+        ("new", "first_seen"),
+    ]
+    assert verdicts[0].detail is not None
+    assert verdicts[0].detail.endswith("words, and 10000 are asked for")
+    assert store.get("https://long.example/") is None
+    assert not store.should_store("https://long.example/", HTML)
+
+
+def test_a_canonical_link_is_believed_where_a_policy_says_so(store: Store) -> None:
+    maintenance.set_policy(store, "a.example", PolicySettings(canonical_link=True))
+    link = '<link rel="canonical" href="https://{0}/page"><title>'
+    far = page(paragraph(3), paragraph(4))
+    for host in ("a.example", "b.example"):
+        store.ingest(f"https://{host}/page", HTML, scope="host")
+        html = far.replace("<title>", link.format(host))
+        verdict = store.decide(f"https://{host}/print", html, scope="host")
+        assert (verdict.reason == "canonical_link") == (host == "a.example")
+
+
+def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str) -> None:
+    with connect(dsn) as other:
+        store.ingest("https://a.example/", HTML)
+        assert other.decide("https://b.example/", HTML).verdict == "duplicate"
+        maintenance.set_policy(store, "*", PolicySettings(scope="host"))
+        assert other.decide("https://b.example/", HTML).verdict == "new"
+        assert other.ingest("https://b.example/", HTML).verdict == "new"
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("SELECT pgsimhash.remove_policy('default', '*')")
+        assert other.decide("https://c.example/", HTML).verdict == "duplicate"
+        assert [run.pages for run in maintenance.runs(other)] == [1, 1]
+
+
+def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
+    maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
+    with connect(dsn) as other:
+        assert other.ingest("https://long.example/", HTML).reason == "policy"
+        maintenance.remove_policy(store, "long.example")
+        assert other.decide("https://long.example/", HTML).verdict == "new"
+        assert other.ingest("https://long.example/", HTML).verdict == "new"
+        maintenance.set_policy(store, "*", PolicySettings(min_tokens=10_000))
+        assert other.ingest("https://a.example/", HTML).reason == "policy"
+        assert [run.pages for run in maintenance.runs(other)] == [1]
+
+
+def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:
+    store.add("https://a.example/", 0)
+    with psycopg.connect(dsn) as connection:
+        own = connect(connection)
+        connection.commit()
+        maintenance.set_policy(own, "*", PolicySettings(distance=0))
+        connection.rollback()
+        maintenance.set_policy(store, "*", PolicySettings(distance=3))
+        assert own.add("https://b.example/", 0b1).verdict == "duplicate"
+
+
+class TestExpiry:
+    """Pages go when the policy of their host says."""
+
+    def fill(self, store: Store) -> None:
+        old = datetime.now(UTC) - timedelta(days=60)
+        pages = [
+            SourcePage(f"https://{host}/{number}", page(paragraph(number)), fetched_at=old)
+            for number, host in enumerate(["news.example", "a.example", "text.example"])
+        ]
+        assert {verdict.verdict for verdict in store.ingest_many(pages, scope="host")} == {"new"}
+
+    def test_each_host_has_its_own_age(self, store: Store, dsn: str) -> None:
+        maintenance.set_policy(
+            store, "news.example", PolicySettings(expire_after=timedelta(days=30))
+        )
+        maintenance.set_policy(
+            store, "text.example", PolicySettings(expire_after=timedelta(days=30))
+        )
+        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=90)))
+        self.fill(store)
+        told: list[int] = []
+        assert store.expire(progress=told.append).versions == 2
+        assert told[-1] == 2
+        assert store.get("https://news.example/0") is None
+        assert store.get("https://a.example/1") is not None
+        maintenance.set_policy(store, "a.example", PolicySettings(expire_after=timedelta(days=59)))
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CALL pgsimhash.expire('default')")
+        assert store.get("https://a.example/1") is None
+
+    def test_the_procedure_names_an_unknown_collection(self, store: Store, dsn: str) -> None:
+        with (
+            psycopg.connect(dsn, autocommit=True) as connection,
+            pytest.raises(psycopg.errors.UndefinedObject, match='"nowhere" does not exist'),
+        ):
+            connection.execute("CALL pgsimhash.expire('nowhere')")
+
+    def test_what_was_seen_again_stays(self, store: Store) -> None:
+        maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
+        self.fill(store)
+        store.ingest("https://a.example/1", page(paragraph(1)))
+        assert store.expire().versions == 2
+        assert store.get("https://a.example/1") is not None
+
+    def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
+        self.fill(store)
+        maintenance.set_policy(store, "*", PolicySettings(distance=3))
+        with pytest.raises(ArgumentError, match="policy set"):
+            store.expire()
+
+    def test_an_unknown_collection_is_named(self, connection: psycopg.Connection) -> None:
+        with pytest.raises(psycopg.errors.UndefinedObject, match='"nope" does not exist'):
+            connection.execute("SELECT * FROM pgsimhash._expire_batch('nope', NULL, 0, 10)")
+
+
+class TestRefusals:
+    """What contradicts the layout, the scheme or itself, with what would help."""
+
+    @pytest.mark.parametrize(
+        "pattern", ["", "https://a.example/", "a.example /x", "*.example", "a@b.example", "a:80"]
+    )
+    def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
+        with pytest.raises(ArgumentError, match="without https://"):
+            maintenance.set_policy(store, pattern, PolicySettings(distance=3))
+
+    def test_settings(self, store: Store) -> None:
+        with pytest.raises(ArgumentError, match="needs a setting"):
+            maintenance.set_policy(store, "*", PolicySettings())
+        with pytest.raises(ArgumentError, match="fewer than 12 words"):
+            maintenance.set_policy(store, "*", PolicySettings(min_tokens=5))
+        with pytest.raises(ArgumentError, match="max_copies"):
+            maintenance.set_policy(store, "*", PolicySettings(max_copies=0))
+        with pytest.raises(ArgumentError, check=because("invalid_age")):
+            maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(0)))
+        assert maintenance.policies(store) == []
+
+    @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
+    @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
+    def test_an_age_that_no_writer_could_go_by(self, dsn: str, setting: str, age: str) -> None:
+        connect(dsn).close()
+        statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
+        with (
+            psycopg.connect(dsn) as connection,
+            pytest.raises(psycopg.errors.CheckViolation, match=f"policies_{setting}_fits"),
+        ):
+            connection.execute(statement.format(sql.Identifier(setting)), [age])
+
+    def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
+        with connect(dsn, collection="two", layout="32+32") as store:
+            with pytest.raises(ArgumentError, match="from 0 to 7"):
+                maintenance.set_policy(store, "*", PolicySettings(distance=8))
+            maintenance.set_policy(store, "*", PolicySettings(distance=7))
+            with (
+                psycopg.connect(dsn) as connection,
+                pytest.raises(psycopg.errors.CheckViolation, match="answers up to 7"),
+            ):
+                connection.execute("SELECT pgsimhash.set_policy('two', '*', distance => 8)")
+            with psycopg.connect(dsn) as connection:
+                connection.execute("UPDATE pgsimhash.policies SET distance = 8")
+            with pytest.raises(ArgumentError, match="from 0 to 7"):
+                store.add("https://a.example/", 5)
+
+    def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
+        maintenance.set_policy(store, "a.example", PolicySettings(distance=9))
+        with pytest.raises(ArgumentError, match=r"policy for a.example asks for 9"):
+            maintenance.rebuild(store, layout="32+32", distance=3)
+        assert store.layout == "22+21+21"

@@ -1,0 +1,557 @@
+"""Which page counts as the original: the rule in words, and the store held to it.
+
+:func:`expected` is the rule, written to be read. It looks at all pages, one after the other. The
+tests build small random collections and compare what the store decides, stores and counts with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pgsimhash import PgsimhashError, connect, maintenance
+from pgsimhash.hashing.bits import from_bigint, hamming_distance, to_bigint
+from pgsimhash.hashing.signature import verified
+from pgsimhash.pages.match_settings import MatchOptions, MatchSettings
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.pages.urls import host_of, same_site
+
+OWN, OTHER = "own", "other"
+NOW = datetime.now(UTC)
+
+
+class Page(NamedTuple):
+    """A stored version, in the order in which they came."""
+
+    collection: str
+    record: PageRecord
+    original: Page | None = None
+    distance: int | None = None
+
+    @property
+    def url(self) -> str:
+        return self.record.url
+
+    @property
+    def fetched_at(self) -> datetime:
+        return self.record.fetched_at or NOW
+
+
+@dataclass
+class World:
+    """What is stored; ``different`` and ``same`` are the marks of OWN."""
+
+    pages: list[Page] = field(default_factory=list)
+    standalone: set[tuple[str, int]] = field(default_factory=set)
+    marks: dict[frozenset[str], bool] = field(default_factory=dict)
+
+    def versions(self, collection: str, url: str) -> list[Page]:
+        return [page for page in self.pages if (page.collection, page.url) == (collection, url)]
+
+    def marked(self, collection: str, url: str, *, same: bool) -> set[str]:
+        pairs = [pair for pair, value in self.marks.items() if value == same and url in pair]
+        return {other for pair in pairs for other in pair - {url} if collection == OWN}
+
+
+class Answer(NamedTuple):
+    """What is decided about a page; ``row`` is what is stored of it, None where nothing is."""
+
+    verdict: str
+    reason: str
+    distance: int | None
+    duplicate_of: str | None
+    keep: bool
+    row: Page | None
+
+
+def expected(
+    world: World, collection: str, record: PageRecord, wanted: MatchSettings, known: int
+) -> Answer:
+    """Decide about a page; the first ``known`` pages of the world came before its batch."""
+    versions = world.versions(collection, record.url)
+    present = versions[-1] if versions else None
+
+    # The present version again, as far as one can tell: nothing is stored.
+    if present is not None and record.simhash == present.record.simhash:
+        digests = {record.text_digest, present.record.text_digest}
+        if None in digests or len(digests) == 1:
+            return Answer("unchanged", "unchanged", 0, None, keep=False, row=None)
+
+    # The original is the nearest of the pages that count, the first to come among equals.
+    matches = [
+        (hamming_distance(record.simhash, page.record.simhash), place, page)
+        for place, page in enumerate(world.pages)
+        if counts(world, collection, record, wanted, known, place)
+    ]
+    nearest = min(matches, default=(None, None, None))
+    bits, _, original = nearest
+    reason = "within_distance" if bits else "same_simhash"
+    if bits == 0 and original is not None and record.html_digest is not None:
+        same_bytes = record.html_digest == original.record.html_digest
+        reason = "same_bytes" if same_bytes else "same_simhash"
+
+    # A simhash without a page counts too, after pages that are as near.
+    lone = standalone(world, collection, record, wanted)
+    if lone and (bits is None or min(lone) < bits):
+        bits, original = min(lone), None
+        reason = "within_distance" if bits else "same_simhash"
+    eligible = len(matches) + len(lone)
+
+    # What a person says, or else the page itself, names the original at any distance.
+    named = named_original(world, collection, record, wanted)
+    if named is not None:
+        reason, original = named
+        bits = hamming_distance(record.simhash, original.record.simhash)
+        eligible = max(eligible, 1)
+
+    if bits is None and present is None:
+        row = Page(collection, record)
+        return Answer("new", "first_seen", None, None, keep=True, row=row)
+    if bits is None:
+        assert present is not None
+        known_text = present.record.text_digest
+        same_text = known_text is not None and known_text == record.text_digest
+        moved = hamming_distance(record.simhash, present.record.simhash)
+        reason, row = ("same_text" if same_text else "changed"), Page(collection, record)
+        return Answer("updated", reason, moved, None, keep=not same_text, row=row)
+    inside = original if original is not None and original.collection == collection else None
+    return Answer(
+        "duplicate" if bits <= 3 else "near",
+        reason,
+        bits,
+        None if original is None else original.url,
+        keep=eligible < wanted.max_copies,
+        row=Page(collection, record, inside, bits),
+    )
+
+
+def counts(
+    world: World,
+    collection: str,
+    record: PageRecord,
+    wanted: MatchSettings,
+    known: int,
+    place: int,
+) -> bool:
+    """Whether the page at a place of the world counts as an original of ``record``."""
+    page = world.pages[place]
+    bits = hamming_distance(record.simhash, page.record.simhash)
+    if bits > wanted.distance:
+        return False
+    # 1. It is in the collections compared with,
+    if page.collection != collection and wanted.scope != "global":
+        return False
+    # 2. on the page's host, where the scope is the host and the URL has one,
+    host = host_of(record.url) if wanted.scope == "host" else None
+    if host is not None and host_of(page.url) != host:
+        return False
+    # 3. fetched not longer before it than is asked for,
+    fetched_at = record.fetched_at or NOW
+    if wanted.max_age is not None and page.fetched_at < fetched_at - wanted.max_age:
+        return False
+    # 4. not older than the newest originals, as far as they came before the batch,
+    if wanted.window_size is not None and place < window(world, collection, wanted, known, host):
+        return False
+    # 5. neither marked as different, nor found to duplicate a page of its collection that is; what
+    #    is at the page's own URL counts all the same,
+    apart = world.marked(collection, record.url, same=False)
+    own_original = None if page.original is None else page.original.url
+    if page.url != record.url and {page.url, own_original} & apart:
+        return False
+    # 6. not the page itself, if that is known in its own collection: neither at its URL, nor a copy
+    #    of it, that is what came after its first version and is as near to the version before,
+    versions = world.versions(collection, record.url)
+    if versions:
+        before = versions[-1].record.simhash
+        copied = hamming_distance(page.record.simhash, before) <= wanted.distance
+        first = next(at for at, one in enumerate(world.pages) if one is versions[0])
+        if page.url == record.url or (place > first and copied):
+            return False
+    # 7. and has a signature like the page's, where that is asked for and both have one.
+    return not wanted.verify or verified(bits, record.signature, page.record.signature)
+
+
+def window(
+    world: World, collection: str, wanted: MatchSettings, known: int, host: str | None
+) -> int:
+    """The place of the oldest of the newest originals; copies take no room."""
+    originals = [
+        place
+        for place, page in enumerate(world.pages[:known])
+        if page.distance is None
+        and (wanted.scope == "global" or page.collection == collection)
+        and (host is None or host_of(page.url) == host)
+    ]
+    assert wanted.window_size is not None
+    return originals[-wanted.window_size] if len(originals) >= wanted.window_size else 0
+
+
+def standalone(
+    world: World, collection: str, record: PageRecord, wanted: MatchSettings
+) -> list[int]:
+    """The distances of the simhashes without a page that count: where nothing is asked of one."""
+    host = host_of(record.url) if wanted.scope == "host" else None
+    asked = (host, wanted.max_age, wanted.window_size)
+    if asked != (None, None, None) or world.marked(collection, record.url, same=False):
+        return []
+    with_pages = {(page.collection, page.record.simhash) for page in world.pages}
+    return [
+        hamming_distance(record.simhash, simhash)
+        for inside, simhash in world.standalone - with_pages
+        if (inside == collection or wanted.scope == "global")
+        and hamming_distance(record.simhash, simhash) <= wanted.distance
+    ]
+
+
+def named_original(
+    world: World, collection: str, record: PageRecord, wanted: MatchSettings
+) -> tuple[str, Page] | None:
+    """The page marked the same, or the canonical one, if it was known before the record's URL."""
+    own = world.versions(collection, record.url)
+
+    def earlier(url: str) -> bool:
+        versions = world.versions(collection, url)
+        places = [world.pages.index(found[0]) for found in (versions, own) if found]
+        return bool(versions) and (not own or places[0] < places[1])
+
+    same = [url for url in world.marked(collection, record.url, same=True) if earlier(url)]
+    if same:
+        first = min(same, key=lambda url: world.pages.index(world.versions(collection, url)[0]))
+        return "marked_same", world.versions(collection, first)[-1]
+    url = record.canonical_url
+    if not wanted.canonical_link or url is None or not same_site(url, record.url):
+        return None
+    if url in world.marked(collection, record.url, same=False) or not earlier(url):
+        return None
+    return "canonical_link", world.versions(collection, url)[-1]
+
+
+# Small worlds: few URLs, few bits, so that much of it meets.
+
+URLS = (
+    "https://a.example/1",
+    "https://a.example/2",
+    "https://www.a.example/1",
+    "https://b.example/1",
+    "file:/c/1",
+)
+SIMHASHES = [0, 1, 3, 0xF, 0xFF, 0xFFF, 0xFFFF, 0xFF00, 1 << 63, (1 << 63) - 1]
+SIGNATUREES = [None, 0, (1 << 25) - 1, (1 << 128) - 1]
+AGES = [timedelta(days=days) for days in (0.25, 1.25, 2.5)]
+
+RECORDS = st.builds(
+    PageRecord,
+    url=st.sampled_from(URLS),
+    simhash=st.sampled_from(SIMHASHES),
+    fetched_at=st.none() | st.sampled_from([NOW - age for age in AGES]),
+    canonical_url=st.none() | st.sampled_from(URLS),
+    signature=st.sampled_from(SIGNATUREES),
+    text_digest=st.none() | st.integers(1, 2),
+    html_digest=st.sampled_from([None, b"1" * 16, b"2" * 16]),
+)
+PLAIN_RECORDS = st.builds(
+    PageRecord,
+    url=st.sampled_from(URLS),
+    simhash=st.sampled_from(SIMHASHES),
+    fetched_at=st.none() | st.sampled_from([NOW - age for age in AGES]),
+)
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "distance": st.sampled_from([0, 3, 8, 12]),
+    "verify": st.booleans(),
+    "scope": st.sampled_from(["host", "collection", "global"]),
+    "window_size": st.integers(1, 2),
+    "max_age": st.sampled_from([timedelta(days=1), timedelta(days=2)]),
+    "canonical_link": st.booleans(),
+    "max_copies": st.integers(1, 3),
+}
+
+
+def some_of(options: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=options)
+
+
+POLICIES = st.dictionaries(
+    st.sampled_from(["*", "a.example", "b.example"]), some_of(OPTIONS).filter(bool), max_size=2
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pages that come together; ``meanwhile`` are those that another writer stores before them.
+
+    ``meanwhile`` come between lookup and lock.
+    """
+
+    collection: str
+    records: list[PageRecord]
+    options: dict[str, Any]
+    together: bool
+    remembered: bool
+    meanwhile: list[PageRecord]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a person says about two pages of OWN, if both are known."""
+
+    a: str
+    b: str
+    same: bool
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A simhash that comes without a page."""
+
+    collection: str
+    simhash: int
+
+
+COLLECTIONS = st.sampled_from([OWN, OWN, OTHER])
+BATCHES = st.builds(
+    Batch,
+    collection=COLLECTIONS,
+    records=st.lists(RECORDS, min_size=1, max_size=6),
+    options=some_of(OPTIONS),
+    together=st.booleans(),
+    remembered=st.booleans(),
+    meanwhile=st.lists(RECORDS, max_size=3),
+)
+MARKS = st.builds(
+    Mark, a=st.sampled_from(URLS[:3]), b=st.sampled_from(URLS[2:]), same=st.booleans()
+).filter(lambda mark: mark.a != mark.b)
+STEPS = st.lists(
+    BATCHES | MARKS | st.builds(Standalone, COLLECTIONS, st.sampled_from(SIMHASHES)),
+    min_size=1,
+    max_size=7,
+)
+
+
+def settings_of(
+    url: str, collection: str, options: dict[str, Any], policies: dict[str, dict[str, Any]]
+) -> MatchSettings:
+    """What the caller asks for, else the policy of the host, else that of all, else the default."""
+    fitting: dict[str, Any] = {"distance": 8}
+    host = host_of(url) or ""
+    # "*" comes first, and at most one of the others fits.
+    for pattern in sorted(policies) if collection == OWN else ():
+        if pattern == "*" or host == pattern or host.endswith(f".{pattern}"):
+            fitting |= policies[pattern]
+    return MatchSettings(**{**fitting, **options})
+
+
+class Database:
+    """The same world in PostgreSQL: a store for each collection, and another writer."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        self.stores = {name: connect(dsn, collection=name) for name in (OWN, OTHER)}
+        self.plain = psycopg.connect(dsn, autocommit=True)
+        self.late = psycopg.connect(dsn)
+        self.others = {name: connect(self.late, collection=name) for name in (OWN, OTHER)}
+        self.late.commit()
+        self.policies: dict[str, dict[str, Any]] = {}
+
+    def close(self) -> None:
+        for store in self.stores.values():
+            store.close()
+        self.late.close()
+        self.plain.close()
+
+    def begin(self, policies: dict[str, dict[str, Any]]) -> None:
+        """Empty all, and set policies for OWN."""
+        self.plain.execute(
+            "TRUNCATE pgsimhash.pages, pgsimhash.simhashes, pgsimhash.marks, pgsimhash.policies, "
+            "pgsimhash.last_seen, pgsimhash.runs"
+        )
+        self.policies = policies
+        for pattern, options in policies.items():
+            maintenance.set_policy(self.stores[OWN], pattern, PolicySettings(**options))
+
+    def settings(self, url: str, batch: Batch) -> MatchSettings:
+        return settings_of(url, batch.collection, batch.options, self.policies)
+
+    def decide(self, batch: Batch, *, remember: bool) -> list[Verdict]:
+        store = self.stores[batch.collection]
+        if batch.remembered:
+            with store.session.read() as connection:
+                store.session.memory.take_in(connection, store.opened)
+        else:
+            store.session.memory._forget(None)
+        options = cast("MatchOptions", batch.options)
+        size = len(batch.records) if batch.together else 1
+        return list(store._ingest.decide(batch.records, size, options, remember=remember))
+
+    def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
+        """Store a batch; return its verdicts, and those of what came between lookup and lock."""
+        if not batch.meanwhile:
+            return self.decide(batch, remember=True), []
+        writer = self.others[batch.collection]
+        first = list(writer._ingest.decide(batch.meanwhile, 10, {}, remember=True, asked=10))
+        made: list[Verdict] = []
+
+        def wait_and_write() -> None:
+            made.extend(self.decide(batch, remember=True))
+
+        with self.stores[batch.collection].session.read() as connection:
+            pid = connection.info.backend_pid
+        waiting = threading.Thread(target=wait_and_write)
+        waiting.start()
+        while waiting.is_alive() and not self.waits(pid):
+            waiting.join(0.002)
+        self.late.commit()
+        waiting.join()
+        assert len(made) == len(batch.records)
+        return made, first
+
+    def waits(self, pid: int) -> bool:
+        found = self.plain.execute("SELECT FROM pg_locks WHERE NOT granted AND pid = %s", [pid])
+        return found.fetchone() is not None
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        found = self.plain.execute(
+            "SELECT c.name, p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
+            "JOIN pgsimhash.collections AS c USING (collection_id) "
+            "LEFT JOIN pgsimhash.pages AS o "
+            "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
+            "ORDER BY p.page_id"
+        )
+        return [(name, url, from_bigint(value), *rest) for name, url, value, *rest in found]
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    opened = Database(dsn)
+    yield opened
+    opened.close()
+
+
+def take(
+    world: World,
+    collection: str,
+    records: Sequence[PageRecord],
+    wanted: Sequence[MatchSettings],
+    *,
+    together: bool = True,
+) -> list[Answer]:
+    """What is expected of pages that come one after the other; those stored join the world."""
+    known = len(world.pages)
+    answers = []
+    for record, settings_ in zip(records, wanted, strict=True):
+        known = known if together else len(world.pages)
+        answers.append(expected(world, collection, record, settings_, known))
+        row = answers[-1].row
+        if row is not None:
+            world.pages.append(row)
+    return answers
+
+
+def told(verdicts: Sequence[Verdict]) -> list[tuple[Any, ...]]:
+    return [(v.verdict, v.reason, v.distance, v.duplicate_of, v.keep) for v in verdicts]
+
+
+def rows_of(world: World) -> list[tuple[Any, ...]]:
+    return [
+        (
+            page.collection,
+            page.url,
+            page.record.simhash,
+            None if page.original is None else page.original.url,
+            page.distance,
+        )
+        for page in world.pages
+    ]
+
+
+def say(world: World, database: Database, mark: Mark) -> None:
+    """Mark two pages, if both are known and other marks do not say the contrary."""
+    try:
+        maintenance.mark(database.stores[OWN], mark.a, mark.b, same=mark.same)
+    except PgsimhashError:
+        return
+    world.marks[frozenset((mark.a, mark.b))] = mark.same
+
+
+def add_standalone(world: World, database: Database, one: Standalone) -> None:
+    simhashes = np.array([one.simhash], np.uint64)
+    database.stores[one.collection].add_simhashes(simhashes)
+    world.standalone.add((one.collection, one.simhash))
+
+
+EXAMPLES = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@EXAMPLES
+@given(steps=STEPS, policies=POLICIES)
+def test_the_store_decides_by_the_rule(
+    database: Database, steps: list[Any], policies: dict[str, dict[str, Any]]
+) -> None:
+    world = World()
+    database.begin(policies)
+    for step in steps:
+        if isinstance(step, Mark):
+            say(world, database, step)
+        elif isinstance(step, Standalone):
+            add_standalone(world, database, step)
+        else:
+            wanted = [database.settings(record.url, step) for record in step.records]
+            dry_world = replace(world, pages=list(world.pages))
+            dry = take(dry_world, step.collection, step.records, wanted)
+            assert told(database.decide(replace(step, together=True), remember=False)) == [
+                answer[:5] for answer in dry
+            ]
+            meanwhile = step.meanwhile if step.together else []
+            late = replace(step, records=meanwhile, options={})
+            late_settings = [database.settings(record.url, late) for record in meanwhile]
+            # It stores them one by one: in a caller's transaction, each is a batch.
+            late_answers = take(world, step.collection, meanwhile, late_settings)
+            answers = take(world, step.collection, step.records, wanted, together=step.together)
+            made, first = database.write(replace(step, meanwhile=meanwhile))
+            assert told(first) == [answer[:5] for answer in late_answers]
+            assert told(made) == [answer[:5] for answer in answers]
+        assert database.rows() == rows_of(world)
+
+
+@EXAMPLES
+@given(
+    batches=st.lists(st.lists(PLAIN_RECORDS, min_size=1, max_size=6), min_size=1, max_size=3),
+    policies=POLICIES,
+    marks=st.lists(MARKS, max_size=2),
+)
+def test_sql_decides_by_the_rule(
+    database: Database,
+    batches: list[list[PageRecord]],
+    policies: dict[str, dict[str, Any]],
+    marks: list[Mark],
+) -> None:
+    world = World()
+    database.begin(policies)
+    for records in batches:
+        wanted = [settings_of(record.url, OWN, {}, policies) for record in records]
+        answers = take(world, OWN, records, wanted)
+        made = database.plain.execute(
+            "SELECT verdict, reason, distance, duplicate_of, keep "
+            "FROM pgsimhash.add_pages(%s, %s, %s, %s)",
+            [
+                [record.url for record in records],
+                [to_bigint(record.simhash) for record in records],
+                OWN,
+                [record.fetched_at for record in records],
+            ],
+        ).fetchall()
+        assert made == [answer[:5] for answer in answers]
+        assert database.rows() == rows_of(world)
+        for mark in marks:
+            say(world, database, mark)

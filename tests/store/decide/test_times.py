@@ -1,0 +1,94 @@
+"""Times that no page was fetched at, or that PostgreSQL does not know: one page, not the job."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsimhash import Store, analysis, maintenance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.sources import SourcePage, read_pages
+from tests.refusals import because
+from tests.store.test_store import page, paragraph
+
+EAST = timezone(timedelta(hours=23))
+MOMENT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def pages(*times: Any) -> list[SourcePage]:
+    return [
+        SourcePage(f"https://a.example/{number}", page(paragraph(number)), fetched_at=time)
+        for number, time in enumerate(times)
+    ]
+
+
+def fetched_at(store: Store, url: str) -> datetime:
+    stored = store.get(url)
+    assert stored is not None
+    return stored.fetched_at
+
+
+def test_a_time_that_is_none_fails_its_page_and_the_others_are_stored(store: Store) -> None:
+    times = [
+        MOMENT,
+        "2024-05-06T07:08:09Z",
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        datetime(1, 1, 1, tzinfo=UTC),
+        date(2024, 5, 6),
+        datetime(2024, 5, 6, 7, 8, 9),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=23))),
+        MOMENT.astimezone(EAST),
+        None,
+    ]
+    verdicts = list(store.ingest_many(pages(*times)))
+    assert [verdict.reason for verdict in verdicts] == [
+        "first_seen",
+        *["invalid_time"] * 6,
+        "first_seen",
+        "first_seen",
+    ]
+    assert all(verdict.detail for verdict in verdicts[1:7])
+    assert fetched_at(store, "https://a.example/7") == MOMENT
+    assert store.decide("https://a.example/x", page(paragraph(7))).duplicate_of is not None
+    maintenance.rebuild(store, rejudge=True, replace=True)
+    (version,) = analysis.versions(store, "https://a.example/0")
+    assert version.fetched_at == MOMENT
+
+
+@pytest.mark.parametrize("time", ["2024-05-06", datetime(1, 1, 1, tzinfo=EAST), 0])
+def test_a_page_given_alone_names_its_time_as_the_fault(store: Store, time: Any) -> None:
+    for add in (store.ingest, store.should_store, store.decide):
+        with pytest.raises(ArgumentError, check=because("invalid_time")):
+            add("https://a.example/", page(paragraph(1)), fetched_at=time)
+    with pytest.raises(ArgumentError, check=because("invalid_time")):
+        store.add("https://a.example/", 5, fetched_at=time)
+    assert store.add("https://a.example/", 5, fetched_at=MOMENT.astimezone(EAST))
+    assert fetched_at(store, "https://a.example/") == MOMENT
+
+
+def test_an_age_may_reach_back_before_all_pages(store: Store) -> None:
+    first, second = pages(MOMENT, datetime(1970, 1, 2, tzinfo=UTC))
+    age = timedelta(days=739_000)
+    verdicts = store.ingest_many([first, second], max_age=age)
+    assert [verdict.verdict for verdict in verdicts] == ["new", "new"]
+    copy = SourcePage("https://a.example/copy", first.html, fetched_at=second.fetched_at)
+    (verdict,) = store.ingest_many([copy], max_age=age)
+    assert verdict.duplicate_of == first.url
+
+
+def test_files_may_name_any_zone(store: Store, tmp_path: Path) -> None:
+    times = ["2024-05-07T06:08:09+23:00", "0001-01-01T00:00:00+05:00", "2024-05-06T07:08:09"]
+    lines = [
+        json.dumps({"url": made.url, "html": made.html, "fetched_at": time})
+        for made, time in zip(pages(*times), times, strict=True)
+    ]
+    path = tmp_path / "pages.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    verdicts = list(store.ingest_many(read_pages([path])))
+    assert [verdict.reason for verdict in verdicts] == ["first_seen", "invalid_time", "first_seen"]
+    assert fetched_at(store, verdicts[0].url) == MOMENT

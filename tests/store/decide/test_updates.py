@@ -1,0 +1,184 @@
+"""Another version of a page is an update of it, and a duplicate only of pages at other URLs."""
+
+from __future__ import annotations
+
+import threading
+
+import psycopg
+import pytest
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.pages.records import PageRecord, Verdict
+from tests.conftest import wait_for_a_lock
+from tests.store.content import content
+from tests.store.test_store import ARTICLE, page, paragraph
+
+A, B, C, D = (f"https://{host}.example/" for host in "abcd")
+STORY = page(*ARTICLE)
+LONGER = page(*ARTICLE, paragraph(30, 40))
+FRAME = "<nav><a href=/>Home</a> <a href=/news>News</a> <a href=/sport>Sport</a></nav>"
+"""What stands beside the text: the simhash may move, and the text does not."""
+
+
+def framed(html: str) -> str:
+    return html.replace("<body>", "<body>" + FRAME)
+
+
+def short(verdict: Verdict) -> tuple[str, str, str | None, bool]:
+    return verdict.verdict, verdict.reason, verdict.duplicate_of, verdict.keep
+
+
+UPDATED = ("updated", "changed", None, True)
+
+
+def test_a_longer_story_is_an_update_of_itself(store: Store) -> None:
+    first = store.ingest(A, STORY)
+    assert first.simhash is not None
+    assert store.decide(A, LONGER).keep
+    later = store.ingest(A, LONGER)
+    assert short(later) == UPDATED
+    assert later.simhash is not None
+    assert later.distance == (first.simhash ^ later.simhash).bit_count()
+    assert store.should_store(A, STORY)
+    assert not store.should_store(A, STORY)
+    known = store.get(A)
+    assert known is not None
+    assert (known.duplicate_of, known.distance) == (None, None)
+
+
+def test_the_same_text_in_another_frame_is_not_worth_keeping(store: Store) -> None:
+    store.ingest(A, STORY)
+    around = store.ingest(A, framed(STORY))
+    assert not around.keep
+    assert around.reason in ("same_text", "unchanged")
+    assert around.duplicate_of is None
+
+
+def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict:
+    """Write a record whose simhash and text are given."""
+    record = PageRecord(url, simhash, text_digest=text_digest)
+    return store._ingest.decide_one(record, {}, remember=True)
+
+
+def test_what_is_worth_keeping_goes_by_the_text(store: Store) -> None:
+    assert with_text(store, A, 0, text_digest=1).verdict == "new"
+    assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)
+    # A word was corrected, and no bit of the simhash moved.
+    corrected = with_text(store, A, 0, text_digest=2)
+    assert (short(corrected), corrected.distance) == (UPDATED, 0)
+    assert short(with_text(store, A, 3, text_digest=2)) == ("updated", "same_text", None, False)
+    # Of a simhash of the caller's own nobody knows the text.
+    assert store.add(A, 3).verdict == "unchanged"
+    assert short(store.add(A, 7)) == UPDATED
+
+
+def test_copies_of_a_page_are_not_what_its_next_version_duplicates(store: Store) -> None:
+    store.add(A, 0b0)
+    assert store.add(B, 0b1).duplicate_of == A
+    assert store.add(C, 0b11).duplicate_of == B
+    assert short(store.add(A, 0b111)) == UPDATED
+    # The copies follow: both versions of the page count for them.
+    assert store.add(B, 0b111).duplicate_of == A
+
+
+def test_what_was_known_before_the_page_or_says_something_else_counts(store: Store) -> None:
+    far, farther = 0xFFFF << 40, 0xFFFF << 20
+    store.add(D, far)
+    store.add(A, 0)
+    store.add(C, farther)
+    later = store.add(A, far)
+    assert (later.verdict, later.duplicate_of, later.keep) == ("duplicate", D, False)
+    assert store.add(A, farther).duplicate_of == C  # later than A's first version, and no copy
+
+
+def test_a_copy_that_is_updated_stays_a_copy_until_it_says_something_else(store: Store) -> None:
+    store.add(A, 0)
+    store.add(B, 1)
+    assert (store.add(B, 3).verdict, store.add(B, 7).duplicate_of) == ("duplicate", A)
+    assert short(store.add(B, 0xFFFF)) == UPDATED
+
+
+def test_one_url_in_two_collections_is_two_pages_until_it_is_known_in_its_own(
+    dsn: str, store: Store
+) -> None:
+    store.add(A, 0)
+    with connect(dsn, collection="other") as other:
+        first = other.add(A, 1, scope="global")
+        assert (first.verdict, first.duplicate_of) == ("duplicate", A)
+        assert short(other.add(A, 3, scope="global")) == UPDATED
+
+
+def test_within_a_batch_it_is_as_one_by_one(store: Store) -> None:
+    pages = [(A, 0), (B, 1), (A, 3), (C, 3), (A, 3), (B, 7)]
+    batch = list(store.add_many(pages))
+    assert [(verdict.verdict, verdict.duplicate_of) for verdict in batch] == [
+        ("new", None),
+        ("duplicate", A),
+        ("updated", None),
+        ("duplicate", A),
+        ("unchanged", None),
+        ("duplicate", A),
+    ]
+    assert [verdict.page_id for verdict in batch][4] == batch[2].page_id
+
+
+def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
+    store.start_run("one")
+    list(store.add_many([(A, 0), (A, 1), (A, 1), (B, 1)]))
+    (run,) = maintenance.runs(store)
+    assert (run.pages, run.new, run.updated, run.duplicates, run.unchanged) == (4, 1, 1, 1, 1)
+    (status,) = store.status()
+    assert (status.pages, status.urls, status.duplicates) == (3, 2, 1)
+    with psycopg.connect(dsn) as connection:
+        updates = connection.execute(
+            "SELECT p.url FROM pgsimhash.pages AS p WHERE p.distance IS NULL AND EXISTS ("
+            "SELECT FROM pgsimhash.pages AS o WHERE o.collection_id = p.collection_id "
+            "AND o.url = p.url AND o.page_id < p.page_id)"
+        ).fetchall()
+    assert updates == [(A,)]
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_two_writers_with_different_texts_of_one_url_make_one_new_page(
+    dsn: str, store: Store, size: int
+) -> None:
+    """Each URL is new once, whoever comes first, and then updated: a copy of nothing."""
+    urls = [f"https://a.example/{number}" for number in range(50)]
+    spread = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(50)]
+    made: list[Verdict] = []
+
+    def write(moved: int) -> None:
+        pages = [(url, simhash ^ moved) for url, simhash in zip(urls, spread, strict=True)]
+        with connect(dsn) as own:
+            for start in range(0, len(pages), size):
+                made.extend(own.add_many(pages[start : start + size]))
+
+    threads = [threading.Thread(target=write, args=(moved,)) for moved in (0, 1, 3, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for url in urls:
+        got = sorted(verdict.verdict for verdict in made if verdict.url == url)
+        assert got == ["new", "updated", "updated", "updated"]
+    assert len(content(dsn, "default")) == 200
+
+
+def test_a_version_that_arrives_during_the_lookup_is_the_version_before(
+    dsn: str, store: Store
+) -> None:
+    """The lookup did not know the URL; under the lock it is known, and a copy of it as well."""
+    made: list[Verdict] = []
+
+    def write() -> None:
+        with connect(dsn) as own:
+            made.append(own.add(A, 3))
+
+    with psycopg.connect(dsn) as holder:
+        list(connect(holder).add_many([(A, 0), (B, 1)]))
+        thread = threading.Thread(target=write)
+        thread.start()
+        wait_for_a_lock(dsn)
+        holder.commit()
+        thread.join()
+    assert short(made[0]) == UPDATED

@@ -1,0 +1,80 @@
+"""Matches beyond 5 bits get a second look: the signatures of the two pages must agree as well."""
+
+from __future__ import annotations
+
+import psycopg
+
+from pgsimhash import Store, connect
+from pgsimhash.hashing.signature import SAME_BITS_MAX
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.store.collection import find_collection
+from pgsimhash.store.runs import draw_run
+from pgsimhash.store.writer import write_batch
+
+LIKE = (1 << SAME_BITS_MAX) - 1
+UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+KNOWN = 2**63 + 5
+
+
+def write(dsn: str, *records: PageRecord, verify: bool = True) -> list[Verdict]:
+    with psycopg.connect(dsn) as connection:
+        collection = find_collection(connection, "default")
+        assert collection is not None
+        run = draw_run(connection, "test")
+        settings = [MatchSettings(12, verify=verify)] * len(records)
+        made = write_batch(connection, collection, records, settings, run, by_policies=False)
+    return made
+
+
+def page(name: str, bits: int, signature: int | None) -> PageRecord:
+    return PageRecord(f"https://a.example/{name}", KNOWN ^ ((1 << bits) - 1), signature=signature)
+
+
+def test_a_distant_page_with_another_signature_is_new(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    verdicts = [
+        write(dsn, page("like", 12, LIKE))[0],
+        write(dsn, page("near", 8, UNLIKE))[0],
+        write(dsn, page("standalone", 11, None))[0],
+    ]
+    assert [verdict.distance for verdict in verdicts] == [12, 4, 1]
+    assert [verdict.duplicate_of for verdict in verdicts] == [
+        "https://a.example/known",
+        "https://a.example/like",
+        "https://a.example/like",
+    ]
+
+
+def test_the_second_look_passes_over_the_nearest_to_one_that_agrees(dsn: str) -> None:
+    connect(dsn).close()
+    write(dsn, page("other", 1, 2**128 - 1), verify=False)
+    write(
+        dsn, PageRecord("https://a.example/same", KNOWN ^ (0b11 << 40), signature=0), verify=False
+    )
+    far = PageRecord("https://a.example/far", KNOWN ^ ((1 << 10) - 1), signature=0)
+    assert write(dsn, far)[0].duplicate_of == "https://a.example/same"
+    assert write(dsn, far)[0].reason == "unchanged"
+
+
+def test_without_it_the_simhash_alone_decides(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    assert write(dsn, page("unlike", 9, UNLIKE), verify=False)[0].distance == 9
+
+
+def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store, dsn: str) -> None:
+    write(dsn, page("known", 0, 0))
+    near, far = KNOWN ^ 0x1F, KNOWN ^ 0x3F
+    assert len(store.find(near, 12, signature=UNLIKE)) == 1
+    assert len(store.find(far, 12, signature=UNLIKE)) == 0
+    assert len(store.find(far, 12, signature=LIKE)) == 1
+    assert len(store.find(far, 12)) == 1
+
+
+def test_a_page_that_agrees_counts_behind_one_of_its_simhash_that_does_not(
+    store: Store, dsn: str
+) -> None:
+    write(dsn, page("other", 0, 2**128 - 1), page("same", 0, 0), verify=False)
+    assert write(dsn, page("far", 12, LIKE))[0].duplicate_of == "https://a.example/same"
+    (match,) = store.find(KNOWN ^ ((1 << 11) - 1), 11, signature=LIKE)[1:]
+    assert match.url == "https://a.example/same"

@@ -1,0 +1,449 @@
+"""Runs, last_seen, and deleting by age, host, run and URL."""
+
+from __future__ import annotations
+
+import multiprocessing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import Store, analysis, connect, maintenance
+from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
+from pgsimhash.sources import SourcePage
+from pgsimhash.store import deleting
+from tests.conftest import wait_for_a_lock
+from tests.refusals import because
+from tests.store.test_store import FAR
+
+DAY = timedelta(days=1)
+NOW = datetime.now(UTC)
+
+
+def urls(store: Store) -> list[str]:
+    found = [match.url for value in (0, FAR) for match in store.find(value, 8)]
+    return [url for url in found if url is not None]
+
+
+def test_a_page_that_comes_again_unchanged_was_seen_again(store: Store) -> None:
+    store.add("https://a.example/1", 0, fetched_at=NOW - 9 * DAY)
+    store.add("https://a.example/1", 0, fetched_at=NOW - 2 * DAY)
+    store.add("https://a.example/1", 0, fetched_at=NOW - 5 * DAY)
+    known = store.get("https://a.example/1")
+    assert known is not None
+    assert known.fetched_at == NOW - 9 * DAY
+    assert known.seen_at == NOW - 2 * DAY
+
+
+def test_twice_in_a_batch_is_seen_at_the_later_time(store: Store) -> None:
+    pages = [
+        SourcePage("https://a.example/1", f"<p>{'word ' * 50}", fetched_at=time)
+        for time in (NOW - 3 * DAY, NOW - DAY, NOW - 2 * DAY)
+    ]
+    assert [verdict.reason for verdict in store.ingest_many(pages)][1:] == ["unchanged"] * 2
+    known = store.get("https://a.example/1")
+    assert known is not None
+    assert known.seen_at == NOW - DAY
+
+
+def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
+    """All pages of a crawl, seen for the third time: PostgreSQL calls such updates HOT."""
+    pages = [(f"https://a.example/{n}", n << 20) for n in range(500)]
+    for _ in range(3):
+        list(store.add_many(pages))
+    store.close()
+    statement = (
+        "SELECT n_tup_upd, n_tup_hot_upd, pg_sleep(0.05) FROM pg_stat_user_tables "
+        "WHERE relid = 'pgsimhash.last_seen'::regclass"
+    )
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for _ in range(200):
+            updated, hot, _ = connection.execute(statement).fetchall()[0]
+            if updated:
+                break
+    assert updated == 500
+    assert hot >= 490
+
+
+class TestRuns:
+    """What one store adds is one run."""
+
+    def test_a_run_counts_what_became_of_its_pages(self, dsn: str) -> None:
+        with connect(dsn) as store:
+            number = store.start_run("monday")
+            list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+            store.add("https://a.example/2", 1)
+            (run,) = maintenance.runs(store)
+        assert (run.run_id, run.label) == (number, "monday")
+        assert (run.pages, run.new, run.duplicates, run.unchanged) == (3, 1, 1, 1)
+        assert run.started_at < run.finished_at
+
+    def test_every_store_is_a_run_and_every_collection_has_its_own(self, dsn: str) -> None:
+        for collection in ("default", "default", "other"):
+            with connect(dsn, collection=collection) as store:
+                store.add("https://a.example/1", 0)
+        with connect(dsn) as store:
+            assert [run.pages for run in maintenance.runs(store)] == [1, 1]
+            known = store.get("https://a.example/1")
+            assert known is not None
+            assert known.run_id == maintenance.runs(store)[1].run_id
+
+    def test_undo_goes_back_to_the_versions_before(self, store: Store) -> None:
+        store.start_run("one")
+        store.add("https://a.example/1", 0)
+        store.start_run("two")
+        store.add("https://a.example/1", FAR)
+        store.add("https://a.example/2", FAR)
+        run, deleted = maintenance.undo(store)
+        assert (run.label, deleted.versions) == ("two", 2)
+        assert (deleted.gone, deleted.reverted) == (
+            ["https://a.example/2"],
+            ["https://a.example/1"],
+        )
+        known = store.get("https://a.example/1")
+        assert known is not None
+        assert known.simhash == 0
+        assert store.find(FAR) == []
+        assert [run.label for run in maintenance.runs(store)] == ["one"]
+        maintenance.undo(store)
+        with pytest.raises(NotFoundError, match="no run to undo"):
+            maintenance.undo(store)
+
+    def test_a_run_can_be_deleted_from_among_others(self, dsn: str) -> None:
+        with connect(dsn) as one, connect(dsn) as two:
+            first, second = one.start_run("one"), two.start_run("two")
+            for number in range(3):
+                one.add(f"https://a.example/{number}", 1 << number)
+                two.add(f"https://b.example/{number}", FAR - (1 << number))
+            assert maintenance.delete_run(one, second).versions == 3
+            assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
+            assert [run.run_id for run in maintenance.runs(one)] == [first]
+
+    def test_what_its_writer_adds_while_a_run_is_deleted_stays_with_it(
+        self, dsn: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with connect(dsn) as one, connect(dsn) as two:
+            number = one.start_run("goes on")
+            one.add("https://a.example/1", 1)
+            delete = deleting.delete
+
+            def and_goes_on(*arguments: Any) -> Any:
+                went = delete(*arguments)
+                one.add("https://a.example/2", 2)
+                return went
+
+            monkeypatch.setattr(deleting, "delete", and_goes_on)
+            assert maintenance.delete_run(two, number).gone == ["https://a.example/1"]
+            monkeypatch.undo()
+            assert [run.run_id for run in maintenance.runs(one)] == [number]
+            assert maintenance.delete_run(two, number).gone == ["https://a.example/2"]
+            assert maintenance.runs(one) == []
+
+    def test_an_unknown_run_is_refused(self, store: Store, dsn: str) -> None:
+        with connect(dsn, collection="other") as other:
+            number = other.start_run("elsewhere")
+            other.add("https://a.example/1", 0)
+        with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
+            maintenance.delete_run(store, number)
+
+    def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            store = connect(connection)
+            with connection.transaction(force_rollback=True):
+                store.add("https://a.example/1", 1)
+            store.add("https://a.example/2", 1)
+            assert [run.pages for run in maintenance.runs(store)] == [1]
+
+
+def test_a_host_can_be_forgotten(store: Store) -> None:
+    pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
+    list(store.add_many(pages))
+    assert store.delete_host("A.example").versions == 2
+    assert urls(store) == ["https://b.example/1"]
+    assert store.delete_host("A.example").versions == 0
+    kept = store.get("https://b.example/1")
+    assert kept is not None
+    assert (kept.duplicate_of, kept.distance) == (None, None)
+
+
+class TestBySql:
+    def test_pages_go_by_url_and_by_host_as_in_python(self, store: Store, dsn: str) -> None:
+        one, two, other = (f"https://{where}" for where in ("a.example/1", "a.example/2", "b.org/"))
+        list(store.add_many([(one, 0), (two, FAR), (one, FAR), (other, 1)]))
+        with psycopg.connect(dsn, autocommit=True) as hand:
+            delete = "SELECT pgsimhash.delete_url('default', %s)"
+            assert hand.execute(delete, [one]).fetchall() == [(2,)]
+            assert hand.execute(delete, [one]).fetchall() == [(0,)]
+            delete = "SELECT pgsimhash.delete_host('default', %s)"
+            assert hand.execute(delete, ["A.Example"]).fetchall() == [(1,)]
+            with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+                hand.execute("SELECT pgsimhash.delete_url('nothing', '')")
+        assert analysis.simhashes(store).tolist() == [1]
+        assert list(maintenance.check(store)) == []
+
+    @pytest.mark.parametrize(
+        ("plain", "reasons"),
+        [
+            (
+                "DELETE FROM pgsimhash.pages WHERE url = 'https://a.example/1'",
+                {"simhash_unused", "original_missing"},
+            ),
+            (
+                "UPDATE pgsimhash.pages SET simhash = 1::bigint << 40 WHERE url = 'https://a.example/1'",
+                {"simhash_unused", "simhash_missing", "distance_wrong"},
+            ),
+            ("TRUNCATE pgsimhash.pages", {"simhash_unused", "seen_orphaned"}),
+        ],
+    )
+    def test_what_plain_statements_leave_is_mended_by_a_check(
+        self, store: Store, plain: str, reasons: set[str]
+    ) -> None:
+        list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
+        store.add("https://a.example/2", 1)
+        with store.session.read() as connection:
+            connection.execute(plain)
+        assert {one.reason for one in maintenance.check(store, repair=True)} == reasons
+        assert list(maintenance.check(store)) == []
+        assert store.add("https://b.example/", 0 if "DELETE" in plain else 1 << 20, distance=0).keep
+        known = [match.url for match in store.find(1 << 40, 0)]
+        assert known == (["https://a.example/1"] if "simhash_missing" in reasons else [])
+
+
+class TestExpiry:
+    """Versions that were not seen for long go, in batches, while writers go on."""
+
+    def fill(self, store: Store, count: int = 2500) -> None:
+        old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
+        # Of a higher distance nearly all of them would be near to one another.
+        pages = ((f"https://old.example/{n}", n << 16) for n in range(count))
+        list(store.add_many(pages, distance=1))
+        with store.session.read() as connection:
+            connection.execute(old)
+        list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
+
+    def test_what_was_not_seen_for_so_long_is_forgotten(self, store: Store) -> None:
+        self.fill(store)
+        told: list[int] = []
+        assert store.expire(timedelta(days=30), progress=told.append).versions == 2500
+        assert told[:3] == [1000, 2000, 2500]
+        (row,) = store.status()
+        assert (row.pages, row.simhashes) == (5, 5)
+        assert store.expire(timedelta(days=30)).versions == 0
+
+    def test_what_was_seen_again_stays(self, store: Store) -> None:
+        store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
+        store.add("https://a.example/2", FAR, fetched_at=NOW - 40 * DAY)
+        store.add("https://a.example/2", FAR)
+        assert store.expire(timedelta(days=30)).versions == 1
+        assert urls(store) == ["https://a.example/2"]
+
+    def test_it_is_a_procedure_in_sql(self, store: Store, dsn: str) -> None:
+        self.fill(store, 100)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CALL pgsimhash.expire('default', interval '30 days', 30)")
+            with pytest.raises(psycopg.errors.InvalidParameterValue, match="more than nothing"):
+                connection.execute("CALL pgsimhash.expire('default', interval '-1 day')")
+            with pytest.raises(psycopg.errors.UndefinedObject, match="does not exist"):
+                connection.execute("CALL pgsimhash.expire('nothing', interval '1 day')")
+        assert store.status()[0].pages == 5
+
+    def test_in_a_transaction_of_the_caller_it_goes_with_that(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            store = connect(connection)
+            store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
+            connection.commit()
+            assert store.expire(30 * DAY).versions == 1
+            connection.rollback()
+            assert store.status()[0].pages == 1
+
+    def test_an_age_of_nothing_is_refused(self, store: Store) -> None:
+        with pytest.raises(ArgumentError, check=because("invalid_age")):
+            store.expire(timedelta(0))
+
+    def test_two_writers_go_on_meanwhile(self, store: Store, dsn: str) -> None:
+        self.fill(store)
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            writing = pool.map_async(write, [(dsn, 1), (dsn, 2)], chunksize=1)
+            assert store.expire(timedelta(days=30)).versions == 2500
+            assert writing.get(timeout=120) == [400, 400]
+        (row,) = store.status()
+        assert row.pages == row.urls == 805
+        with psycopg.connect(dsn) as connection:
+            lost = connection.execute(
+                "SELECT p.url FROM pgsimhash.pages AS p WHERE NOT EXISTS ("
+                "SELECT FROM pgsimhash.simhashes AS s WHERE s.simhash = p.simhash) "
+                "OR p.duplicate_of IS NOT NULL AND NOT EXISTS ("
+                "SELECT FROM pgsimhash.pages AS o WHERE o.page_id = p.duplicate_of)"
+            ).fetchall()
+        assert lost == []
+
+
+class TestBareSimhashes:
+    """What was added by itself stays when the pages go that share it."""
+
+    URL = "https://a.example/1"
+    FIVE = np.array([5], dtype=np.uint64)
+
+    @pytest.mark.parametrize("standalone_first", [True, False])
+    @pytest.mark.parametrize("layout", ["22+21+21", "16+16+16+16"])
+    def test_one_stays_findable_whichever_came_first(
+        self, dsn: str, standalone_first: bool, layout: str
+    ) -> None:
+        with connect(dsn, layout=layout) as store:
+            if not standalone_first:
+                store.add(self.URL, 5)
+            assert store.add_simhashes(self.FIVE) == standalone_first
+            if standalone_first:
+                store.add(self.URL, 5)
+            store.add("https://a.example/2", FAR)
+            assert store.delete_host("a.example").versions == 2
+            assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
+            assert analysis.simhashes(store).tolist() == [5]
+
+    def test_by_sql_one_can_be_forgotten_once_no_page_has_it(self, store: Store, dsn: str) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO pgsimhash.simhashes (collection_id, simhash) VALUES (1, 6)"
+            )
+            store.add("https://a.example/2", 6)
+            store.delete_host("a.example")
+            assert analysis.simhashes(store).tolist() == [6]
+            store.add(self.URL, 6)
+            delete = "SELECT pgsimhash.delete_simhashes('default', ARRAY[6])"
+            assert connection.execute(delete).fetchall() == [(0,)]
+            store.delete(self.URL)
+            assert connection.execute(delete).fetchall() == [(1,)]
+        assert analysis.simhashes(store).tolist() == []
+
+    def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn) as holder:
+            adding = connect(holder)
+            holder.commit()
+            assert adding.add_simhashes(self.FIVE) == 0
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                deleting = pool.apply_async(delete, [(dsn, self.URL)])
+                wait_for_a_lock(dsn)
+                holder.commit()
+                assert deleting.get(timeout=60) == 1
+        assert analysis.simhashes(store).tolist() == [5]
+
+    def test_one_deleted_with_its_page_while_it_is_added_comes_back(
+        self, store: Store, dsn: str
+    ) -> None:
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn) as holder:
+            deleting = connect(holder)
+            holder.commit()
+            assert deleting.delete(self.URL).versions == 1
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                adding = pool.apply_async(add_standalone, [(dsn, 5)])
+                wait_for_a_lock(dsn)
+                holder.commit()
+                assert adding.get(timeout=60) == 1
+        assert analysis.simhashes(store).tolist() == [5]
+
+    def test_however_many_there_are_a_page_is_deleted_by_the_index(
+        self, store: Store, dsn: str
+    ) -> None:
+        store.add_simhashes(np.arange(20_000, dtype=np.uint64) << np.uint64(40))
+        store.add(self.URL, 5)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("VACUUM (ANALYZE)")
+            connection.execute("LOAD 'auto_explain'")
+            connection.execute("SET auto_explain.log_min_duration = 0")
+            connection.execute("SET auto_explain.log_nested_statements = on")
+            connection.execute("SET client_min_messages = log")
+            plans: list[str] = []
+            connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+            assert connect(connection).delete(self.URL).versions == 1
+        (plan,) = [text for text in plans if "Delete on simhashes" in text]
+        assert "Index Scan using simhashes_pkey" in plan
+        assert "Seq Scan on simhashes" not in plan
+        assert len(analysis.simhashes(store)) == 20_000
+
+    def test_what_it_is_moves_with_it_to_another_layout(self, store: Store) -> None:
+        list(store.add_many((f"https://a.example/{n}", n << 32) for n in range(1, 9)))
+        store.add_simhashes(np.array([1 << 32, 2 << 32, 5], dtype=np.uint64))
+
+        def add_more(step: str, done: int, total: int) -> None:
+            if (step, done) in {("pages", 0), ("simhashes", total)}:
+                more = [3, 4, 11] if done == 0 else [5, 12]
+                store.add_simhashes(np.array(more, dtype=np.uint64) << np.uint64(32))
+
+        maintenance.rebuild(store, layout="16+16+16+16", progress=add_more)
+        store.delete_host("a.example")
+        kept = [5, *(n << 32 for n in (1, 2, 3, 4, 5, 11, 12))]
+        assert sorted(analysis.simhashes(store).tolist()) == kept
+
+
+def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
+    store: Store, dsn: str
+) -> None:
+    """The writer finds the original, waits for the lock, and there is none any more."""
+    store.add("https://a.example/1", 1)
+    with psycopg.connect(dsn) as holder:
+        deleting = connect(holder)
+        holder.commit()
+        assert deleting.delete("https://a.example/1").versions == 1
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            adding = pool.apply_async(add_near, [(dsn, 3)])
+            wait_for_a_lock(dsn)
+            holder.commit()
+            adding.get(timeout=60)
+    known = store.get("https://b.example/1")
+    assert known is not None
+    assert (known.duplicate_of, known.distance) == (None, None)
+    store.add_simhashes(np.array([FAR], dtype=np.uint64))
+    store.add("https://b.example/2", FAR - 1)
+    of_none = store.get("https://b.example/2")
+    assert of_none is not None
+    assert (of_none.duplicate_of, of_none.distance) == (None, 1)
+
+
+def delete(job: tuple[str, str]) -> int:
+    dsn, url = job
+    with connect(dsn) as store:
+        return store.delete(url).versions
+
+
+def add_standalone(job: tuple[str, int]) -> int:
+    dsn, simhash = job
+    with connect(dsn) as store:
+        return store.add_simhashes(np.array([simhash], dtype=np.uint64))
+
+
+def add_near(job: tuple[str, int]) -> None:
+    dsn, simhash = job
+    with connect(dsn) as store:
+        store.add("https://b.example/1", simhash, distance=3)
+
+
+def write(job: tuple[str, int]) -> int:
+    """Copies of what expires at that moment, in small batches."""
+    dsn, writer = job
+    with connect(dsn) as store:
+        for start in range(0, 400, 20):
+            pages = [
+                (f"https://w{writer}.example/{n}", (n * 6) << 16) for n in range(start, start + 20)
+            ]
+            assert len(list(store.add_many(pages))) == 20
+    return 400
+
+
+def test_a_simhash_stays_that_a_page_has_which_is_being_inserted(dsn: str) -> None:
+    with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
+        store.add("https://a.example/", 7)
+        loader.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
+        )
+        # Nobody sees that page yet, and the simhash is there for both of them.
+        with pytest.raises(StoreError, check=because("locked")):
+            store.delete("https://a.example/")
+        loader.commit()
+        store.delete("https://a.example/")
+        assert [match.url for match in store.find(7)] == ["https://b.example/"]

@@ -1,0 +1,71 @@
+"""A collection is deleted with all that belongs to it, and nothing else is."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from pgsimhash import CollectionError, Store, connect, maintenance
+from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.pages.policies import PolicySettings
+from tests.conftest import wait_for_a_lock
+
+URL = "https://a.example/"
+OTHER = "https://b.example/"
+
+
+def rows(connection: psycopg.Connection) -> dict[str, int]:
+    """How many rows each table has, but for what is there without a collection."""
+    tables = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'pgsimhash' "
+        "AND tablename NOT IN ('layouts', 'alembic_version')"
+    )
+    counts = sql.SQL(" UNION ALL ").join(
+        sql.SQL("SELECT {}, count(*) FROM {}").format(name, sql.Identifier("pgsimhash", name))
+        for (name,) in tables.fetchall()
+    )
+    return dict(connection.execute(counts).fetchall())
+
+
+def fill(store: Store) -> None:
+    store.add(URL, 1)
+    store.add(URL, 1)
+    store.add(OTHER, 2**40)
+    maintenance.mark(store, URL, OTHER, same=True)
+    maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
+
+
+def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
+    with connect(dsn, collection="small", layout="32+32") as store:
+        fill(store)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        before = rows(connection)
+        with connect(dsn, collection="news") as store:
+            fill(store)
+            assert delete_collection(connection, "news") == 2
+            with pytest.raises(CollectionError, match="does not exist"):
+                store.add(URL, 1)
+        assert rows(connection) == before
+        assert delete_collection(connection, "small") == 2
+        assert set(rows(connection).values()) == {0}
+        with pytest.raises(CollectionError, match="'news' does not exist"):
+            delete_collection(connection, "news")
+
+
+def test_it_waits_for_who_adds_simhashes(dsn: str) -> None:
+    """Simhashes added meanwhile would stay behind, in no collection."""
+    connect(dsn).close()
+    with (
+        psycopg.connect(dsn) as adding,
+        psycopg.connect(dsn, autocommit=True) as connection,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        adding.execute("SELECT pgsimhash.add_simhashes('default', ARRAY[1])")
+        late = pool.submit(delete_collection, connection, "default")
+        wait_for_a_lock(dsn)
+        adding.commit()
+        assert late.result(timeout=60) == 0
+        assert rows(connection)["simhashes"] == 0

@@ -1,0 +1,162 @@
+"""Whether the rows of a collection agree: a planted violation is found and repaired, no more."""
+
+from __future__ import annotations
+
+import re
+import threading
+from datetime import timedelta
+
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.maintenance import checking
+from pgsimhash.pages.policies import PolicySettings
+from tests.conftest import ROOT
+from tests.manual import text_of
+from tests.store.content import simhash_rows
+
+PAGES = sorted((ROOT / "examples" / "pages").glob("*.html"))
+SITE = "https://example.com/"
+
+PLANTS = {
+    "simhash_missing": [
+        "DELETE FROM pgsimhash.simhashes AS s USING pgsimhash.pages AS p "
+        "WHERE p.url = 'https://example.com/repair-cafe' AND s.simhash = p.simhash",
+        "ALTER TABLE pgsimhash.pages DISABLE TRIGGER put_simhashes; "
+        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (1, 'x', 77); "
+        "ALTER TABLE pgsimhash.pages ENABLE TRIGGER put_simhashes",
+    ],
+    "simhash_unused": [
+        "INSERT INTO pgsimhash.simhashes (collection_id, simhash, standalone) "
+        "VALUES (1, 4711, false)",
+        "DELETE FROM pgsimhash.pages WHERE url = 'https://example.com/town-swifts'",
+    ],
+    "original_missing": [
+        "UPDATE pgsimhash.pages SET duplicate_of = 0 WHERE page_id = "
+        "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
+        "UPDATE pgsimhash.pages SET duplicate_of = page_id, distance = 0 WHERE page_id = "
+        "(SELECT max(page_id) FROM pgsimhash.pages)",
+    ],
+    "distance_wrong": [
+        "UPDATE pgsimhash.pages SET distance = 7 WHERE page_id = "
+        "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
+        "UPDATE pgsimhash.pages SET distance = NULL WHERE page_id = "
+        "(SELECT max(page_id) FROM pgsimhash.pages WHERE duplicate_of IS NOT NULL)",
+    ],
+    "seen_orphaned": [
+        "INSERT INTO pgsimhash.last_seen (collection_id, page_id, seen_at) VALUES (1, 0, now())",
+    ],
+}
+CASES = [(reason, plant) for reason, plants in PLANTS.items() for plant in plants]
+
+
+def ingest_all(store: Store, site: str = SITE) -> None:
+    list(store.ingest_many([(f"{site}{path.stem}", path.read_bytes()) for path in PAGES]))
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_SLICE", 5)
+
+
+def test_each_reason_is_planted_and_in_the_manual() -> None:
+    _, section = text_of("maintain.md").split("\n## Checking\n")
+    assert sorted(PLANTS) == sorted(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+def test_a_collection_with_a_long_history_is_consistent(dsn: str) -> None:
+    with connect(dsn, keep_markdown=True) as store:
+        assert list(maintenance.check(store)) == []
+        maintenance.set_policy(store, "mirror.example", PolicySettings(scope="host", distance=3))
+        maintenance.set_policy(store, "paper.example", PolicySettings(scope="global"))
+        for site in (SITE, "https://mirror.example/", "https://paper.example/"):
+            ingest_all(store, site)
+        store.ingest(f"{SITE}tide-pools", (ROOT / "examples/pages/town-swifts.html").read_bytes())
+        maintenance.mark(store, f"{SITE}lighthouse", f"{SITE}seilfaehre", same=True)
+        ingest_all(store)
+        store.add_simhashes(np.arange(9, dtype=np.uint64))
+        store.delete(f"{SITE}night-train")
+        store.start_run("undone")
+        ingest_all(store, "https://other.example/")
+        maintenance.undo(store)
+        maintenance.rebuild(store, layout="16+16+16+16")
+        maintenance.rebuild(store, "third", layout="5 choose 2", distance=3)
+        store.delete_host("mirror.example")
+        store.expire(timedelta(days=1))
+        ingest_all(store, "https://late.example/")
+        names = [one.collection for one in store.status()]
+    assert len(names) == 3
+    for name in names:
+        with connect(dsn, collection=name, create=False) as store:
+            assert list(maintenance.check(store, repair=True)) == []
+
+
+@pytest.mark.parametrize(("reason", "plant"), CASES)
+def test_a_planted_violation_is_found_and_repaired(
+    dsn: str, store: Store, reason: str, plant: str
+) -> None:
+    ingest_all(store)
+    ingest_all(store)
+    store.add_simhashes(np.arange(9, dtype=np.uint64))
+    with psycopg.connect(dsn, autocommit=True) as hand:
+        for statement in plant.split("; "):
+            hand.execute(statement)
+        found = list(maintenance.check(store))
+        assert reason in {one.reason for one in found}
+        # What a page leaves that is deleted behind the package's back.
+        assert {one.reason for one in found} <= {reason, "seen_orphaned", "original_missing"}
+        assert not any(one.repaired for one in found)
+        whole = hand.execute("SELECT reason, page_id FROM pgsimhash.check_collection('default')")
+        assert sorted(map(str, whole)) == sorted(str((one.reason, one.page_id)) for one in found)
+        repaired = list(maintenance.check(store, repair=True))
+    assert {one.reason for one in repaired} >= {one.reason for one in found}
+    assert all(one.repaired for one in repaired)
+    assert list(maintenance.check(store)) == []
+    assert {simhash for simhash, alone in simhash_rows(dsn, "default") if alone} == {*range(9)}
+
+
+def test_writers_that_go_on_cause_no_false_alarm(dsn: str) -> None:
+    """Nor do repairs meanwhile change anything."""
+    done = threading.Event()
+
+    def write(name: str) -> None:
+        with connect(dsn) as store:
+            number = 0
+            while not done.is_set() or number < 300:
+                some = range(number, number + 50)
+                pages = ((f"{SITE}{name}/{n % 700}", n * 0x9E3779B9) for n in some)
+                list(store.add_many(pages))
+                store.delete(f"{SITE}{name}/{number}")
+                store.add_simhashes(np.arange(number, number + 9, dtype=np.uint64))
+                number += 50
+
+    threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    try:
+        with connect(dsn) as store:
+            found = [
+                one for number in range(12) for one in maintenance.check(store, repair=number > 6)
+            ]
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert found == []
+
+
+def test_nothing_is_written_without_repair(dsn: str) -> None:
+    with connect(dsn) as store:
+        ingest_all(store)
+    with connect(f"{dsn} options='-c default_transaction_read_only=on'", create=False) as store:
+        assert list(maintenance.check(store)) == []
+
+
+def test_a_slice_that_is_not_there_is_refused(connection: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="there is no slice 3 of 3"):
+        connection.execute(
+            "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x');"
+            "SELECT pgsimhash.check_collection('default', false, 3, 3)"
+        )

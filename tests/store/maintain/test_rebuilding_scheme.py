@@ -1,0 +1,341 @@
+"""A collection made anew by another scheme, from the Markdown that one keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pgsimhash
+from pgsimhash import Store, Verdict, analysis, connect, maintenance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.hashing.hashes import murmur3_32_32
+from pgsimhash.hashing.tokens import Words
+from pgsimhash.html import SiteHints
+from pgsimhash.maintenance import rebuild_pages
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.reading.kept_markdown import kept_article
+from pgsimhash.schemes import (
+    DEFAULT_SCHEME,
+    ArticleReader,
+    Emphasis,
+    ImageWeights,
+    Mixture,
+    Scheme,
+    ShingleWeights,
+    get_scheme,
+    register_scheme,
+    simhash_texts,
+)
+from pgsimhash.sources import SourcePage, read_pages
+from tests.conftest import ROOT
+from tests.refusals import because
+from tests.store.content import content, rebuild_apart, simhash_rows
+from tests.store.test_store import ARTICLE, FAR, page, paragraph
+
+# Reads pages as the default does.
+WORDS = register_scheme(
+    dataclasses.replace(
+        DEFAULT_SCHEME,
+        name="words-alone-1",
+        weigh=ShingleWeights((1,), "linear"),
+        tokenize=Words(min_length=3),
+        hash_features=murmur3_32_32,
+    )
+).name
+EXAMPLES = ROOT / "examples" / "pages"
+
+
+def refingerprint(store: Store, into: str, scheme: str | Scheme, **others: Any) -> list[Verdict]:
+    """The verdicts of a collection of another scheme; the first one keeps its name."""
+    told: list[Verdict] = []
+    rebuild_apart(store, into, scheme=scheme, verdicts=told.append, **others)
+    return told
+
+
+@pytest.fixture
+def kept(dsn: str) -> Iterator[Store]:
+    """A collection that keeps Markdown."""
+    with connect(dsn, collection="kept", keep_markdown=True) as store:
+        yield store
+
+
+def fetched(number: int, html: str, days: int = 0) -> SourcePage:
+    time = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=days)
+    return SourcePage(f"https://a.example/{number}", html, fetched_at=time)
+
+
+def crawl(store: Store, pages: int) -> None:
+    """Pages of which every third is a copy, some of them with versions, all seen again."""
+    made = [fetched(n, page(paragraph(n - n % 3), paragraph(n // 3))) for n in range(pages)]
+    list(store.ingest_many(made))
+    list(store.ingest_many([fetched(n, page(*ARTICLE, paragraph(n)), 1) for n in range(0, 10, 2)]))
+    list(store.ingest_many([fetched(n, page(*ARTICLE, paragraph(n)), 7) for n in range(0, 6, 2)]))
+
+
+@pytest.mark.parametrize(
+    ("source", "scheme"),
+    [
+        (DEFAULT_SCHEME.name, WORDS),
+        ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
+    ],
+)
+def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
+    dsn: str, source: str, scheme: str
+) -> None:
+    with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
+        list(kept.ingest_many(read_pages([EXAMPLES])))
+        again = refingerprint(kept, "again", scheme)
+    with connect(dsn, collection="afresh", scheme=scheme, keep_markdown=True) as afresh:
+        known = {row[0] for row in content(dsn, "kept")}
+        fresh = [
+            verdict
+            for verdict in afresh.ingest_many(read_pages([EXAMPLES]))
+            if verdict.url in known
+        ]
+    assert len(again) == len(fresh) > 20
+    assert again == fresh
+    times = 2, 16
+    for made, expected in zip(content(dsn, "again"), content(dsn, "afresh"), strict=True):
+        assert [cell for at, cell in enumerate(made) if at not in times] == [
+            cell for at, cell in enumerate(expected) if at not in times
+        ]
+
+
+def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store) -> None:
+    weighting = Mixture(((Emphasis(ShingleWeights((1, 2))), 1.0), (ImageWeights(2.0), 1.0)))
+    scheme = register_scheme(
+        Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, weighting)
+    )
+    list(kept.ingest_many(read_pages([EXAMPLES])))
+    by_url = {verdict.url: verdict.simhash for verdict in refingerprint(kept, "again", scheme)}
+    for found in read_pages([EXAMPLES]):
+        if isinstance(found, SourcePage) and found.url in by_url:
+            made = pgsimhash.fingerprint(
+                found.html, found.url, charset=found.charset, scheme=scheme
+            )
+            assert by_url[found.url] == made.simhash
+
+
+def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> None:
+    crawl(kept, 30)
+    a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
+    maintenance.mark(kept, a, b, same=False)
+    maintenance.mark(kept, b, c, same=True)
+    refingerprint(kept, "again", WORDS)
+    with connect(dsn, collection="again", create=False) as again:
+        assert [(m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(again)] == [
+            (m.a, m.b, m.same, m.marked_at) for m in maintenance.marks(kept)
+        ]
+        assert len(analysis.versions(again, "https://a.example/2")) == 2
+        assert maintenance.runs(again) == maintenance.runs(kept)
+        found = again.get(c)
+        assert found is not None
+        assert found.duplicate_of == b
+    carried = [(row[0], row[2], row[-1]) for row in content(dsn, "again")]
+    assert carried == [(row[0], row[2], row[-1]) for row in content(dsn, "kept")]
+    assert sum(seen is not None for _, _, seen in carried) == 3
+
+
+class InterruptionError(Exception):
+    """Stands for Ctrl-C."""
+
+
+@pytest.mark.parametrize("stop", [1, 7, 8, 30])
+def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
+    dsn: str, kept: Store, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 8)
+    crawl(kept, 30)
+    whole = refingerprint(kept, "whole", WORDS)
+    before: list[Verdict] = []
+
+    def interrupt(verdict: Verdict) -> None:
+        before.append(verdict)
+        if len(before) == stop:
+            raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(kept, "stopped", scheme=WORDS, verdicts=interrupt)
+    # What was stored and not yet told is not told again.
+    after = refingerprint(kept, "stopped", WORDS)
+    assert before == whole[:stop]
+    assert after == whole[-(-stop // 8) * 8 :]
+    assert content(dsn, "stopped") == content(dsn, "whole")
+
+
+def test_what_comes_meanwhile_is_taken_and_told_once(dsn: str, kept: Store) -> None:
+    """Also pages that have no place in the new collection."""
+    crawl(kept, 12)
+    kept.add("https://a.example/39", FAR)
+    later = fetched(1, page(paragraph(0), paragraph(0)), 30)
+
+    def meanwhile(step: str, done: int, total: int) -> None:
+        if step == "index" and done:
+            with connect(dsn, collection="kept") as other:
+                list(other.ingest_many([fetched(40, page(paragraph(40))), later]))
+                other.add("https://a.example/41", FAR)
+                other.delete("https://a.example/3")
+                urls = "https://a.example/40", "https://a.example/1"
+                maintenance.mark(other, *urls, same=True)
+
+    told = refingerprint(kept, "again", WORDS, progress=meanwhile)
+    assert [(v.url[-2:], v.reason) for v in told[-3:]] == [
+        ("39", "no_markdown"),
+        ("40", "first_seen"),
+        ("41", "no_markdown"),
+    ]
+    assert len(told) == len({(v.url, v.page_id) for v in told})
+    with connect(dsn, collection="again") as again:
+        assert again.get("https://a.example/3") is None
+        found = again.get("https://a.example/1")
+        assert found is not None
+        assert found.seen_at == later.fetched_at
+        assert len(maintenance.marks(again)) == 1
+
+
+def test_stores_of_the_old_scheme_are_told(dsn: str, kept: Store) -> None:
+    crawl(kept, 3)
+    with connect(dsn, collection="kept") as other:
+        made = maintenance.rebuild(kept, scheme=WORDS)
+        assert (made.name, made.scheme, kept.scheme) == ("kept", WORDS, WORDS)
+        assert kept.ingest("https://b.example/", page(paragraph(0), paragraph(0))).duplicate_of
+        uses: list[Callable[[], object]] = [
+            lambda: other.find(1),
+            lambda: other.exists(1),
+            lambda: other.add("https://c.example/", 1),
+            lambda: other.ingest("https://c.example/", page(paragraph(5))),
+            lambda: maintenance.rebuild(other),
+        ]
+        for use in uses:
+            with pytest.raises(pgsimhash.CollectionError, match=r"scheme .words-alone-1. now, not"):
+                use()
+
+
+def test_simhashes_without_a_page_mean_nothing_in_another_scheme(dsn: str, kept: Store) -> None:
+    crawl(kept, 3)
+    kept.add_simhashes(np.array([5], dtype=np.uint64))
+    refingerprint(kept, "again", WORDS)
+    assert not any(standalone for _, standalone in simhash_rows(dsn, "again"))
+
+
+def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept: Store) -> None:
+    patient = register_scheme(
+        Scheme(
+            "patient-1",
+            get_scheme("pgsimhash-article-1").extract,
+            ShingleWeights((1, 2)),
+            min_tokens=150,
+        )
+    )
+    kept.ingest("https://a.example/1", page(*ARTICLE))
+    kept.add("https://a.example/2", FAR)
+    kept.ingest("https://a.example/3", page(paragraph(3)))
+    kept.ingest("https://a.example/4", page(*ARTICLE))
+    verdicts = refingerprint(kept, "again", patient)
+    assert [(v.verdict, v.reason) for v in verdicts] == [
+        ("new", "first_seen"),
+        ("failed", "no_markdown"),
+        ("too_short", "too_short"),
+        ("duplicate", "same_bytes"),
+    ]
+    assert "ingest the page" in str(verdicts[1].detail)
+
+
+def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
+    least = PolicySettings(min_tokens=200)
+    kept.ingest("https://a.example/1", page(*ARTICLE))
+    kept.ingest("https://b.example/1", page(paragraph(1)))
+    kept.ingest("https://a.example/2", page(*ARTICLE))
+    maintenance.set_policy(kept, "b.example", least)
+    maintenance.set_policy(
+        kept, "a.example", PolicySettings(scope="host", expire_after=timedelta(days=9))
+    )
+    verdicts = refingerprint(kept, "again", WORDS)
+    assert [(v.verdict, v.reason) for v in verdicts] == [
+        ("new", "first_seen"),
+        ("too_short", "policy"),
+        ("duplicate", "same_bytes"),
+    ]
+    with connect(dsn, collection="again") as again:
+        assert [(p.pattern, p.given()) for p in maintenance.policies(again)] == [
+            (p.pattern, p.given()) for p in maintenance.policies(kept)
+        ]
+    maintenance.set_policy(kept, "*", PolicySettings(distance=12))
+    with pytest.raises(ArgumentError, match="asks for 12; set another"):
+        refingerprint(kept, "small", WORDS, layout="32+32")
+
+
+def test_a_scheme_that_reads_pages_in_another_way_is_refused(dsn: str, kept: Store) -> None:
+    kept.ingest("https://a.example/1", page(*ARTICLE))
+    hinted = register_scheme(
+        Scheme("hinted-1", ArticleReader(SiteHints({"a.example": "p"})), ShingleWeights((1, 2)))
+    )
+    for scheme in (
+        "pgsimhash-interop-1",
+        "pgsimhash-text-1",
+        "pgsimhash-blog-words-1",
+        hinted,
+    ):
+        with pytest.raises(ArgumentError, match="reads pages in another way"):
+            refingerprint(kept, "again", scheme)
+        with pytest.raises(pgsimhash.CollectionError, match="'again' does not exist"):
+            connect(dsn, collection="again", create=False)
+
+
+def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
+    text = "# 1 * 2 * 3 is no heading\n    nor is this code " + paragraph(1)
+    with connect(dsn, collection="texts", scheme="pgsimhash-text-1", keep_markdown=True) as store:
+        store.ingest("https://a.example/1", text)
+        twin = dataclasses.replace(get_scheme("pgsimhash-text-1"), name="text-twin-1")
+        (again,) = refingerprint(store, "again", register_scheme(twin))
+        assert again.simhash == next(simhash_texts([text]))
+
+
+def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -> None:
+    crawl(kept, 3)
+    with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
+        refingerprint(store, "again", WORDS)
+    with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
+        refingerprint(kept, "again", "none")
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        refingerprint(kept, "again", WORDS, distance=9, layout="32+32")
+
+    def stop(*_: object) -> None:
+        raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(kept, "again", scheme=WORDS, progress=stop)
+    with pytest.raises(pgsimhash.CollectionError, match="begun with another distance and scope"):
+        refingerprint(kept, "again", WORDS, distance=3, scope="host")
+    with (
+        connect(dsn, collection="other", keep_markdown=True) as other,
+        pytest.raises(pgsimhash.CollectionError, match="not being made from 'other'"),
+    ):
+        refingerprint(other, "again", WORDS)
+
+
+def test_the_new_collection_is_made_as_asked(dsn: str, kept: Store) -> None:
+    crawl(kept, 3)
+    refingerprint(kept, "small", WORDS, layout="32+32", distance=5, keep_markdown=False)
+    with connect(dsn, collection="small", create=False) as small:
+        assert (small.scheme, small.layout) == (WORDS, "32+32")
+        assert [one.default_distance for one in small.status()] == [8, 5]
+    assert {row[13] for row in content(dsn, "small")} == {None}
+
+
+def test_the_text_of_kept_markdown_is_what_the_scheme_hashes() -> None:
+    markdown = "# The *tide*\n\n[pool](/a)"
+    blog = kept_article(markdown, None, "pgsimhash-blog-words-1")
+    default = kept_article(markdown, None, DEFAULT_SCHEME.name)
+    unknown = kept_article(markdown, None, "nobody-knows-1")
+    assert blog is not None
+    assert default is not None
+    assert blog.text == markdown
+    assert default.text == "The tide\npool"
+    assert unknown == default
+    assert kept_article(None, None) is None

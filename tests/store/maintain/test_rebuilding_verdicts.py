@@ -1,0 +1,347 @@
+"""A collection made anew by other settings has the verdicts that its pages would get again."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsimhash import CollectionError, Store, Verdict, analysis, connect, maintenance
+from pgsimhash.errors import ArgumentError
+from pgsimhash.maintenance import rebuild_pages
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.pages.records import PageRecord
+from pgsimhash.store.collection import find_collection
+from pgsimhash.store.runs import draw_run
+from pgsimhash.store.writer import write_batch
+from tests.refusals import because
+from tests.store.content import content, rebuild_apart
+from tests.store.test_store import FAR
+
+A, B, C, D = (f"https://{letter}.example/" for letter in "abcd")
+
+EVERY_TERMS = [
+    MatchSettings(8),
+    MatchSettings(0),
+    MatchSettings(3, max_copies=3),
+    MatchSettings(12),
+    MatchSettings(12, verify=False),
+    MatchSettings(8, scope="host"),
+    MatchSettings(8, scope="global"),
+    MatchSettings(8, max_age=timedelta(days=3)),
+    MatchSettings(8, canonical_link=True),
+    MatchSettings(3, scope="host", max_age=timedelta(days=5), canonical_link=True),
+    MatchSettings(8, window_size=5),
+    MatchSettings(3, window_size=3, scope="host"),
+]
+
+
+def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
+    """Pages near a few simhashes, under few URLs of few hosts, so that everything happens."""
+    rng = random.Random(seed)
+    kinds = [rng.getrandbits(64) for _ in range(4)]
+    signatures = [None, rng.getrandbits(128), rng.getrandbits(128)]
+    urls = [f"https://{host}.example/{n}" for host in "abc" for n in range(20)]
+
+    def near(simhash: int) -> int:
+        bits = rng.choice([0, 0, 0, 1, 3, 5, 9, 11])
+        return simhash ^ sum(1 << bit for bit in rng.sample(range(64), bits))
+
+    return [
+        PageRecord(
+            rng.choice(urls),
+            simhash,
+            datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=3 * n + rng.randrange(9)),
+            canonical_url=rng.choice([None, *urls]),
+            # Pages of one simhash have one signature, as a rule: both are made of their features.
+            signature=signatures[simhash % 3],
+            html_digest=bytes([rng.randrange(9)] * 16),
+        )
+        for n in range(pages)
+        for simhash in [near(rng.choice(kinds))]
+    ]
+
+
+def ingest(
+    dsn: str, collection: str, records: Iterable[PageRecord], settings: MatchSettings, batch: int
+) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    rest = iter(records)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        found = find_collection(connection, collection)
+        assert found is not None
+        run = draw_run(connection, "test")
+        while some := list(itertools.islice(rest, batch)):
+            with connection.transaction():
+                made = write_batch(
+                    connection, found, some, [settings] * len(some), run, by_policies=False
+                )
+            verdicts += made
+    return verdicts
+
+
+def put_marks(dsn: str, collection: str) -> None:
+    """Marks that are there before their pages."""
+    said = [("a.example/1", "b.example/2", True), ("a.example/3", "c.example/1", True)]
+    said += [(f"a.example/{n}", f"b.example/{n + 1}", False) for n in range(3, 12)]
+    with psycopg.connect(dsn) as connection:
+        for a, b, same in said:
+            connection.execute(
+                "SELECT pgsimhash._put_mark(%s, %s, %s, %s)",
+                [collection, f"https://{a}", f"https://{b}", same],
+            )
+
+
+def rejudged(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
+    """The verdicts of a rebuild, which replace the ones there are or are only returned."""
+    told: list[Verdict] = []
+    options = {"rejudge": True, "verdicts": told.append, **options}
+    if save:
+        maintenance.rebuild(store, "again", replace=True, **options)
+    else:
+        rebuild_apart(store, "again", **options)
+        with store.session.read() as connection:
+            maintenance.delete_collection(connection, "again")
+    return told
+
+
+def stored_ones(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.reason != "unchanged"]
+
+
+def options(settings: MatchSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
+
+
+# A window moves with each batch, so there the batches have to be the same. Everything else is the
+# same whatever the batches are.
+@pytest.mark.parametrize(
+    ("settings", "batch"),
+    [
+        (settings, batch)
+        for settings in EVERY_TERMS
+        for batch in ([1] if settings.window_size else [1, 7, 150])
+    ],
+    ids=str,
+)
+def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
+) -> None:
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1 if settings.window_size else 11)
+    put_marks(dsn, "default")
+    ingested = ingest(dsn, "default", crawl(1), settings, batch)
+    assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
+    before = content(dsn, "default")
+    again = rejudged(store, **options(settings))
+    assert again == stored_ones(ingested)
+    assert content(dsn, "default") == before
+    assert rejudged(store, save=True, **options(settings)) == again
+    assert content(dsn, "default") == before
+
+
+@pytest.mark.parametrize("settings", EVERY_TERMS[:6] + EVERY_TERMS[7:10], ids=str)
+def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
+) -> None:
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 11)
+    records = crawl(2)
+    connect(dsn, collection="afresh").close()
+    for collection in ("default", "afresh"):
+        put_marks(dsn, collection)
+    ingest(dsn, "default", records, MatchSettings(1), 20)
+    afresh = ingest(dsn, "afresh", records, settings, 20)
+    again = rejudged(store, save=True, **options(settings))
+    assert again == stored_ones(afresh)
+    assert content(dsn, "default") == content(dsn, "afresh")
+    assert rejudged(store, **options(settings)) == again
+
+
+def test_all_collections_are_compared_with_in_the_order_of_their_pages(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(dsn, collection="other").close()
+    settings = MatchSettings(8, scope="global")
+    told: dict[str, list[Verdict]] = {"default": [], "other": []}
+    records = crawl(3)
+    for number, start in enumerate(range(0, len(records), 10)):
+        collection = ("default", "other")[number % 3 == 1]
+        told[collection] += ingest(dsn, collection, records[start : start + 10], settings, 4)
+    # Pages of the other collection came between those of a batch.
+    assert rejudged(store, scope="global") == stored_ones(told["default"])
+    with connect(dsn, collection="other") as other:
+        assert rejudged(other, scope="global", save=True) == stored_ones(told["other"])
+
+
+def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
+    dsn: str, store: Store
+) -> None:
+    first, second, third = crawl(4)[:50], crawl(5)[:50], crawl(4)[50:]
+    # URLs of their own, for what comes back to an earlier content is not stored without it.
+    second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
+    for records in (first, second, third):
+        ingest(dsn, "default", records, MatchSettings(8), 16)
+    maintenance.delete_run(store, maintenance.runs(store)[1].run_id)
+    connect(dsn, collection="afresh").close()
+    afresh = ingest(dsn, "afresh", first + third, MatchSettings(8), 16)
+    assert rejudged(store, save=True) == stored_ones(afresh)
+    assert content(dsn, "default") == content(dsn, "afresh")
+
+
+def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
+    maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
+    ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
+    assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
+    assert rejudged(store) == ingested
+    assert [v.duplicate_of for v in rejudged(store, distance=2)] == [None, A, A, A, A]
+    maintenance.set_policy(store, "b.example", PolicySettings(distance=2))
+    assert [v.duplicate_of for v in rejudged(store, save=True)][1] == A
+
+
+def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
+    store.delete(A)
+    found = store.get(C)
+    assert found is not None
+    assert found.duplicate_of is None
+    verdicts = rejudged(store, save=True)
+    assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
+    found = store.get(C)
+    assert found is not None
+    assert (found.duplicate_of, found.distance) == (B, 1)
+
+
+def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
+    list(store.add_many([(A, 0), (B, 1)]))
+    maintenance.mark(store, A, B, same=False)
+    assert [verdict.verdict for verdict in rejudged(store)] == ["new", "new"]
+    run = store.start_run("between")
+    store.add(C, FAR)
+    store.add(C, 5)
+    store.start_run("after")
+    store.add(C, FAR)
+    maintenance.delete_run(store, run)
+    store.start_run("two")
+    store.add(C, 7)
+    run = store.start_run("between again")
+    store.add(C, 1 << 40)
+    store.start_run("after again")
+    store.add(C, 7)
+    maintenance.delete_run(store, run)
+    *_, last = rejudged(store, save=True)
+    assert (last.verdict, last.reason, last.duplicate_of) == ("updated", "same_text", None)
+    found = store.get(C)
+    assert found is not None
+    assert (found.duplicate_of, found.distance) == (None, None)
+
+
+class InterruptionError(Exception):
+    """Stands for Ctrl-C."""
+
+
+@pytest.mark.parametrize("stop", [1, 10, 11, 25])
+def test_stopped_anywhere_it_goes_on_where_it_was(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 10)
+    ingest(dsn, "default", crawl(6), MatchSettings(8), 20)
+    whole = rejudged(store, distance=3)
+    before: list[Verdict] = []
+
+    def interrupt(verdict: Verdict) -> None:
+        before.append(verdict)
+        if len(before) == stop:
+            raise InterruptionError
+
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(store, "again", rejudge=True, distance=3, verdicts=interrupt)
+    # What was stored and not yet told is not told again.
+    rest = rejudged(store, distance=3, save=True)
+    assert before == whole[:stop]
+    assert rest == whole[-(-stop // 10) * 10 :]
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_no_verdict_points_to_a_page_that_is_gone(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """A page deleted before it is taken is not; one deleted afterwards goes here too."""
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1)
+    list(store.add_many([(A, 0), (B, 1), (C, 3)]))
+
+    def delete(now: str, done: int, total: int) -> None:
+        if now == "pages" and done == step:
+            with connect(dsn) as other:
+                other.delete(B)
+
+    told: list[str] = []
+    maintenance.rebuild(
+        store, rejudge=True, progress=delete, verdicts=lambda verdict: told.append(verdict.url)
+    )
+    assert told == ([A, C] if step == 1 else [A, B, C])
+    rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
+    assert rows == [(A, None, None), (C, A, 2) if step == 1 else (C, None, None)]
+    assert content(dsn, "default-2")[0][0] == A
+
+
+def test_pages_that_come_meanwhile_are_judged_too(
+    dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 2)
+    list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
+
+    def write(step: str, done: int, total: int) -> None:
+        if step == "index" and done:
+            with connect(dsn) as other:
+                other.add(D, FAR)
+
+    told: list[Verdict] = []
+    maintenance.rebuild(store, rejudge=True, progress=write, verdicts=told.append)
+    assert [(verdict.url, verdict.duplicate_of) for verdict in told] == [
+        (A, None),
+        (B, A),
+        (C, None),
+        (D, C),
+    ]
+
+
+def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
+    ingest(dsn, "default", crawl(7), MatchSettings(8), 20)
+    before = analysis.report(store)
+    duplicates = ("duplicate", "near")
+    loose = [v for v in rejudged(store, distance=1) if v.verdict in duplicates]
+    assert analysis.report(store).distances == before.distances
+    rejudged(store, distance=1, save=True)
+    after = analysis.report(store)
+    assert sum(after.distances.values()) == len(loose) < sum(before.distances.values())
+    assert set(after.distances) == {0, 1}
+    assert sum(host.duplicates for host in after.hosts) == len(loose)
+    assert after.status.duplicates == len(loose)
+    # Clusters ask the simhashes.
+    assert after.all_clusters == before.all_clusters
+
+
+def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
+    with pytest.raises(ArgumentError, check=because("invalid_distance")):
+        rejudged(store, distance=13)
+    with pytest.raises(ArgumentError, check=because("unknown_scope")):
+        rejudged(store, scope="planet")
+    assert [one.collection for one in store.status()] == ["default"]
+
+
+def test_what_was_begun_goes_on_by_the_same_settings_only(store: Store) -> None:
+    def stop(*_: object) -> None:
+        raise InterruptionError
+
+    list(store.add_many([(A, 0), (B, 1)]))
+    with pytest.raises(InterruptionError):
+        maintenance.rebuild(store, "other", verify=False, distance=0, progress=stop)
+    for asked in ({}, {"verify": False}, {"distance": 0, "verify": True}):
+        with pytest.raises(CollectionError, match="begun with another"):
+            maintenance.rebuild(store, "other", **asked)
+    assert maintenance.rebuild(store, "other", distance=0, verify=False).default_distance == 0

@@ -1,0 +1,351 @@
+"""What is near a page: every page of every match, by URL, by simhash, in Python and in SQL."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import psycopg
+import pytest
+
+from pgsimhash import Store, connect
+from pgsimhash.db import statements
+from pgsimhash.errors import (
+    ArgumentError,
+    CollectionError,
+    NotFoundError,
+    PgsimhashError,
+    StoreError,
+)
+from pgsimhash.hashing.bits import to_bigint
+from pgsimhash.hashing.signature import SAME_BITS_MAX, to_bigints, verified
+from pgsimhash.search.layout import DISTANCE_MAX
+from tests.refusals import because
+
+URL = "https://a.example/"
+LIKE = (1 << SAME_BITS_MAX) - 1
+UNLIKE = (1 << (SAME_BITS_MAX + 1)) - 1
+
+
+@dataclass(frozen=True)
+class Row:
+    url: str
+    simhash: int
+    signature: int | None = None
+
+
+def insert(dsn: str, rows: list[Row], collection: str = "default") -> None:
+    with (
+        psycopg.connect(dsn) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.executemany(
+            "INSERT INTO pgsimhash.pages "
+            "(collection_id, url, simhash, signature_high, signature_low, title) "
+            "SELECT collection_id, %s, %s, %s, %s, 'Of ' || %s "
+            "FROM pgsimhash.collections WHERE name = %s",
+            [
+                (
+                    row.url,
+                    to_bigint(row.simhash),
+                    *((None, None) if row.signature is None else to_bigints(row.signature)),
+                    row.url,
+                    collection,
+                )
+                for row in rows
+            ],
+        )
+        cursor.execute(
+            "SELECT pgsimhash.add_simhashes(%s, %s)",
+            [collection, sorted({to_bigint(row.simhash) for row in rows})],
+        )
+
+
+def crawl(seed: int = 1) -> list[Row]:
+    """Versions of pages in clusters, many of which share a simhash; some have no signature."""
+    rng = random.Random(seed)
+    rows = []
+    for centre in (rng.getrandbits(64) for _ in range(30)):
+        for _ in range(40):
+            bits = rng.choice([0, 0, 1, 3, 6, 9, 12])
+            flips = sum(1 << bit for bit in rng.sample(range(64), bits))
+            signature = rng.choice([None, 0, LIKE, UNLIKE])
+            rows.append(Row(f"{URL}{rng.randrange(700)}", centre ^ flips, signature))
+    return rows
+
+
+def expected(
+    rows: list[Row], simhash: int, signature: int | None, distance: int, own: str | None = None
+) -> list[tuple[int, str]]:
+    """By comparing with each; ids are in the order of the rows."""
+    present = {row.url: (number, row) for number, row in enumerate(rows)}
+    found = [
+        (bits, number, row.url)
+        for number, row in present.values()
+        if (bits := (row.simhash ^ simhash).bit_count()) <= distance
+        and row.url != own
+        and verified(bits, row.signature, signature)
+    ]
+    return [(bits, url) for bits, _, url in sorted(found)]
+
+
+@pytest.mark.parametrize("distance", [0, 3, 8, DISTANCE_MAX])
+def test_every_page_near_is_found_and_no_other(store: Store, dsn: str, distance: int) -> None:
+    rows = crawl()
+    insert(dsn, rows)
+    connect(dsn, collection="other").close()
+    insert(dsn, crawl(2) + rows[:50], "other")
+    present = {row.url: row for row in rows}
+    found = 0
+    with psycopg.connect(dsn) as connection:
+        for url in random.Random(3).sample(sorted(present), 40):
+            asked = present[url]
+            oracle = expected(rows, asked.simhash, asked.signature, distance, url)
+            near = store.near_pages(url, distance)
+            assert [(page.distance, page.url) for page in near] == oracle
+            assert all(page.title == f"Of {page.url}" for page in near)
+            assert all(present[page.url].simhash == page.simhash for page in near)
+            by_sql = connection.execute(
+                "SELECT distance, url FROM pgsimhash.near_pages(%s::text, %s)", [url, distance]
+            ).fetchall()
+            assert by_sql == oracle
+            found += len(oracle)
+
+            unverified = expected(rows, asked.simhash, None, distance)
+            for simhash in (asked.simhash, asked.simhash ^ 1 << 63):
+                oracle = expected(rows, simhash, None, distance)
+                near = store.near_pages(simhash, distance)
+                assert [(page.distance, page.url) for page in near] == oracle
+                by_sql = connection.execute(
+                    "SELECT distance, url FROM pgsimhash.near_pages(%s::bigint, %s)",
+                    [to_bigint(simhash), distance],
+                ).fetchall()
+                assert by_sql == oracle
+            near = store.near_pages(url, distance, verify=False)
+            assert [(page.distance, page.url) for page in near] == [
+                pair for pair in unverified if pair[1] != url
+            ]
+            near = store.near_pages(asked.simhash, distance, signature=UNLIKE)
+            assert [(page.distance, page.url) for page in near] == expected(
+                rows, asked.simhash, UNLIKE, distance
+            )
+    assert found > 40
+
+
+def test_a_limit_takes_the_nearest_and_of_these_the_first(store: Store, dsn: str) -> None:
+    rows = crawl()
+    insert(dsn, rows)
+    whole = store.near_pages(rows[-1].url, 12)
+    assert len(whole) > 12
+    for limit in (1, 2, 7, 1000):
+        assert store.near_pages(rows[-1].url, 12, limit=limit) == whole[:limit]
+    every = store.near_pages(rows[-1].simhash, 12)
+    assert store.near_pages(rows[-1].simhash, 12, limit=5) == every[:5]
+
+
+def test_a_page_says_where_and_when_it_was_found(store: Store) -> None:
+    store.add(f"{URL}1", 0)
+    store.add(f"{URL}2", 7)
+    (found,) = store.near_pages(f"{URL}1")
+    known = store.get(f"{URL}2")
+    assert known is not None
+    assert found.as_json() == {
+        "url": f"{URL}2",
+        "title": None,
+        "simhash": "0000000000000007",
+        "distance": 3,
+        "similarity_percent": found.similarity_percent,
+        "fetched_at": known.fetched_at.isoformat(),
+    }
+    assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
+
+
+def test_the_present_version_counts_and_no_former_one(store: Store) -> None:
+    store.add(f"{URL}1", 0)
+    store.add(f"{URL}2", 1)
+    assert [page.url for page in store.near_pages(f"{URL}1")] == [f"{URL}2"]
+    store.add(f"{URL}2", 0xFFFF_0000)
+    assert store.near_pages(f"{URL}1") == []
+    assert store.near_pages(1, 0) == []
+    assert [page.url for page in store.near_pages(f"{URL}1", verify=False)] == []
+    store.add(f"{URL}1", 0xFFFF_0001)
+    assert [page.distance for page in store.near_pages(f"{URL}1")] == [1]
+
+
+def test_without_a_distance_the_collections_counts(dsn: str) -> None:
+    with connect(dsn, collection="narrow", layout="32+32") as store:
+        for bits in range(12):
+            store.add(f"{URL}{bits}", (1 << bits) - 1)
+        assert len(store.near_pages(0)) == store.opened.default_distance + 1 == 8
+        with psycopg.connect(dsn) as connection:
+            found = connection.execute(
+                "SELECT * FROM pgsimhash.near_pages(0::bigint, collection => 'narrow')"
+            ).fetchall()
+        assert len(found) == 8
+        with pytest.raises(ArgumentError, check=because("invalid_distance")):
+            store.near_pages(0, 8)
+
+
+def test_a_simhash_without_a_page_is_no_page(store: Store) -> None:
+    store.add_simhashes(np.arange(3, dtype=np.uint64))
+    store.add(f"{URL}1", 1)
+    assert [page.url for page in store.near_pages(0)] == [f"{URL}1"]
+    assert store.near_pages(f"{URL}1") == []
+
+
+def test_a_url_that_is_not_known_is_an_error_in_python_and_nothing_in_sql(
+    store: Store, dsn: str
+) -> None:
+    store.add(f"{URL}1", 0)
+    with connect(dsn, collection="other") as other:
+        other.add(f"{URL}2", 0)
+    for url in (f"{URL}2", "", f"{URL}1/", "0"):
+        with pytest.raises(NotFoundError, match="does not know", check=because("unknown_page")):
+            store.near_pages(url)
+    store.delete(f"{URL}1")
+    with pytest.raises(NotFoundError, check=because("unknown_page")):
+        store.near_pages(f"{URL}1")
+    with psycopg.connect(dsn) as connection:
+        for unknown in (f"{URL}1", f"{URL}2", "", None):
+            found = connection.execute("SELECT * FROM pgsimhash.near_pages(%s::text)", [unknown])
+            assert found.fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "reason"),
+    [
+        (lambda store: store.near_pages(0, 13), ArgumentError, "invalid_distance"),
+        (lambda store: store.near_pages(URL, -1), ArgumentError, "invalid_distance"),
+        (lambda store: store.near_pages(2**64), ArgumentError, "invalid_simhash"),
+        (lambda store: store.near_pages(-1), ArgumentError, "invalid_simhash"),
+        (lambda store: store.near_pages(True), ArgumentError, "invalid_simhash"),
+        (lambda store: store.near_pages(0, signature=2**128), ArgumentError, "invalid_signature"),
+        (lambda store: store.near_pages(0, limit=0), ArgumentError, "invalid_number"),
+        (lambda store: store.near_pages(URL, limit=-1), ArgumentError, "invalid_number"),
+        (lambda store: store.near_pages("https://a.example/\0"), StoreError, "invalid_value"),
+        (lambda store: store.near_pages("https://\ud800/"), StoreError, "invalid_value"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    store: Store, ask: Callable[[Store], object], error: type[PgsimhashError], reason: str
+) -> None:
+    store.add(URL, 0)
+    with pytest.raises(error, check=because(reason)):
+        ask(store)
+    assert len(store.near_pages(0)) == 1
+
+
+def test_a_collection_that_is_gone_is_told(store: Store, dsn: str) -> None:
+    store.add(URL, 0)
+    with psycopg.connect(dsn) as connection:
+        for call in ("'https://a.example/'", "1::bigint"):
+            with (
+                pytest.raises(psycopg.errors.UndefinedObject, match='"typo" does not exist'),
+                connection.transaction(),
+            ):
+                connection.execute(f"SELECT * FROM pgsimhash.near_pages({call}, 3, 'typo')")
+        for call in ("'https://a.example/', 13", "1::bigint, 13"):
+            with (
+                pytest.raises(psycopg.errors.InvalidParameterValue, match="13"),
+                connection.transaction(),
+            ):
+                connection.execute(f"SELECT * FROM pgsimhash.near_pages({call})")
+        with pytest.raises(psycopg.errors.NullValueNotAllowed), connection.transaction():
+            connection.execute("SELECT * FROM pgsimhash.near_pages(NULL::bigint)")
+        connection.execute("SELECT pgsimhash.rename_collection('default', 'former')")
+    for page in (URL, 0):
+        with pytest.raises(CollectionError, check=because("unknown")):
+            store.near_pages(page)
+
+
+def test_the_second_look_is_the_same_in_python_and_in_sql(dsn: str) -> None:
+    """So the constants in sql/simhash.sql are those of pgsimhash/hashing/signature.py."""
+    signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
+    cases = [
+        (distance, a, b)
+        for distance in range(DISTANCE_MAX + 1)
+        for a in signatures
+        for b in signatures
+    ]
+    halves = [(None, None) if a is None else to_bigints(a) for _, a, _ in cases]
+    others = [(None, None) if b is None else to_bigints(b) for _, _, b in cases]
+    with psycopg.connect(dsn) as connection:
+        answers = connection.execute(
+            "SELECT pgsimhash._verified(q.d, q.ah, q.al, q.bh, q.bl) "
+            "FROM unnest(%s::integer[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) "
+            "WITH ORDINALITY AS q (d, ah, al, bh, bl, number) ORDER BY q.number",
+            [
+                [distance for distance, _, _ in cases],
+                *(list(column) for column in zip(*halves, strict=True)),
+                *(list(column) for column in zip(*others, strict=True)),
+            ],
+        ).fetchall()
+    assert [answer for (answer,) in answers] == [verified(*case) for case in cases]
+    assert {answer for (answer,) in answers} == {True, False}
+
+
+def test_the_second_look_costs_no_call(dsn: str) -> None:
+    """PostgreSQL puts its body into the statement around it."""
+    with psycopg.connect(dsn) as connection:
+        plan = connection.execute(
+            "EXPLAIN (VERBOSE) SELECT FROM pgsimhash.pages AS p "
+            "WHERE pgsimhash._verified(8, p.signature_high, p.signature_low, 1, 2)"
+        ).fetchall()
+    assert "bit_count" in str(plan)
+    assert "_verified" not in str(plan)
+
+
+def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
+    store: Store, dsn: str
+) -> None:
+    """A hundred thousand pages, of which ten thousand share a simhash."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT c.collection_id, 'https://b.example/' || n, "
+            "CASE WHEN n <= 10000 THEN 0 ELSE hashint8extended(n, 7) END "
+            "FROM pgsimhash.collections AS c, generate_series(1, 100000) AS n"
+        )
+        connection.execute(
+            "SELECT pgsimhash.add_simhashes('default', array_agg(simhash)) "
+            "FROM (SELECT DISTINCT simhash FROM pgsimhash.pages) AS d"
+        )
+        connection.execute("LOAD 'auto_explain'")
+        connection.execute("SET auto_explain.log_min_duration = 0")
+        connection.execute("SET auto_explain.log_analyze = on")
+        connection.execute("SET auto_explain.log_nested_statements = on")
+        connection.execute("SET client_min_messages = log")
+        plans: list[str] = []
+        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        for _ in range(2):
+            for call, found in (
+                ("near_pages('https://b.example/1', 8)", 9_999),
+                ("near_pages('https://b.example/70000', 0)", 0),
+                ("near_pages(0::bigint, 3)", 10_000),
+                ("_near_pages('default', 0, 1, 2, 3, NULL, 5)", 5),
+            ):
+                plans.clear()
+                rows = connection.execute(f"SELECT * FROM pgsimhash.{call}").fetchall()
+                assert len(rows) == found
+                plan = "\n".join(text for text in plans if "near_duplicates" in text)
+                assert "using pages_simhash_idx" in plan, plan
+                whole = "\n".join(plans)
+                assert "Seq Scan" not in whole, whole
+                assert "pages_pkey" not in whole, whole
+                assert "pages_original_idx" not in whole, whole
+            # The limit reaches down to the index.
+            (scan,) = [line for line in plan.splitlines() if "using pages_simhash_idx" in line]
+            assert "rows=5" in scan, scan
+            connection.execute("VACUUM (ANALYZE)")
+        parameters = {
+            **{"collection": "default", "scheme": store.scheme, "distance": 3, "limit": None},
+            **{"url": "https://b.example/1", "verify": True},
+        }
+        plan = str(
+            connection.execute(
+                "EXPLAIN " + statements.query("near_pages_of_url", connection), parameters
+            ).fetchall()
+        )
+        assert "using pages_url_idx" in plan

@@ -1,0 +1,279 @@
+"""The roles that `migrate --roles` makes can do what their work needs, and nothing else."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+
+from pgsimhash import Store, StoreError, connect, maintenance
+from pgsimhash.db import migrate
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.testing import fresh_database
+from tests.manual import blocks
+from tests.refusals import because
+from tests.roles import as_role, dropped_afterwards
+from tests.store.test_store import ARTICLE, page
+
+A, B = "https://a.example/", "https://b.example/"
+
+
+@pytest.fixture
+def roles(dsn: str) -> Iterator[dict[str, str]]:
+    """A DSN for each role, by what it is for."""
+    prefix = f"test {uuid.uuid4().hex[:12]}"
+    made = migrate.create_roles(dsn, prefix)
+    with dropped_afterwards(dsn, made):
+        yield {name.rpartition("_")[2]: as_role(dsn, name) for name in made}
+
+
+CHANGES: dict[str, Callable[[Store], object]] = {
+    "ingest": lambda store: store.ingest(A, page(*ARTICLE)),
+    "add_simhashes": lambda store: store.add_simhashes(np.array([3], dtype=np.uint64)),
+    "delete": lambda store: store.delete(A),
+    "mark": lambda store: maintenance.mark(store, A, B, same=True),
+    "policy": lambda store: maintenance.set_policy(store, "a.example", PolicySettings(distance=3)),
+    "rename": lambda store: maintenance.rename(store, "other"),
+    "settings": lambda store: maintenance.change_settings(store, keep_markdown=True),
+}
+
+HARMFUL: dict[str, Callable[[Store], object]] = {
+    "check": lambda store: list(maintenance.check(store, repair=True)),
+    "delete": lambda store: store.delete(A),
+    "delete_host": lambda store: store.delete_host("a.example"),
+    "undo": lambda store: maintenance.undo(store),
+    "rebuild": lambda store: maintenance.rebuild(store, replace=True),
+}
+"""What would do harm to rows that the role does not see."""
+
+
+class TestWhatTheyMay:
+    def test_a_writer_does_all_that_is_done_with_pages(self, roles: dict[str, str]) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(B, 2**63)
+            for name, change in CHANGES.items():
+                if name != "delete":
+                    change(store)
+            store.delete(A)
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_a_reader_looks_up_and_writes_nothing(self, roles: dict[str, str], change: str) -> None:
+        with connect(roles["writer"]) as store:
+            simhash = store.ingest(A, page(*ARTICLE)).simhash
+            store.add(B, 2**63)
+        with connect(roles["reader"]) as store:
+            assert [match.url for match in store.find(simhash or 0)] == [A]
+            assert store.decide(B, page(*ARTICLE)).duplicate_of == A
+            assert store.status()[0].pages == 2
+            with pytest.raises(StoreError, check=because("not_permitted")):
+                CHANGES[change](store)
+
+    def test_a_reader_checks_and_a_writer_repairs(self, roles: dict[str, str], dsn: str) -> None:
+        with connect(roles["writer"]) as store:
+            store.add(A, 1)
+        with psycopg.connect(dsn) as connection:
+            connection.execute("DELETE FROM pgsimhash.simhashes")
+        with connect(roles["reader"]) as store:
+            assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
+            with pytest.raises(StoreError, check=because("not_permitted")):
+                list(maintenance.check(store, repair=True))
+        with connect(roles["writer"]) as store:
+            assert [one.repaired for one in maintenance.check(store, repair=True)] == [True]
+            assert list(maintenance.check(store)) == []
+
+    def test_nobody_removes_simhashes_of_pages_that_row_security_hides(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        with connect(roles["writer"]) as store:
+            list(store.add_many([(A, 5), (B, 5)]))
+        with psycopg.connect(dsn) as connection:
+            connection.execute("ALTER TABLE pgsimhash.pages ENABLE ROW LEVEL SECURITY")
+            connection.execute(f"CREATE POLICY own ON pgsimhash.pages USING (url <> '{B}')")
+        with connect(roles["writer"]) as store:
+            for change in HARMFUL.values():
+                with pytest.raises(StoreError, match="BYPASSRLS", check=because("hidden_rows")):
+                    change(store)
+            assert store.add("https://c.example/", 5).duplicate_of == A
+        with connect(roles["reader"]) as store:
+            with pytest.raises(StoreError, check=because("hidden_rows")):
+                list(maintenance.check(store))
+            assert [match.url for match in store.find(5)] == [A]
+        for whole in (roles["owner"], dsn):
+            with connect(whole) as store:
+                assert list(maintenance.check(store, repair=True)) == []
+                assert store.delete(A).versions == 1
+                assert store.add(A, 5).duplicate_of == B
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "ALTER TABLE pgsimhash.pages ADD COLUMN mine text",
+            "DROP TABLE pgsimhash.cache_epochs",
+            "CREATE TABLE pgsimhash.mine ()",
+            "CREATE FUNCTION pgsimhash.mine() RETURNS int LANGUAGE sql RETURN 1",
+            "CREATE TRIGGER mine BEFORE INSERT ON pgsimhash.pages FOR EACH ROW "
+            "EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()",
+            "CREATE INDEX ON pgsimhash.pages (title)",
+            "TRUNCATE pgsimhash.pages",
+            "UPDATE pgsimhash.layouts SET indexed = false",
+            "UPDATE pgsimhash.alembic_version SET version_num = '9'",
+            "GRANT SELECT ON pgsimhash.pages TO PUBLIC",
+        ],
+    )
+    def test_neither_changes_the_schema(self, roles: dict[str, str], statement: str) -> None:
+        for role in ("writer", "reader"):
+            with psycopg.connect(roles[role]) as connection:
+                refused = psycopg.errors.InsufficientPrivilege
+                if statement.startswith("GRANT"):
+                    # PostgreSQL warns that nothing was granted.
+                    connection.execute(statement.encode())
+                    acl = connection.execute(
+                        "SELECT relacl::text FROM pg_class WHERE oid = 'pgsimhash.pages'::regclass"
+                    ).fetchone()
+                    assert acl is not None
+                    assert "{=r" not in acl[0]
+                    assert ",=r" not in acl[0]
+                    continue
+                with pytest.raises(refused):
+                    connection.execute(statement.encode())
+
+    def test_the_tables_of_a_layout_to_come_have_the_grants(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        # By the owner, by someone who is granted it, and by a superuser.
+        member = f"member_{uuid.uuid4().hex[:12]}"
+        owner = psycopg.conninfo.conninfo_to_dict(roles["owner"])["options"]
+        name = str(owner).partition("role=")[2].replace("\\ ", " ")
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("CREATE ROLE {} IN ROLE {}").format(
+                    sql.Identifier(member), sql.Identifier(name)
+                )
+            )
+        deployers = {
+            "16+16+16+16": roles["owner"],
+            "32+32": as_role(dsn, member),
+            "5 choose 2": dsn,
+        }
+        with dropped_afterwards(dsn, [member]):
+            for layout, deployer in deployers.items():
+                with connect(deployer, collection=layout, layout=layout) as store:
+                    assert store.layout == layout
+                with connect(roles["writer"], collection=layout) as store:
+                    store.add(A, 5)
+                with connect(roles["reader"], collection=layout) as store:
+                    assert store.exists(4)
+            with connect(roles["writer"]) as store:
+                store.add(A, 7)
+                maintenance.rebuild(store, layout="16+16+16+16")
+            with connect(roles["reader"]) as store:
+                assert store.layout == "16+16+16+16"
+                assert store.exists(7)
+
+    def test_roles_are_made_once_and_again_after_an_upgrade(
+        self, roles: dict[str, str], dsn: str
+    ) -> None:
+        name = str(psycopg.conninfo.conninfo_to_dict(roles["owner"])["options"])
+        prefix = name.partition("role=")[2].replace("\\ ", " ").removesuffix("_owner")
+        migrate.upgrade(roles["owner"])
+        assert migrate.create_roles(dsn, prefix) == [
+            f"{prefix}_{what}" for what in ("owner", "writer", "reader")
+        ]
+        with connect(roles["writer"]) as store:
+            assert store.ingest(A, page(*ARTICLE)).keep
+
+
+class TestTenants:
+    def test_two_schemas_in_a_database_are_closed_to_one_another(self, dsn: str) -> None:
+        prefix = f"test_{uuid.uuid4().hex[:12]}"
+        own = migrate.create_roles(dsn, f"{prefix}_one")
+        migrate.upgrade(dsn, schema="crawl")
+        other = migrate.create_roles(dsn, f"{prefix}_two", schema="crawl")
+        with dropped_afterwards(dsn, [*own, *other]):
+            with connect(as_role(dsn, own[1])) as store:
+                store.add(A, 5)
+            with connect(as_role(dsn, other[1]), schema="crawl") as store:
+                store.add(B, 5)
+            for role, schema in ((own[0], "crawl"), (own[1], "crawl"), (other[1], "pgsimhash")):
+                with (
+                    psycopg.connect(as_role(dsn, role)) as connection,
+                    pytest.raises(psycopg.errors.InsufficientPrivilege),
+                ):
+                    connection.execute(f"SELECT FROM {schema}.pages".encode())
+
+    @pytest.mark.parametrize("schema", ["pgsimhash", "crawl"])
+    def test_names_begin_with_those_of_the_database_and_the_schema(
+        self, dsn: str, schema: str
+    ) -> None:
+        migrate.upgrade(dsn, schema=schema)
+        made = migrate.create_roles(dsn, schema=schema)
+        with dropped_afterwards(dsn, made):
+            prefix = f"{psycopg.conninfo.conninfo_to_dict(dsn)['dbname']}_{schema}"
+            assert made == [f"{prefix}_{what}" for what in ("owner", "writer", "reader")]
+
+    def test_the_writer_of_one_database_reads_nothing_in_another(
+        self, dsn: str, server_dsn: str
+    ) -> None:
+        with ExitStack() as stack:
+            other = stack.enter_context(fresh_database(server_dsn))
+            migrate.upgrade(other)
+            for each in (dsn, other):
+                made = migrate.create_roles(each)
+                stack.enter_context(dropped_afterwards(each, made))
+            with connect(as_role(other, made[1])) as store:
+                store.add(A, 5)
+            with (
+                psycopg.connect(as_role(dsn, made[1])) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
+                connection.execute("SELECT FROM pgsimhash.pages")
+
+    def test_a_name_that_is_too_long(self, dsn: str) -> None:
+        with pytest.raises(ArgumentError, match="up to 56 bytes", check=because("invalid_role")):
+            migrate.create_roles(dsn, "x" * 57)
+
+
+@pytest.fixture
+def admin(empty_dsn: str) -> Iterator[str]:
+    """A role that deployed the schema, may create roles, and is no superuser."""
+    admin = f"test_{uuid.uuid4().hex[:12]}"
+    role = sql.Identifier(admin)
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} CREATEROLE").format(role))
+        database = sql.Identifier(connection.info.dbname)
+        connection.execute(sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, role))
+    with dropped_afterwards(empty_dsn, [admin]):
+        migrate.upgrade(as_role(empty_dsn, admin))
+        yield admin
+
+
+def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin: str) -> None:
+    made = migrate.create_roles(as_role(empty_dsn, admin), admin)
+    with dropped_afterwards(empty_dsn, made):
+        with connect(as_role(empty_dsn, made[1])) as store:
+            store.add(A, 5)
+        with connect(as_role(empty_dsn, admin), collection="x", layout="32+32") as store:
+            store.add(A, 5)
+        with connect(as_role(empty_dsn, made[2]), collection="x") as store:
+            assert store.exists(5)
+
+
+def test_nor_does_such_an_owner_to_take_roles_back_as_the_manual_says(
+    empty_dsn: str, admin: str
+) -> None:
+    made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
+    with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:
+        connection.execute(made.replace("trial", admin).encode())
+        connection.execute(gone.replace("trial", admin).encode())
+        left = connection.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname LIKE %s", [f"{admin}_%"]
+        )
+        assert left.fetchone() == (0,)
+    with connect(as_role(empty_dsn, admin)) as store:
+        store.add(A, 5)

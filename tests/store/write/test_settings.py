@@ -1,0 +1,252 @@
+"""Connections and databases of other settings, and in other states, than a store would choose."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg import conninfo, sql
+
+from pgsimhash import Store, StoreError, Verdict, analysis, connect, maintenance
+from pgsimhash.cli.commands import commands
+from pgsimhash.db import migrate
+from pgsimhash.db.connection import open_connection
+from pgsimhash.pages.policies import PolicySettings
+from tests.refusals import because
+from tests.store.connect.test_sharing import FAR, HTML, URL
+from tests.store.content import rebuild_apart
+from tests.store.maintain.test_rebuilding_scheme import WORDS
+
+WHEN = datetime(2025, 2, 1, 3, 4, 5, 678901, tzinfo=UTC)
+AGE = timedelta(days=40, hours=-5, seconds=6)
+SETTINGS = {
+    "German": {"DateStyle": "German, DMY", "IntervalStyle": "sql_standard"},
+    "SQL": {"DateStyle": "SQL, DMY", "IntervalStyle": "iso_8601"},
+    "Postgres": {"DateStyle": "Postgres, MDY", "IntervalStyle": "postgres_verbose"},
+    "Latin": {"client_encoding": "LATIN1"},
+    "bytes and zone": {"bytea_output": "escape", "TimeZone": "<+09>-9"},
+}
+
+
+USES: dict[str, Callable[[Store], Any]] = {
+    "add": lambda store: store.add(URL, 1),
+    "add_many": lambda store: store.add_many([(URL, 1)]),
+    "add_simhashes": lambda store: store.add_simhashes(np.arange(3, dtype=np.uint64)),
+    "clusters": lambda store: store.clusters(),
+    "decide": lambda store: store.decide(URL, HTML),
+    "decide_many": lambda store: store.decide_many([(URL, HTML)]),
+    "delete": lambda store: store.delete(URL),
+    "delete_host": lambda store: store.delete_host("a.example"),
+    "exists": lambda store: store.exists(1),
+    "expire": lambda store: store.expire(timedelta(days=1)),
+    "find": lambda store: store.find(1),
+    "find_many": lambda store: store.find_many(np.arange(3, dtype=np.uint64)),
+    "get": lambda store: store.get(URL),
+    "ingest": lambda store: store.ingest(URL, HTML),
+    "ingest_many": lambda store: store.ingest_many([(URL, HTML)]),
+    "near_pages": lambda store: store.near_pages(1),
+    "pairs": lambda store: store.pairs(),
+    "should_fetch": lambda store: store.should_fetch(URL),
+    "should_store": lambda store: store.should_store(URL, HTML),
+    "start_run": lambda store: store.start_run("a test"),
+    "status": lambda store: store.status(),
+}
+
+
+def test_the_list_of_uses_is_complete() -> None:
+    methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction)}
+    assert set(USES) == {name for name in methods if not name.startswith("_")} - {"close"}
+
+
+def use_up(made: object) -> None:
+    """Take all that a generator yields, as what a method returned."""
+    if isinstance(made, Iterator):
+        list(made)
+
+
+def let(dsn: str, settings: dict[str, str]) -> None:
+    """Let every session on the database begin with these settings."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for name, value in settings.items():
+            statement = sql.SQL("ALTER DATABASE {} SET {} TO {}")
+            database = sql.Identifier(connection.info.dbname)
+            connection.execute(statement.format(database, sql.Identifier(name), value))
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own", "the caller's"])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_times_ages_and_texts_come_back_under_any_settings(
+    dsn: str, settings: dict[str, str], own: bool
+) -> None:
+    let(dsn, settings)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if not own and "client_encoding" in settings:
+            connection.execute("SET client_encoding TO 'UTF8'")
+        with connect(dsn if own else connection, keep_markdown=True) as store:
+            said = PolicySettings(max_age=AGE, expire_after=AGE * 9)
+            for made in (
+                maintenance.set_policy(store, "a.example", said),
+                *maintenance.policies(store),
+            ):
+                assert (made.max_age, made.expire_after) == (AGE, AGE * 9)
+                assert made.set_at is not None
+                assert made.set_at.tzinfo is not None
+            title = "Łódź, 東京 und \U0001f6a2"
+            html = f"<title>{title}</title>{HTML}"
+            for number in range(2):
+                store.ingest(f"{URL}{number}", html, fetched_at=WHEN + timedelta(days=number))
+            store.ingest(f"{URL}0", html, fetched_at=WHEN + timedelta(days=3))
+            store.add(f"{URL}0", FAR, fetched_at=WHEN + timedelta(days=4))
+            maintenance.mark(store, f"{URL}0", f"{URL}1", same=True)
+            found = store.get(f"{URL}1")
+            assert found is not None
+            assert (found.title, found.fetched_at) == (title, WHEN + timedelta(days=1))
+            assert [one.fetched_at for one in analysis.versions(store, f"{URL}0")] == [
+                WHEN,
+                WHEN + timedelta(days=4),
+            ]
+            assert analysis.versions(store, f"{URL}0")[0].seen_at == WHEN + timedelta(days=3)
+            assert store.find(found.simhash, since=WHEN + timedelta(days=2)) == []
+            assert len(store.find(found.simhash, since=WHEN)) == 1
+            assert WHEN + timedelta(days=1) in {
+                page.fetched_at for page in store.near_pages(found.simhash)
+            }
+            (cluster,) = store.clusters(8)
+            assert {page.fetched_at for page in cluster.pages} == {
+                WHEN + timedelta(days=1),
+                WHEN + timedelta(days=4),
+            }
+            (run,) = maintenance.runs(store)
+            assert abs(run.finished_at - maintenance.marks(store)[0].marked_at) < timedelta(
+                minutes=10
+            )
+            assert len(analysis.report(store).histories) == 1
+            assert analysis.advise_fetch(store, f"{URL}0", now=WHEN).hint is not None
+            assert analysis.explain(store, f"{URL}0", f"{URL}1").a.fetched_at == WHEN + timedelta(
+                days=4
+            )
+            told: list[Verdict] = []
+            maintenance.rebuild(store, max_age=AGE, replace=True, verdicts=told.append)
+            assert len(told) == 3
+            rebuild_apart(store, "copy", scheme=WORDS, verdicts=told.append)
+            assert [one.verdict for one in told[3:]] == ["new", "duplicate", "failed"]
+            assert store.expire(AGE).versions == 3
+
+
+@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
+def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The DSN of an empty database of another encoding than UTF-8."""
+    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        # From 15 on, the locale of a server may be one that knows UTF-8 only.
+        of_libc = connection.info.server_version >= 150000
+        statement = sql.SQL(
+            "CREATE DATABASE {} ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+            + (" LOCALE_PROVIDER libc" if of_libc else "")
+        )
+        connection.execute(statement.format(sql.Identifier(name), request.param))
+    yield conninfo.make_conninfo(server_dsn, dbname=name)
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) -> None:
+    fix = "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+    with pytest.raises(StoreError, match=fix):
+        connect(other_encoding)
+    with pytest.raises(StoreError, match=fix):
+        migrate.upgrade(other_encoding)
+    with (
+        psycopg.connect(other_encoding) as connection,
+        pytest.raises(StoreError, match=fix),
+    ):
+        connect(connection)
+    with (
+        psycopg.connect(other_encoding) as connection,
+        pytest.raises(psycopg.errors.FeatureNotSupported, match=fix),
+    ):
+        connection.execute(migrate.upgrade_sql().encode())
+    for command in (["migrate"], ["status"]):
+        done = CliRunner().invoke(commands, [*command, "--dsn", other_encoding])
+        assert done.exit_code == 3
+        assert len(done.stderr.splitlines()) == 1
+        assert fix in done.stderr
+
+
+def test_a_setting_that_takes_null_for_a_text_is_refused(dsn: str) -> None:
+    with pytest.raises(StoreError, match="SET array_nulls TO on", check=because("wrong_nulls")):
+        connect(f"{dsn} options='-c array_nulls=off'")
+
+
+def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    let(dsn, {"client_encoding": "LATIN2"})
+    with open_connection(f"{dsn} client_encoding=LATIN9") as connection:
+        assert connection.info.encoding == "utf-8"
+    with psycopg.connect(dsn) as connection:
+        with pytest.raises(StoreError, match="SET client_encoding TO 'UTF8'"):
+            connect(connection)
+        connection.execute("SET client_encoding TO 'UTF8'")
+        connect(connection)
+
+
+def test_strings_in_which_a_backslash_is_more_than_itself_are_refused(dsn: str) -> None:
+    with connect(dsn):
+        let(dsn, {"standard_conforming_strings": "off"})
+    with pytest.raises(StoreError, match="ALTER DATABASE name RESET standard_conforming_strings"):
+        connect(dsn)
+    with psycopg.connect(dsn) as connection:
+        with pytest.raises(StoreError, match="SET standard_conforming_strings TO on"):
+            connect(connection)
+        connection.execute("SET standard_conforming_strings TO on")
+        connect(connection)
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_in_a_transaction_that_failed_every_method_says_to_roll_back(
+    dsn: str, autocommit: bool
+) -> None:
+    with psycopg.connect(dsn, autocommit=autocommit) as connection:
+        store = connect(connection, keep_markdown=True)
+        store.add(URL, FAR)
+        if not autocommit:
+            connection.commit()
+        connection.execute("BEGIN") if autocommit else None
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("SELECT 1 / 0")
+        with pytest.raises(StoreError, match=r"failed; end it first: connection\.rollback\(\)"):
+            connect(connection)
+        for name, use in USES.items():
+            with pytest.raises(StoreError, match=r"connection\.rollback\(\)") as raised:
+                use_up(use(store))
+            assert "\n" not in str(raised.value), name
+        connection.rollback()
+        assert store.get(URL) is not None
+
+
+def test_a_pooler_that_mixes_up_prepared_statements_is_named(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
+        # As another client of the pooler left it.
+        connection.execute("PREPARE _pg3_0 AS SELECT 1", prepare=False)
+        with pytest.raises(StoreError, match=r"already exists.*prepare_threshold=None"):
+            connect(connection)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=0) as connection:
+        store = connect(connection)
+        store.find(0)
+        connection.pgconn.exec_(b"DEALLOCATE ALL")
+        with pytest.raises(StoreError, match=r"does not exist.*prepare_threshold=None"):
+            store.find(0)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        connection.execute("PREPARE _pg3_0 AS SELECT 1")
+        store = connect(connection)
+        for number in range(20):
+            store.add(f"{URL}{number}", number)

@@ -1,0 +1,99 @@
+"""Several writers at once decide as one writer would have."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+
+import psycopg
+import pytest
+
+from pgsimhash import connect, hamming_distance
+from pgsimhash.hashing.bits import from_bigint
+from tests.conftest import wait_for_a_lock
+
+WRITERS = 8
+DISTANCE = 3
+
+
+def simhashes(seed: int) -> list[int]:
+    """What one writer brings: near-copies of 40 originals that all writers share."""
+    originals = random.Random(0)
+    centres = [originals.getrandbits(64) for _ in range(40)]
+    rng = random.Random(seed)
+    return [
+        rng.choice(centres) ^ sum(1 << bit for bit in rng.sample(range(64), rng.randint(0, 1)))
+        for _ in range(300)
+    ]
+
+
+def write(job: tuple[str, int]) -> list[str]:
+    dsn, seed = job
+    found: list[str] = []
+    with connect(dsn, lookup_memory=(seed % 2) << 30) as store:
+        with store.session.read() as connection:
+            store.session.memory.take_in(connection, store.opened)
+        assert store.session.memory.holds(store.opened) == bool(seed % 2)
+        for start in range(0, 300, 30):
+            pages = [
+                (f"https://w{seed}.example/{start + n}", value)
+                for n, value in enumerate(simhashes(seed)[start : start + 30])
+            ]
+            found += [verdict.verdict for verdict in store.add_many(pages, distance=DISTANCE)]
+    return found
+
+
+def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
+    """All copies are within 2 bits of one another, so one new page an original is right.
+
+    Half of the writers hold what is known in memory.
+    """
+    with connect(dsn):
+        pass
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(WRITERS) as pool:
+        verdicts = pool.map(write, [(dsn, seed) for seed in range(WRITERS)], chunksize=1)
+    new = sum(written.count("new") for written in verdicts)
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            "SELECT p.page_id, p.simhash, p.duplicate_of, p.distance, o.simhash "
+            "FROM pgsimhash.pages AS p LEFT JOIN pgsimhash.pages AS o "
+            "ON (o.collection_id, o.page_id) = (p.collection_id, p.duplicate_of) "
+            "ORDER BY p.page_id"
+        ).fetchall()
+    assert len(rows) == WRITERS * 300
+    assert new == 40 == sum(row[2] is None for row in rows)
+    assert [len(written) for written in verdicts] == [300] * WRITERS
+
+    # A serial run over the pages in the order they were stored decides the same.
+    seen: dict[int, int] = {}
+    for page_id, simhash, original, distance, _ in rows:
+        value = from_bigint(simhash)
+        known = [(hamming_distance(value, other), first) for other, first in seen.items()]
+        nearest = min((match for match in known if match[0] <= DISTANCE), default=None)
+        assert (distance, original) == (nearest or (None, None))
+        seen.setdefault(value, page_id)
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_a_page_stored_between_lookup_and_lock_is_seen(dsn: str, batches: int) -> None:
+    """The second writer looks up, waits for the lock, and still sees what came meanwhile."""
+    with psycopg.connect(dsn) as holder, connect(dsn) as other:
+        first = connect(holder)
+        holder.commit()
+        for number in range(batches):
+            first.add(f"https://a.example/{number}", 1 << number)
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(1) as pool:
+            waiting = pool.apply_async(write_one, [(dsn, 0)])
+            wait_for_a_lock(dsn)
+            holder.commit()
+            assert waiting.get(timeout=60) == ("duplicate", "https://a.example/0")
+        assert len(other.find(1, 0)) == 1
+
+
+def write_one(job: tuple[str, int]) -> tuple[str, str | None]:
+    dsn, simhash = job
+    with connect(dsn) as store:
+        verdict = store.add("https://b.example/", simhash, distance=DISTANCE)
+    return verdict.verdict, verdict.duplicate_of
