@@ -81,7 +81,8 @@ BEGIN
     LEFT JOIN pgsimhash._add_batch(
         collection, own_id, true, true,
         array_fill(
-            nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id')),
+            CASE WHEN cardinality(urls) > 1
+                THEN nextval(pg_get_serial_sequence('pgsimhash.runs', 'run_id')) END,
             ARRAY[coalesce(cardinality(page.urls), 0)]
         ), 'SQL', NULL, page.urls, page.simhashes, page.fetched_at, NULL, NULL, NULL, NULL, NULL,
         page.distances, NULL, page.scopes, page.window_sizes, page.since, page.max_copies
@@ -91,7 +92,7 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash.add_pages(text[], bigint[], text, timestamptz[]) IS
-    'add_page for each of some pages, in their order, as one batch.';
+    'add_page for each of some pages, in their order, as one batch; several pages are a run.';
 
 -- Internal: for the functions above and for the package, and may change with any release.
 

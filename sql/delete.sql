@@ -154,35 +154,224 @@ END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]) IS
-    'Deletes pages of a collection, and simhashes that came with them; returns how many pages, the '
-    'URLs that are gone, and those of which an earlier version is the present one now.';
+    'Deletes pages of a collection, and simhashes that came with them, and promotes copies of them to '
+    'originals; returns how many pages, the URLs that are gone, and those of which an earlier version is the present one now.';
 
--- Pages that duplicate one of them stay, as originals.
 CREATE FUNCTION pgsimhash._drop_pages(own_id integer, page_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
     AS $$
 DECLARE
     dropped bigint[];
+    runs bigint[];
+    copy record;
 BEGIN
+    SELECT c.copy_ids, c.heads, c.originals INTO copy
+    FROM pgsimhash._copies_of(own_id, page_ids) AS c;
     WITH deleted AS (
         DELETE FROM pgsimhash.pages AS p
         USING unnest(page_ids) AS d (page_id)
         WHERE p.collection_id = own_id AND p.page_id = d.page_id
-        RETURNING p.simhash
+        RETURNING p.simhash, p.run_id
     )
-    SELECT array_agg(DISTINCT d.simhash) INTO dropped FROM deleted AS d;
+    SELECT array_agg(DISTINCT d.simhash), array_agg(DISTINCT d.run_id) INTO dropped, runs
+    FROM deleted AS d;
     DELETE FROM pgsimhash.last_seen AS s
     WHERE s.collection_id = own_id AND s.page_id = ANY (page_ids);
-    UPDATE pgsimhash.pages AS p
-    SET duplicate_of = NULL, distance = NULL
-    WHERE p.collection_id = own_id AND p.duplicate_of = ANY (page_ids);
-    PERFORM pgsimhash._drop_simhashes(own_id, dropped, false);
+    PERFORM
+        pgsimhash._promote_copies(own_id, copy.copy_ids, copy.heads, copy.originals),
+        pgsimhash._shrink_runs(own_id, runs, page_ids),
+        pgsimhash._drop_simhashes(own_id, dropped, false);
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._drop_pages(integer, bigint[]) IS
-    'Deletes pages by their ids, with when they were seen and the simhashes that came with them.';
+    'Deletes pages by their ids, with when they were seen, the simhashes that came with them and the '
+    'runs that have no page left; a copy of each takes its place.';
+
+-- A page may be a copy of a copy. The head of a copy is the last of the pages on the way to its
+-- original that go.
+CREATE FUNCTION pgsimhash._copies_of(
+    own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
+    OUT originals bigint[]
+)
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = on
+    SET enable_mergejoin = off
+    SET enable_sort = on
+    SET jit = off
+    AS $$
+        WITH RECURSIVE going AS MATERIALIZED (
+            SELECT DISTINCT p.page_id, p.duplicate_of
+            FROM unnest(page_ids) AS d (page_id)
+            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
+        ),
+        chain (page_id, head, original, goes) AS (
+            SELECT g.page_id, g.page_id, g.duplicate_of, true
+            FROM going AS g
+            WHERE NOT EXISTS (SELECT FROM going AS o WHERE o.page_id = g.duplicate_of)
+            UNION ALL
+            SELECT p.page_id, c.head, c.original, g.page_id IS NOT NULL
+            FROM chain AS c
+            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.duplicate_of = c.page_id
+            LEFT JOIN going AS g ON g.page_id = p.page_id
+            WHERE c.goes
+        )
+        SELECT
+            array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
+            array_agg(c.original ORDER BY c.page_id)
+        FROM chain AS c
+        WHERE NOT c.goes
+    $$;
+
+COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
+    'The pages that stay and duplicate one that goes; the head of each, and the original of the head.';
+
+-- The copies of a head are decided again, by the rule and the policies of the collection: first they
+-- are compared with its original, if that stays, and then with the earliest of those that are left,
+-- which becomes an original. After a hundred rounds all that are left become originals, so that nobody
+-- waits long for the lock.
+CREATE FUNCTION pgsimhash._promote_copies(
+    own_id integer, copy_ids bigint[], heads bigint[], originals bigint[]
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_hashjoin = on
+    SET enable_mergejoin = off
+    SET enable_sort = on
+    SET jit = off
+    AS $$
+DECLARE
+    default_distance constant integer := (
+        SELECT c.default_distance FROM pgsimhash.collections AS c WHERE c.collection_id = own_id
+    );
+    marked constant boolean := EXISTS (
+        SELECT FROM pgsimhash.marks AS m WHERE m.collection_id = own_id
+    );
+    leaders bigint[] := originals;
+    urls text[];
+    rounds integer := 0;
+BEGIN
+    WHILE cardinality(copy_ids) > 0 LOOP
+        SELECT array_agg(p.url ORDER BY c.number) INTO urls
+        FROM unnest(copy_ids) WITH ORDINALITY AS c (page_id, number)
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = c.page_id;
+        WITH moved AS (
+            UPDATE pgsimhash.pages AS p
+            SET duplicate_of = m.leader, distance = m.distance
+            FROM (
+                SELECT
+                    c.page_id, l.page_id AS leader,
+                    pgsimhash.hamming_distance(c.simhash, l.simhash) AS distance
+                FROM unnest(copy_ids, leaders) WITH ORDINALITY AS u (page_id, leader, number)
+                JOIN pgsimhash.pages AS c ON c.collection_id = own_id AND c.page_id = u.page_id
+                JOIN pgsimhash.pages AS l ON l.collection_id = own_id AND l.page_id = u.leader
+                LEFT JOIN (
+                    SELECT n.number, s.*
+                    FROM pgsimhash._settings_for(own_id, urls) AS s
+                    CROSS JOIN LATERAL unnest(s.url_numbers) AS n (number)
+                ) AS s ON s.number = u.number
+                LEFT JOIN LATERAL pgsimhash._version_before(own_id, c.url, c.page_id) AS v ON true
+                CROSS JOIN LATERAL (
+                    SELECT
+                        CASE WHEN s.scope = 'host' THEN c.host END AS only_host,
+                        array_agg(m.url) FILTER (WHERE NOT m.same) AS apart,
+                        coalesce(bool_or(m.same AND m.url = l.url), false) AS marked_same
+                    FROM pgsimhash._marks_of(CASE WHEN marked THEN own_id END, c.url) AS m
+                ) AS k
+                WHERE u.page_id <> u.leader AND (
+                    k.marked_same OR pgsimhash._counts(
+                        pgsimhash.hamming_distance(c.simhash, l.simhash), l.page_id, l.url, l.host,
+                        l.fetched_at, l.simhash, l.signature_high, l.signature_low,
+                        (
+                            SELECT d.url
+                            FROM pgsimhash.pages AS d
+                            WHERE d.collection_id = own_id AND d.page_id = l.duplicate_of
+                        ),
+                        c.url, k.only_host, c.fetched_at - s.max_age,
+                        CASE WHEN s.window_size IS NOT NULL THEN pgsimhash._window(
+                            CASE WHEN s.scope = 'global' THEN pgsimhash._siblings(own_id)
+                                ELSE ARRAY[own_id] END,
+                            k.only_host, s.window_size, c.page_id
+                        ) END,
+                        k.apart, v.simhash, v.first_page, coalesce(s.distance, default_distance),
+                        CASE WHEN coalesce(s.verify, true) THEN c.signature_high END,
+                        CASE WHEN coalesce(s.verify, true) THEN c.signature_low END
+                    )
+                )
+            ) AS m
+            WHERE p.collection_id = own_id AND p.page_id = m.page_id
+            RETURNING p.page_id
+        )
+        SELECT array_agg(r.page_id), array_agg(r.head), array_agg(r.leader)
+        INTO copy_ids, heads, leaders
+        FROM (
+            SELECT
+                c.page_id, c.head,
+                CASE WHEN rounds < 100 THEN min(c.page_id) OVER (PARTITION BY c.head)
+                    ELSE c.page_id END AS leader
+            FROM unnest(copy_ids, heads, leaders) AS c (page_id, head, leader)
+            WHERE c.page_id IS DISTINCT FROM c.leader
+                AND NOT EXISTS (SELECT FROM moved AS m WHERE m.page_id = c.page_id)
+            ORDER BY c.page_id
+        ) AS r;
+        UPDATE pgsimhash.pages AS p
+        SET duplicate_of = NULL, distance = NULL
+        FROM (SELECT DISTINCT u.leader FROM unnest(leaders) AS u (leader)) AS n
+        WHERE p.collection_id = own_id AND p.page_id = n.leader;
+        rounds := rounds + 1;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]) IS
+    'Makes the earliest copy of pages that are gone an original, and lets the others point to it.';
+
+-- A run without pages goes. The bounds of the others move to pages that are left, so that the next
+-- look at them begins there.
+CREATE FUNCTION pgsimhash._shrink_runs(own_id integer, run_ids bigint[], page_ids bigint[])
+RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET jit = off
+    AS $$
+BEGIN
+    UPDATE pgsimhash.runs AS r
+    SET first_page = (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.run_id = r.run_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+            ORDER BY p.collection_id, p.page_id
+            LIMIT 1
+        ),
+        last_page = (
+            SELECT p.page_id
+            FROM pgsimhash.pages AS p
+            WHERE p.collection_id = own_id AND p.run_id = r.run_id
+                AND p.page_id BETWEEN r.first_page AND r.last_page
+            ORDER BY p.collection_id DESC, p.page_id DESC
+            LIMIT 1
+        )
+    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids)
+        AND (r.first_page = ANY (page_ids) OR r.last_page = ANY (page_ids));
+    DELETE FROM pgsimhash.runs AS r
+    WHERE r.collection_id = own_id AND r.run_id = ANY (run_ids) AND r.first_page IS NULL;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]) IS
+    'Notes that pages of runs are gone, and removes the runs that have none left.';
 
 -- The pages are looked for without a lock and locked out one batch at a time. They are read in the
 -- order of their ids: for a batch, the planner would rather sort what is left of the table. Without
@@ -270,6 +459,16 @@ BEGIN
     END IF;
     SELECT d.pages, d.gone, d.reverted INTO pages, gone, reverted
     FROM pgsimhash._delete_pages(collection, coalesce(old, '{}'), seen_befores) AS d;
+    IF last_page IS NULL THEN
+        -- Runs that added no page.
+        DELETE FROM pgsimhash.runs AS r
+        WHERE r.collection_id = wanted AND r.first_page IS NULL
+            AND r.finished_at < now() - coalesce(older_than, (
+                SELECT max(p.expire_after)
+                FROM pgsimhash.policies AS p
+                WHERE p.collection_id = wanted
+            ));
+    END IF;
 END
 $$;
 

@@ -131,7 +131,8 @@ COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
     'Notes when stored versions were met again; NULL is now, and the latest time counts.';
 
 -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
--- next batch, and one that was interrupted ends with its last one.
+-- next batch, and one that was interrupted ends with its last one. A single page belongs to no run
+-- unless the caller started one.
 CREATE FUNCTION pgsimhash._count_batch(
     own_id integer, run bigint, label text, pages bigint, new bigint, duplicates bigint,
     updated bigint, unchanged bigint, first_page bigint, last_page bigint
@@ -142,11 +143,11 @@ CREATE FUNCTION pgsimhash._count_batch(
             run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
             first_page, last_page
         )
-        VALUES (
+        SELECT
             _count_batch.run, _count_batch.own_id, _count_batch.label, _count_batch.pages,
             _count_batch.new, _count_batch.duplicates, _count_batch.updated,
             _count_batch.unchanged, _count_batch.first_page, _count_batch.last_page
-        )
+        WHERE _count_batch.run IS NOT NULL
         ON CONFLICT (collection_id, run_id) DO UPDATE SET
             finished_at = now(),
             pages = r.pages + excluded.pages,

@@ -56,6 +56,12 @@ DROP FUNCTION pgsimhash._delete_pages(text, bigint[], timestamptz[]);
 
 DROP FUNCTION pgsimhash._drop_pages(integer, bigint[]);
 
+DROP FUNCTION pgsimhash._copies_of(integer, bigint[]);
+
+DROP FUNCTION pgsimhash._promote_copies(integer, bigint[], bigint[], bigint[]);
+
+DROP FUNCTION pgsimhash._shrink_runs(integer, bigint[], bigint[]);
+
 DROP FUNCTION pgsimhash.remove_policy(text, text);
 
 DROP FUNCTION pgsimhash.set_policy(

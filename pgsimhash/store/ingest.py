@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import psycopg
@@ -17,7 +17,7 @@ from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalize
 from pgsimhash.store.collection import Collection, MovedCollectionError, lock_collections
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.retries import again
-from pgsimhash.store.runs import Run, draw_run, run_pages
+from pgsimhash.store.runs import Run, draw_run, is_stored
 from pgsimhash.store.session import Session
 from pgsimhash.store.writer import evaluate_batch, write_batch
 
@@ -27,7 +27,8 @@ class Ingest:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._label = "a store"
+        # The run that the caller started, if any.
+        self._label: str | None = None
         self._writers: list[_Writer] = []
 
     def start_run(self, label: str) -> int:
@@ -39,7 +40,10 @@ class Ingest:
 
     @contextmanager
     def _writer(self) -> Iterator[_Writer]:
-        """Give a writer for one batch, which no other thread or task uses meanwhile."""
+        """Give a writer for one batch, which no other thread or task uses meanwhile.
+
+        Its pages belong to the run that the caller started, and without one to none.
+        """
         idle = self._writers
         try:
             writer = idle.pop()
@@ -72,10 +76,12 @@ class Ingest:
         *,
         remember: bool,
         asked: int | None = None,
+        label: str = "ingest_many",
     ) -> Iterator[Verdict]:
         """Yield a verdict for each item as they come, decided in batches.
 
-        Wrong options are refused at once.
+        What is stored is a run of its own, unless the caller started one. Wrong options are refused
+        at once.
 
         Args:
             items: what to decide about.
@@ -84,6 +90,7 @@ class Ingest:
             remember: whether to store them.
             asked: how many the caller wants in a batch. Without that, what is stored in the
                 caller's transaction is decided one by one, as the verdicts are taken.
+            label: the name of the run.
 
         Raises:
             ArgumentError: ``asked`` is below 1, or an option is wrong.
@@ -94,13 +101,15 @@ class Ingest:
             raise ArgumentError(
                 "invalid_number", f"batch_size is how many pages to decide together, not {asked}"
             )
-        return self._batch_by_batch(iter(items), size, options, remember, asked)
+        own = _Writer(self._session, label) if remember and self._label is None else None
+        return self._batch_by_batch(iter(items), size, options, own, remember, asked)
 
     def _batch_by_batch(
         self,
         items: Iterator[Item],
         size: int,
         options: MatchOptions,
+        own: _Writer | None,
         remember: bool,
         asked: int | None,
     ) -> Iterator[Verdict]:
@@ -109,16 +118,17 @@ class Ingest:
             batch = next_batch(items, asked or (1 if theirs else size))
             if not batch:
                 return
-            with self._writer() as writer:
+            with nullcontext(own) if own else self._writer() as writer:
                 verdicts = writer.decide(batch, options, remember)
             yield from told(verdicts, self._session, theirs=theirs)
 
 
 class _Writer:
-    """Decides about one batch after the other, which belong to one run."""
+    """Decides about one batch after the other, which belong to one run, or to none."""
 
-    def __init__(self, session: Session, label: str) -> None:
+    def __init__(self, session: Session, label: str | None) -> None:
         self._session = session
+        # The name of the run, None where there is none.
         self._label = label
         # Whether there may be policies. Where there are none nobody asks again what they say: the
         # batch hears it from the lookup when there are some.
@@ -130,8 +140,13 @@ class _Writer:
     def start_run(self) -> int:
         """Draw the run, and return its number."""
         with self._session.transaction() as connection:
+            run = self._run_of_batch(connection)
+        return 0 if run is None else run.run_id
+
+    def _run_of_batch(self, connection: psycopg.Connection[Any]) -> Run | None:
+        if self._run is None and self._label is not None:
             self._run = draw_run(connection, self._label)
-        return self._run.run_id
+        return self._run
 
     def decide(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         """Return a verdict for each item; again after a fault that passes, with its effect once."""
@@ -198,7 +213,7 @@ class _Writer:
                         by_policies=by_policies,
                     )
                 )
-            run = self._run = self._run or draw_run(connection, self._label)
+            run = self._run_of_batch(connection)
             made = write_batch(
                 connection,
                 collection,
@@ -213,13 +228,13 @@ class _Writer:
 
     def _stored(self) -> list[Verdict] | None:
         """Return what the batch came to, if it was stored though the connection was lost."""
-        unsure, run = self._unsure, self._run
-        if unsure is None or run is None:
+        unsure = self._unsure
+        if unsure is None:
             return None
         with self._session.writing() as (connection, collection):
             # The process that was told to commit it has the lock until it has.
             lock_collections(connection, [collection])
-            stored = run_pages(connection, run) == run.pages
+            stored = is_stored(connection, collection, unsure, self._run)
         self._unsure = None
         return unsure if stored else None
 

@@ -1,7 +1,8 @@
-"""The runs of a collection: which process added label, and when."""
+"""The runs of a collection: what was added together, and when."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +10,17 @@ import psycopg
 from psycopg.rows import scalar_row
 
 from pgsimhash.db.statements import query
+from pgsimhash.pages.records import Verdict
+from pgsimhash.store.collection import Collection
 
 
 @dataclass(slots=True)
 class Run:
-    """The run that a store's writes belong to.
+    """A run that a caller started, or one call of ``ingest_many`` or ``add_many``.
 
     Attributes:
         run_id: its number.
-        label: what adds to it.
+        label: its name.
         pages: how many it has, those of the batch included that was written last.
     """
 
@@ -33,8 +36,23 @@ def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
     return Run(int(run_id or 0), label)
 
 
-def run_pages(connection: psycopg.Connection[Any], run: Run) -> int:
-    """Return how many pages a run has in the database."""
+def is_stored(
+    connection: psycopg.Connection[Any],
+    collection: Collection,
+    verdicts: Sequence[Verdict],
+    run: Run | None,
+) -> bool:
+    """Return whether a batch was committed: its run has these pages, or its pages are there.
+
+    Without a run, a batch that added no page counts as not committed: it may be done again.
+    """
+    page_ids = [verdict.page_id for verdict in verdicts if verdict.verdict != "unchanged"]
+    parameters = {
+        "collection_id": collection.collection_id,
+        "run_id": None if run is None else run.run_id,
+        "run_pages": None if run is None else run.pages,
+        "page_ids": page_ids,
+        "urls": [verdict.url for verdict in verdicts],
+    }
     with connection.cursor(row_factory=scalar_row) as cursor:
-        found = cursor.execute(query("run_pages", connection), {"run_id": run.run_id}).fetchone()
-    return int(found or 0)
+        return bool(cursor.execute(query("batch_stored", connection), parameters).fetchone())

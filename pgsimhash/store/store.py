@@ -80,9 +80,10 @@ class Store:
 
     Deleting goes in transactions of a thousand pages, unless the caller is in a transaction, and
     returns the URLs that are gone (some 150 bytes each), for whoever has rows of their own to them.
-    Simhashes that no other page has go too, unless they were added without a page as well; pages
-    that were found to duplicate a deleted one stay, as duplicates of nothing. The transaction's
-    isolation level has to be READ COMMITTED, or StoreError says so.
+    Simhashes that no other page has go too, unless they were added without a page as well. Of the
+    copies of a deleted page the earliest becomes an original, in the same transaction, and those
+    that are near to it by the policies point to it. The transaction's isolation level has to be
+    READ COMMITTED, or StoreError says so.
 
     A store goes by the collection's name. Where that goes to another collection of the same
     scheme, as by a rebuild, the store follows; where none has it any more, or one of another
@@ -532,7 +533,9 @@ class Store:
                 transaction ended within a batch.
         """
         items = map(as_record, check_many("pages", pages, PAIRS))
-        return self._ingest.decide(items, BATCH_SIMHASHES, options, remember=True, asked=batch_size)
+        return self._ingest.decide(
+            items, BATCH_SIMHASHES, options, remember=True, asked=batch_size, label="add_many"
+        )
 
     def add_simhashes(self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]) -> int:
         """Add simhashes without pages or verdicts, and return how many were not known.
@@ -562,7 +565,8 @@ class Store:
     def start_run(self, label: str) -> int:
         """Let what is added from now on belong to a run of its own, and return its number.
 
-        Without this, all that one store adds is one run. ``what`` describes it in the list.
+        Without it, a call of :meth:`ingest_many` or :meth:`add_many` is a run, and pages that are
+        added one at a time belong to none. ``label`` is its name in the list.
 
         Raises:
             StoreError: the database does not answer.

@@ -63,7 +63,7 @@ def write_batch(
     collection: Collection,
     records: Sequence[PageRecord],
     settings: Sequence[MatchSettings],
-    run: Run,
+    run: Run | None,
     memory: Memory = NO_MEMORY,
     *,
     by_policies: bool,
@@ -80,7 +80,7 @@ def write_batch(
         collection: where they belong.
         records: the batch, in order.
         settings: what makes each a duplicate.
-        run: what they are added by.
+        run: the run that they belong to, if any.
         memory: what is remembered of the collection.
         by_policies: whether policies were asked for the settings.
 
@@ -103,11 +103,12 @@ def write_batch(
         columns,
         near,
         memory,
-        run_ids=[run.run_id] * len(records),
-        label=run.label,
+        run_ids=[] if run is None else [run.run_id] * len(records),
+        label=None if run is None else run.label,
         by_policies=by_policies,
     )
-    run.pages = run_pages or 0
+    if run is not None:
+        run.pages = run_pages or 0
     return verdicts
 
 

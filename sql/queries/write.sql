@@ -1,8 +1,16 @@
 -- draw_run --
 SELECT pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('pgsimhash.runs', 'run_id'))
 
--- run_pages --
-SELECT pg_catalog.sum(pages) FROM pgsimhash.runs WHERE run_id = %(run_id)s
+-- batch_stored --
+-- A page_id that was rolled back may be drawn again by a server that was promoted.
+SELECT CASE WHEN %(run_id)s::bigint IS NULL THEN EXISTS (
+    SELECT FROM pgsimhash.pages
+    WHERE collection_id = %(collection_id)s
+        AND page_id = ANY (%(page_ids)s::bigint[])
+        AND url = ANY (%(urls)s::text[])
+) ELSE %(run_pages)s::bigint = (
+    SELECT pg_catalog.sum(pages) FROM pgsimhash.runs WHERE run_id = %(run_id)s::bigint
+) END
 
 -- add_simhashes --
 SELECT pgsimhash.add_simhashes(%(collection)s::text, %(simhashes)s::bigint[])

@@ -12,6 +12,7 @@ import pytest
 
 from pgsimhash import Store, analysis, connect, maintenance
 from pgsimhash.errors import ArgumentError, NotFoundError, StoreError
+from pgsimhash.pages.policies import PolicySettings
 from pgsimhash.sources import SourcePage
 from pgsimhash.store import deleting
 from tests.conftest import wait_for_a_lock
@@ -68,7 +69,95 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
 
 
 class TestRuns:
-    """What one store adds is one run."""
+    """A run is what the caller started, or a call for many pages."""
+
+    def test_one_page_at_a_time_is_no_run(self, dsn: str) -> None:
+        page = f"<p>{'word ' * 50}"
+        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+            store.add("https://a.example/1", 0)
+            store.add("https://a.example/1", 0)
+            assert store.ingest("https://a.example/2", page).verdict == "new"
+            assert store.should_store("https://a.example/3", page) is False
+            hand.execute("SELECT pgsimhash.add_page('https://a.example/4', 7)")
+            hand.execute("SELECT pgsimhash.add_pages('{https://a.example/5}', '{9}')").fetchall()
+            assert maintenance.runs(store) == []
+            assert {row.run_id for row in map(store.get, urls(store)) if row} == {None}
+
+    def test_a_call_for_many_pages_is_a_run(self, dsn: str) -> None:
+        page = f"<p>{'word ' * 50}"
+        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+            for number in range(2):
+                # Several batches.
+                pages = [(f"https://a.example/{number}/{n}", page) for n in range(3)]
+                list(store.ingest_many(pages, batch_size=2))
+            list(store.add_many([("https://a.example/5", 5)]))
+            list(store.decide_many([("https://a.example/6", page)]))
+            hand.execute("SELECT pgsimhash.add_pages('{https://a/5,https://a/6}', '{9,10}')")
+            assert [(run.label, run.pages) for run in reversed(maintenance.runs(store))] == [
+                ("ingest_many", 3),
+                ("ingest_many", 3),
+                ("add_many", 1),
+                ("SQL", 2),
+            ]
+
+    def test_what_comes_after_a_start_is_one_run(self, dsn: str) -> None:
+        with connect(dsn) as store:
+            store.add("https://a.example/1", 0)
+            number = store.start_run("mine")
+            store.add("https://a.example/2", 1)
+            list(store.add_many([("https://a.example/3", 5)]))
+            store.add("https://a.example/4", 9)
+            assert [(run.run_id, run.pages) for run in maintenance.runs(store)] == [(number, 3)]
+
+    @pytest.mark.parametrize("way", ["delete", "delete_host", "expire", "sql"])
+    def test_a_run_goes_with_its_last_page(self, dsn: str, way: str) -> None:
+        old = NOW - 9 * DAY
+        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+            for number in range(3):
+                store.start_run(f"run {number}")
+                store.add(f"https://a.example/{number}", 1 << 20 * number, fetched_at=old)
+            store.add("https://b.example/1", FAR)
+            if way == "delete":
+                for number in range(3):
+                    store.delete(f"https://a.example/{number}")
+            elif way == "delete_host":
+                store.delete_host("a.example")
+            elif way == "expire":
+                store.expire(DAY)
+            else:
+                hand.execute("SELECT pgsimhash.delete_host('default', 'a.example')")
+            assert [run.label for run in maintenance.runs(store)] == ["run 2"]
+            assert maintenance.undo(store)[1].gone == ["https://b.example/1"]
+
+    def test_a_run_keeps_to_the_pages_that_are_left(self, dsn: str) -> None:
+        with connect(dsn) as store, connect(dsn) as other:
+            number = store.start_run("one")
+            other.start_run("two")
+            for n in range(6):
+                store.add(f"https://a.example/{n}", n << 10)
+                other.add(f"https://b.example/{n}", FAR - (n << 10))
+            for n in (0, 1, 5):
+                store.delete(f"https://a.example/{n}")
+            assert maintenance.delete_run(store, number).versions == 3
+            assert maintenance.undo(store)[1].versions == 6
+            assert maintenance.runs(store) == []
+
+    def test_a_run_that_added_no_page_expires(self, dsn: str) -> None:
+        with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
+            store.add("https://a.example/1", 0)
+            for label in ("old", "young"):
+                store.start_run(label)
+                store.add("https://a.example/1", 0)
+            hand.execute(
+                "UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days' "
+                "WHERE label = 'old'"
+            )
+            store.expire(2 * DAY)
+            assert [run.label for run in maintenance.runs(store)] == ["young"]
+            hand.execute("UPDATE pgsimhash.runs SET finished_at = now() - interval '9 days'")
+            maintenance.set_policy(store, "*", PolicySettings(expire_after=2 * DAY))
+            store.expire()
+            assert maintenance.runs(store) == []
 
     def test_a_run_counts_what_became_of_its_pages(self, dsn: str) -> None:
         with connect(dsn) as store:
@@ -80,10 +169,10 @@ class TestRuns:
         assert (run.pages, run.new, run.duplicates, run.unchanged) == (3, 1, 1, 1)
         assert run.started_at < run.finished_at
 
-    def test_every_store_is_a_run_and_every_collection_has_its_own(self, dsn: str) -> None:
+    def test_every_collection_has_its_own_runs(self, dsn: str) -> None:
         for collection in ("default", "default", "other"):
             with connect(dsn, collection=collection) as store:
-                store.add("https://a.example/1", 0)
+                list(store.add_many([("https://a.example/1", 0)]))
         with connect(dsn) as store:
             assert [run.pages for run in maintenance.runs(store)] == [1, 1]
             known = store.get("https://a.example/1")
@@ -151,6 +240,7 @@ class TestRuns:
     def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
             store = connect(connection)
+            store.start_run("mine")
             with connection.transaction(force_rollback=True):
                 store.add("https://a.example/1", 1)
             store.add("https://a.example/2", 1)

@@ -39,7 +39,7 @@ from pgsimhash.store.collection import collection_names
 from pgsimhash.store.layouts import set_default_layout
 from pgsimhash.store.loading import LARGE
 from pgsimhash.store.lookups import find_each
-from pgsimhash.store.runs import Run, run_pages
+from pgsimhash.store.runs import Run, is_stored
 from pgsimhash.testing import fresh_database
 from tests.pooler import PROGRAM, REQUIRED, pooler
 from tests.roles import dropped_afterwards
@@ -194,7 +194,8 @@ def look_up(store: Store) -> None:
     with store.session.looking_up(8) as (connection, collection):
         assert len(find_each(connection, collection, [5, FAR], 8)[0]) == 3
     with store.session.read() as connection:
-        assert run_pages(connection, Run(2**62, "nobody")) == 0
+        for run in (None, Run(2**62, "nobody")):
+            assert not is_stored(connection, store.opened, [], run)
         store.session.memory.take_in(connection, store.opened)
     assert len(store.find_many(asked).queries) == 4
     assert len(analysis.simhashes(store)) == 9

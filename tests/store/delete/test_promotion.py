@@ -1,0 +1,260 @@
+"""Deleting an original: its earliest copy takes its place, by the rule of tests/store/decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.hashing.bits import hamming_distance
+from pgsimhash.pages.policies import PolicySettings
+from tests.store.decide.test_rule import (
+    MARKS,
+    OPTIONS,
+    OWN,
+    POLICIES,
+    RECORDS,
+    URLS,
+    Batch,
+    Database,
+    Mark,
+    Page,
+    World,
+    counts,
+    rows_of,
+    say,
+    settings_of,
+    some_of,
+    take,
+)
+
+DAY = timedelta(days=1)
+NOW = datetime.now(UTC)
+
+
+def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
+    """The present versions in the order of their ids: URL, original, distance."""
+    with store.session.read() as connection:
+        rows = connection.execute("SELECT url FROM pgsimhash.pages ORDER BY page_id").fetchall()
+    known = [store.get(row[0]) for row in rows]
+    return [(page.url, page.duplicate_of, page.distance) for page in known if page]
+
+
+def test_one_of_fifteen_copies_takes_the_place(store: Store) -> None:
+    store.add("https://a.example/", 0)
+    for number in range(15):
+        store.add(f"https://a.example/{number}", 1 << number)
+    store.delete("https://a.example/")
+    first, *others = originals(store)
+    assert first == ("https://a.example/0", None, None)
+    assert others == [(f"https://a.example/{n}", "https://a.example/0", 2) for n in range(1, 15)]
+    assert list(maintenance.check(store)) == []
+
+
+@pytest.mark.parametrize("way", ["delete_host", "expire", "undo", "url", "host", "age", "repair"])
+def test_every_way_to_delete_promotes(store: Store, dsn: str, way: str) -> None:
+    store.start_run("first")
+    store.add("https://old.example/", 0, fetched_at=NOW - 9 * DAY)
+    for number in range(3):
+        store.start_run("other")
+        store.add(f"https://a.example/{number}", 1 << number)
+    with psycopg.connect(dsn, autocommit=True) as hand:
+        match way:
+            case "delete_host":
+                store.delete_host("old.example")
+            case "expire":
+                store.expire(DAY)
+            case "undo":
+                maintenance.delete_run(store, min(run.run_id for run in maintenance.runs(store)))
+            case "url":
+                hand.execute("SELECT pgsimhash.delete_url('default', 'https://old.example/')")
+            case "host":
+                hand.execute("SELECT pgsimhash.delete_host('default', 'old.example')")
+            case "age":
+                hand.execute("CALL pgsimhash.expire('default', '1 day')")
+            case _:
+                hand.execute("DELETE FROM pgsimhash.pages WHERE host = 'old.example'")
+                assert len(list(maintenance.check(store, repair=True))) == 4
+    assert originals(store) == [
+        ("https://a.example/0", None, None),
+        ("https://a.example/1", "https://a.example/0", 2),
+        ("https://a.example/2", "https://a.example/0", 2),
+    ]
+    assert list(maintenance.check(store)) == []
+
+
+def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        for number in range(3):
+            store.add(f"https://a.example/{number}", number)
+        connection.commit()
+        before = originals(store)
+        store.delete("https://a.example/0")
+        assert originals(store)[0] == ("https://a.example/1", None, None)
+        connection.rollback()
+        assert originals(store) == before
+
+
+def test_a_copy_of_a_copy_goes_to_the_original_that_stays(store: Store) -> None:
+    store.add("https://a.example/0", 0)
+    store.add("https://a.example/1", 0xF)
+    store.add("https://a.example/2", 0x1F)
+    assert originals(store)[2][1:] == ("https://a.example/1", 1)
+    store.delete("https://a.example/1")
+    assert originals(store)[1] == ("https://a.example/2", "https://a.example/0", 5)
+
+
+def test_copies_that_the_policies_do_not_join_become_originals(store: Store) -> None:
+    store.add("https://a.example/0", 0, verify=False)
+    for number, simhash in enumerate([0xF, 0xF0, 0x3]):
+        store.add(f"https://{number}.example/", simhash, distance=12, verify=False)
+    maintenance.set_policy(store, "*", PolicySettings(distance=3))
+    store.delete("https://a.example/0")
+    assert [page[1:] for page in originals(store)] == [
+        (None, None),
+        (None, None),
+        ("https://0.example/", 2),
+    ]
+
+
+def test_many_that_nothing_joins_take_no_longer_than_a_hundred_rounds(store: Store) -> None:
+    store.add("https://a.example/", 0)
+    store.add("https://b.example/", 1)
+    with store.session.read() as connection:
+        # Versions of one page, of which none counts for another.
+        connection.execute(
+            "INSERT INTO pgsimhash.pages (collection_id, url, simhash, duplicate_of, distance) "
+            "SELECT collection_id, url, 1, page_id - 1, 1 FROM pgsimhash.pages, "
+            "generate_series(1, 150) WHERE url = 'https://b.example/'"
+        )
+    store.delete("https://a.example/")
+    with store.session.read() as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT duplicate_of, distance FROM pgsimhash.pages"
+        ).fetchall()
+    assert rows == [(None, None)]
+
+
+# Against the rule in words.
+
+
+@dataclass(frozen=True)
+class Delete:
+    """All versions of these URLs, in one transaction."""
+
+    urls: list[str]
+
+
+def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) -> World:
+    """What is left of a world of one collection."""
+
+    def stands_for(page: Page | None) -> tuple[Page | None, Page | None]:
+        """Return the last page that goes on the way to an original, and the original."""
+        head = None
+        while page is not None and page.url in urls:
+            head, page = page, page.original
+        return head, page
+
+    pages = list(world.pages)
+    heads = {
+        place: stands_for(page.original)
+        for place, page in enumerate(pages)
+        if page.url not in urls and page.original is not None and page.original.url in urls
+    }
+    leaders = {place: original for place, (_, original) in heads.items()}
+    pages = [page for page in pages if page.url not in urls]
+    places = [place for place, page in enumerate(world.pages) if page.url not in urls]
+    left = [places.index(place) for place in heads]
+    head_of = dict(zip(left, (id(head) for head, _ in heads.values()), strict=True))
+    leader_of = dict(zip(left, leaders.values(), strict=True))
+
+    def replaced(place: int, page: Page) -> None:
+        old, pages[place] = pages[place], page
+        for at, other in enumerate(pages):
+            if other.original is old:
+                replaced(at, other._replace(original=page))
+
+    # Pages are the same by their place, for two may be equal.
+    by_place: dict[int, int | None] = {
+        place: next((at for at, page in enumerate(pages) if page is leader), None)
+        for place, leader in leader_of.items()
+    }
+    while head_of:
+        moved = {}
+        for place, leader in by_place.items():
+            if leader is None or leader == place or place not in head_of:
+                continue
+            page = pages[place]
+            wanted = settings_of(page.url, OWN, {}, policies)
+            until = replace(world, pages=pages[:place])
+            same = world.marked(OWN, page.url, same=True)
+            if pages[leader].url in same or counts(until, OWN, page.record, wanted, place, leader):
+                moved[place] = leader
+        for place, leader in moved.items():
+            bits = hamming_distance(pages[place].record.simhash, pages[leader].record.simhash)
+            replaced(place, pages[place]._replace(original=pages[leader], distance=bits))
+            del head_of[place]
+        for place, leader in by_place.items():
+            if leader == place:
+                head_of.pop(place, None)
+        earliest = {
+            head: min(at for at in head_of if head_of[at] == head) for head in head_of.values()
+        }
+        by_place = {place: earliest[head] for place, head in head_of.items()}
+        for place in earliest.values():
+            replaced(place, pages[place]._replace(original=None, distance=None))
+    return replace(world, pages=pages)
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    opened = Database(dsn)
+    yield opened
+    opened.close()
+
+
+STEPS = st.lists(
+    st.lists(RECORDS, min_size=1, max_size=6)
+    | MARKS
+    | st.builds(Delete, st.lists(st.sampled_from(URLS), min_size=1, max_size=2, unique=True)),
+    min_size=3,
+    max_size=9,
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps=STEPS, policies=POLICIES, options=some_of(OPTIONS))
+def test_what_is_left_follows_the_rule(
+    database: Database,
+    steps: list[Any],
+    policies: dict[str, dict[str, Any]],
+    options: dict[str, Any],
+) -> None:
+    """Pages may be stored by other settings than the policies, which count for what is left."""
+    database.begin(policies)
+    world = World()
+    for step in steps:
+        if isinstance(step, Mark):
+            say(world, database, step)
+        elif isinstance(step, Delete):
+            database.plain.execute(
+                "SELECT pgsimhash._delete_pages(%s, array_agg(page_id)) "
+                "FROM pgsimhash.pages WHERE url = ANY (%s)",
+                [OWN, step.urls],
+            )
+            world.pages = without(world, step.urls, policies).pages
+        else:
+            batch = Batch(OWN, step, options, together=True, remembered=False, meanwhile=[])
+            take(world, OWN, step, [database.settings(record.url, batch) for record in step])
+            database.write(batch)
+        assert database.rows() == rows_of(world)
