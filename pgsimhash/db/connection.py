@@ -362,8 +362,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
         raise StoreError(
             "read_only",
             f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
-            "or ask what writes nothing there: find, find-many, decide, should-fetch, check, "
-            "analyse explain, history and pairs, run list, status",
+            "or call what only reads: lookups, decide, pairs, clusters, reports, check, status",
         ) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
         # Functions of the schema complain with this one, and their callers know of what.

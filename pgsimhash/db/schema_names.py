@@ -29,7 +29,7 @@ _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _OTHERS: Final = frozenset({"public", "information_schema"})
 
 # Before a name, also in texts that are made into statements; not in hints such as "run: pgsimhash
-# migrate", nor in pgsimhash_clusters.
+# migrate", nor in pgsimhash_caller.
 _NAMED: Final = re.compile(r"(?<![\w.])pgsimhash(?=\.[a-z_%])|(?<=CREATE SCHEMA )pgsimhash\b")
 _QUOTED: Final = re.compile(r"(?<=nspname = ')pgsimhash(?=')")
 

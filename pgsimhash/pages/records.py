@@ -81,7 +81,8 @@ class Verdict:
     :class:`pgsimhash.pages.match_settings.MatchSettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
-    without a row. Comparisons of verdicts ignore it.
+    without a row. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if the
+    collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """
 
     url: str
@@ -94,6 +95,8 @@ class Verdict:
     html_bytes: int | None = None
     keep: bool = False
     page_id: int | None = field(default=None, compare=False)
+    title: str | None = field(default=None, compare=False)
+    markdown: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def similarity_percent(self) -> float | None:
@@ -160,13 +163,17 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class NearPage:
-    """A page whose current version, fetched at ``fetched_at``, is within the requested distance."""
+    """A page whose current version, fetched at ``fetched_at``, is within the requested distance.
+
+    ``page_id`` is the number of that version.
+    """
 
     url: str
     title: str | None
     simhash: int
     distance: int
     fetched_at: datetime
+    page_id: int
 
     @property
     def similarity_percent(self) -> float:
@@ -182,6 +189,7 @@ class NearPage:
             "distance": self.distance,
             "similarity_percent": self.similarity_percent,
             "fetched_at": self.fetched_at.isoformat(),
+            "page_id": self.page_id,
         }
 
 

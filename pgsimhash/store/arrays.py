@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FEW: Final = 8
 """So many texts psycopg writes as fast."""
@@ -45,3 +49,8 @@ def as_texts(values: Sequence[str | None]) -> Any:
         return "{" + quoted.replace("\0", ",") + "}"
     rest = iter(quoted.split("\0"))
     return "{" + ",".join(["NULL" if value is None else next(rest) for value in values]) + "}"
+
+
+def bigint_array(simhashes: NDArray[np.uint64]) -> str:
+    """Return simhashes as an array of PostgreSQL."""
+    return f"{{{','.join(map(str, simhashes.view('int64').tolist()))}}}"

@@ -136,10 +136,9 @@ class _GreenletStore(Store):
 
     reader: PageReader
 
-    def _read_page(self, page: Source, max_bytes: int) -> Item:
-        scheme, markdown = get_scheme(self.scheme), self.opened.keep_markdown
+    def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
         extract = partial(self.reader.extract, markdown=markdown, max_bytes=max_bytes)
-        return await_(asyncio.to_thread(extract, page, scheme))
+        return await_(asyncio.to_thread(extract, page, get_scheme(self.scheme)))
 
     def _read(self, pages: Iterable[Page], **limits: Unpack[Limits]) -> Iterator[Item]:
         jobs, seconds, memory = limits["jobs"], limits["page_seconds"], limits["page_memory"]
@@ -149,7 +148,7 @@ class _GreenletStore(Store):
         extract = partial(
             reader.extract,
             scheme=get_scheme(self.scheme),
-            markdown=self.opened.keep_markdown,
+            markdown=limits["markdown"] or self.opened.keep_markdown,
             max_bytes=limits["max_bytes"],
         )
         sources = map(as_source, check_many("pages", pages, PAGES))

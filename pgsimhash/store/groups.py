@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg.rows import scalar_row, tuple_row
+from psycopg.rows import tuple_row
 
-from pgsimhash.db.copy import copy_binary
 from pgsimhash.db.statements import query
 from pgsimhash.hashing.bits import from_bigint
 from pgsimhash.pages.marks import Mark, join_marked, split_marked
@@ -27,6 +26,7 @@ from pgsimhash.search.clusters import (
 )
 from pgsimhash.search.pairs import Compared, stream_pairs
 from pgsimhash.search.simhash_files import Spool
+from pgsimhash.store.arrays import bigint_array
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.lookups import simhash_slices
 from pgsimhash.store.marks import all_marks
@@ -57,19 +57,14 @@ def clusters(
     marks = all_marks(connection, collection)
     roots = join_marked(simhashes, roots, _joined(connection, collection, marks, simhashes))
     shared = _with_company(simhashes, roots)
-    with connection.cursor(row_factory=scalar_row) as cursor:
-        if cursor.execute(query("cluster_table_left", connection)).fetchone():
-            cursor.execute(query("drop_cluster_table", connection))
-        cursor.execute(query("cluster_table", connection))
-        copy_binary(
-            cursor,
-            ("pg_temp", "pgsimhash_clusters"),
-            {"simhash": simhashes[shared].view(np.int64), "cluster": roots[shared].view(np.int64)},
-        )
-        cursor.execute("ANALYZE pg_temp.pgsimhash_clusters")
+    scope = {
+        "collection_id": collection.collection_id,
+        "simhashes": bigint_array(simhashes[shared]),
+        "clusters": bigint_array(roots[shared]),
+    }
     with connection.cursor(name="pgsimhash_clusters", row_factory=tuple_row, binary=True) as rows:
         rows.itersize = _ROWS
-        rows.execute(query("clusters", connection), {"collection_id": collection.collection_id})
+        rows.execute(query("clusters", connection), scope)
         for _, members in groupby(rows, key=itemgetter(0)):
             pages = [
                 ClusterPage(page_id, url, from_bigint(simhash), *others)

@@ -112,8 +112,8 @@ def near_pages(
     if isinstance(page, str) and not rows:
         raise unknown_page(follow(connection, collection), page)
     return [
-        NearPage(url, title, from_bigint(simhash), bits, fetched_at)
-        for url, title, simhash, bits, fetched_at in rows
+        NearPage(url, title, from_bigint(simhash), bits, fetched_at, page_id)
+        for url, title, simhash, bits, fetched_at, page_id in rows
         if url is not None
     ]
 

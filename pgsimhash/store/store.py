@@ -62,9 +62,10 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict):
-    """By how many processes pages are read, and what one may take."""
+    """By how many processes pages are read, what one may take, and whether it needs Markdown."""
 
     jobs: int
+    markdown: bool
     max_bytes: int
     page_seconds: float | None
     page_memory: int | None
@@ -341,6 +342,7 @@ class Store:
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
+        markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Fingerprint one page, decide whether it is known, and remember it.
@@ -350,6 +352,8 @@ class Store:
             html: the page; bytes are decoded as a browser would.
             fetched_at: when it was fetched, by default now.
             max_bytes: a larger page is a failure.
+            markdown: whether the verdict has the main content as Markdown, even if the collection
+                does not keep it.
             options: settings that differ from those of the policies and the collection; see
                 :class:`~pgsimhash.pages.match_settings.MatchSettings`.
 
@@ -363,7 +367,7 @@ class Store:
             StoreError: the database does not answer.
         """
         page = page_of(url, html, fetched_at)
-        return self._decide_page(page, max_bytes, options, remember=True)
+        return self._decide_page(page, max_bytes, options, markdown=markdown, remember=True)
 
     def ingest_many(
         self,
@@ -374,6 +378,7 @@ class Store:
         page_seconds: float | None = None,
         page_memory: int | None = None,
         batch_size: int | None = None,
+        markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Ingest pages as they come and yield a verdict for each, in their order.
@@ -400,6 +405,8 @@ class Store:
             page_memory: a page for which a process takes more bytes is a failure; it too has pages
                 read by other processes. On Linux.
             batch_size: how many pages are stored together.
+            markdown: whether the verdicts have the main content as Markdown, even if the collection
+                does not keep it.
             options: settings that differ from those of the policies and the collection; see
                 :class:`~pgsimhash.pages.match_settings.MatchSettings`.
 
@@ -418,6 +425,7 @@ class Store:
             max_bytes=max_bytes,
             page_seconds=page_seconds,
             page_memory=page_memory,
+            markdown=markdown,
         )
         return self._ingest.decide(items, BATCH_PAGES, options, remember=True, asked=batch_size)
 
@@ -449,6 +457,7 @@ class Store:
         *,
         fetched_at: datetime | None = None,
         max_bytes: int = MAX_BYTES,
+        markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
         """Return the verdict that :meth:`ingest` would give now, and remember nothing.
@@ -457,7 +466,7 @@ class Store:
             As for :meth:`ingest`.
         """
         page = page_of(url, html, fetched_at)
-        return self._decide_page(page, max_bytes, options, remember=False)
+        return self._decide_page(page, max_bytes, options, markdown=markdown, remember=False)
 
     def decide_many(
         self,
@@ -467,6 +476,7 @@ class Store:
         max_bytes: int = MAX_BYTES,
         page_seconds: float | None = None,
         page_memory: int | None = None,
+        markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
         """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
@@ -483,6 +493,7 @@ class Store:
             max_bytes=max_bytes,
             page_seconds=page_seconds,
             page_memory=page_memory,
+            markdown=markdown,
         )
         return self._ingest.decide(items, BATCH_PAGES, options, remember=False)
 
@@ -687,29 +698,31 @@ class Store:
             return read_status(connection)
 
     def _decide_page(
-        self, page: SourcePage, max_bytes: int, options: MatchOptions, *, remember: bool
+        self,
+        page: SourcePage,
+        max_bytes: int,
+        options: MatchOptions,
+        *,
+        markdown: bool,
+        remember: bool,
     ) -> Verdict:
         check_type("max_bytes", max_bytes, int, wanted="a number of bytes, such as 10_000_000")
         self._ingest.check(options)
-        record = self._read_page(as_source(page), max_bytes)
+        record = self._read_page(as_source(page), max_bytes, markdown or self.opened.keep_markdown)
         return self._ingest.decide_one(with_checked_time(record), options, remember=remember)
 
-    def _read_page(self, page: Source, max_bytes: int) -> Item:
+    def _read_page(self, page: Source, max_bytes: int, markdown: bool) -> Item:
         from pgsimhash.reading.workers import extract
 
-        scheme, markdown = schemes.get_scheme(self.scheme), self.opened.keep_markdown
+        scheme = schemes.get_scheme(self.scheme)
         return extract(page, scheme, markdown=markdown, max_bytes=max_bytes)
 
     def _read(self, pages: Iterable[Page], **limits: Unpack[Limits]) -> Iterator[Item]:
         from pgsimhash.reading.workers import extract_many
 
-        collection = self.opened
-        records = extract_many(
-            map(as_source, check_many("pages", pages, PAGES)),
-            scheme=collection.scheme,
-            markdown=collection.keep_markdown,
-            **limits,
-        )
+        limits["markdown"] = limits["markdown"] or self.opened.keep_markdown
+        sources = map(as_source, check_many("pages", pages, PAGES))
+        records = extract_many(sources, scheme=self.scheme, **limits)
         return map(with_checked_time, records)
 
     def _pairs(self, distance: int | None, memory: int, progress: Compared) -> Generator[Pairs]:

@@ -191,6 +191,8 @@ def decide(
             html_bytes=record.html_bytes,
             keep=keep,
             page_id=page_id,
+            title=record.title,
+            markdown=record.markdown,
         )
         for record, (verdict, reason, distance, duplicate_of, keep, page_id, *_) in zip(
             records, rows, strict=True

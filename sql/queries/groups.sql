@@ -1,15 +1,6 @@
--- cluster_table_left --
--- A caller's transaction may ask more than once.
-SELECT pg_catalog.to_regclass('pg_temp.pgsimhash_clusters') IS NOT NULL
-
--- drop_cluster_table --
-DROP TABLE pg_temp.pgsimhash_clusters
-
--- cluster_table --
-CREATE TABLE pg_temp.pgsimhash_clusters (simhash bigint, cluster bigint) ON COMMIT DROP
-
 -- clusters --
--- The present versions of all pages that share a cluster, or else a simhash, with another page.
+-- The present versions of all pages that share a cluster, or else a simhash, with another page. The
+-- clusters come as arrays, because a standby has no temporary tables.
 SELECT member.cluster, member.page_id, member.url, member.simhash, member.fetched_at, member.title,
     member.features
 FROM (
@@ -18,7 +9,9 @@ FROM (
         coalesce(c.cluster, p.simhash) AS cluster,
         pg_catalog.count(*) OVER (PARTITION BY coalesce(c.cluster, p.simhash)) AS pages
     FROM pgsimhash.pages AS p
-    LEFT JOIN pg_temp.pgsimhash_clusters AS c USING (simhash)
+    LEFT JOIN ROWS FROM (
+        pg_catalog.unnest(%(simhashes)s::bigint[]), pg_catalog.unnest(%(clusters)s::bigint[])
+    ) AS c (simhash, cluster) USING (simhash)
     WHERE p.collection_id = %(collection_id)s
         AND NOT EXISTS (
             SELECT FROM pgsimhash.pages AS newer

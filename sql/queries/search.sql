@@ -55,7 +55,7 @@ ORDER BY m.query_number, m.distance, m.simhash
 
 -- near_pages --
 -- Every page near a simhash.
-SELECT url, title, simhash, distance, fetched_at
+SELECT url, title, simhash, distance, fetched_at, page_id
 FROM pgsimhash._near_pages(
     (SELECT name FROM pgsimhash.collections WHERE name = %(collection)s AND scheme = %(scheme)s),
     %(simhash)s::bigint, %(signature_high)s::bigint, %(signature_low)s::bigint, %(distance)s::integer,
@@ -66,7 +66,7 @@ ORDER BY distance, page_id
 -- near_pages_of_url --
 -- Every other page near the present version of a URL, a row of nothing where there is none, and no
 -- row where the URL is not known.
-SELECT n.url, n.title, n.simhash, n.distance, n.fetched_at
+SELECT n.url, n.title, n.simhash, n.distance, n.fetched_at, n.page_id
 FROM (
     SELECT
         c.name, p.simhash,

@@ -6,14 +6,18 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from psycopg import conninfo
 
-from pgsimhash import StoreError, connect, maintenance
+from pgsimhash import Store, StoreError, analysis, connect, maintenance
+from pgsimhash.pages.policies import PolicySettings
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import a_cluster, fresh
 from tests.faults.test_kills import moments
@@ -21,6 +25,10 @@ from tests.faults.writing import Writers, assert_sound, violations
 from tests.manual import blocks
 from tests.refusals import because
 from tests.store.content import rebuild_apart
+
+NOW = datetime.now(UTC)
+A, B = "https://a.example/", "https://b.example/"
+PAGE = "<title>Wells</title>" + "".join(f"<p>{WORD * 9}" for WORD in ("water ", "stone ", "rope "))
 
 
 @pytest.fixture
@@ -65,6 +73,56 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
     writers.wait()
     assert not writers.refusals
     told(assert_sound(writers, standby.dsn("crawl"), complete=True), seconds_to_write_again=seconds)
+
+
+READS: dict[str, Callable[[Store], Any]] = {
+    "find": lambda store: store.find(5),
+    "find with limits": lambda store: store.find(5, host="a.example", signature=7, limit=2),
+    "find_many": lambda store: [
+        column.tolist() for column in store.find_many(np.arange(9, dtype=np.uint64))
+    ],
+    "exists": lambda store: store.exists(5),
+    "near_pages": lambda store: store.near_pages(A, 3),
+    "get": lambda store: store.get(A),
+    "should_fetch": lambda store: store.should_fetch(A),
+    "decide": lambda store: store.decide(A, PAGE, markdown=True),
+    "decide_many": lambda store: list(store.decide_many([(A, PAGE), ("https://c.example/", PAGE)])),
+    "pairs": lambda store: sum(len(block.low) for block in store.pairs(8)),
+    "clusters": lambda store: list(store.clusters()),
+    "status": lambda store: store.status(),
+    "report": lambda store: replace(analysis.report(store), made_at=NOW),
+    "page_pairs": lambda store: list(analysis.page_pairs(store)),
+    "explain": lambda store: analysis.explain(store, A, B),
+    "history": lambda store: list(analysis.versions(store, A)),
+    "sample": lambda store: analysis.sample(store, 9).urls,
+    "runs": lambda store: maintenance.runs(store),
+    "marks": lambda store: maintenance.marks(store),
+    "policies": lambda store: maintenance.policies(store),
+    "check": lambda store: list(maintenance.check(store)),
+}
+
+
+def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) -> None:
+    primary, standby = pair
+    primary.setting("synchronous_commit", "remote_apply")
+    with connect(primary.database("crawl"), keep_markdown=True) as store:
+        list(store.ingest_many([(A, PAGE), (B, PAGE), (A, PAGE + "<p>Water and stone.")]))
+        list(store.add_many((f"https://c.example/{n}", n) for n in range(20)))
+        store.add_simhashes(np.array([77], dtype=np.uint64))
+        maintenance.mark(store, A, B, same=True)
+        maintenance.set_policy(store, "c.example", PolicySettings(distance=2))
+        with connect(standby.dsn("crawl"), create=False) as reader:
+            for name, read in READS.items():
+                assert read(reader) == read(store), name
+        with connect(standby.dsn("crawl")) as reader:
+            writes: list[Callable[[], Any]] = [
+                lambda: reader.add(A, 5),
+                lambda: reader.delete(A),
+                lambda: analysis.save_clusters(reader, "public.clusters"),
+            ]
+            for write in writes:
+                with pytest.raises(StoreError, check=because("read_only")):
+                    write()
 
 
 def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(

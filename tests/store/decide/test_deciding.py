@@ -343,3 +343,33 @@ def test_a_time_that_cannot_be_is_refused(store: Store) -> None:
     source = SourcePage("https://a.example/1", HTML, fetched_at=datetime(2999, 1, 1, tzinfo=UTC))
     (verdict,) = store.ingest_many([source])
     assert (verdict.verdict, verdict.reason) == ("failed", "invalid_time")
+
+
+TITLED = f"<title>Wells</title>{HTML}"
+
+
+def test_a_verdict_has_the_title_and_the_markdown_if_it_is_asked_for(store: Store) -> None:
+    made = store.ingest("https://a.example/1", TITLED)
+    assert (made.title, made.markdown) == ("Wells", None)
+    asked = store.ingest("https://a.example/2", TITLED, markdown=True)
+    assert asked.title == "Wells"
+    assert asked.markdown is not None
+    assert ARTICLE[0] in asked.markdown
+    dry = store.decide("https://a.example/3", TITLED, markdown=True)
+    pages = [("https://a.example/4", TITLED)]
+    (many,) = store.ingest_many(pages, markdown=True)
+    (dry_many,) = store.decide_many(pages, markdown=True)
+    assert {one.markdown for one in (dry, many, dry_many)} == {asked.markdown}
+    # Asking for it does not keep it.
+    kept = [store.get(f"https://a.example/{n}") for n in (1, 2, 4)]
+    assert [one and one.markdown for one in kept] == [None] * 3
+
+
+def test_a_verdict_has_the_markdown_that_is_kept(dsn: str) -> None:
+    with connect(dsn, keep_markdown=True) as store:
+        made = store.ingest("https://a.example/1", TITLED)
+        known = store.get("https://a.example/1")
+        assert known is not None
+        assert made.markdown is not None
+        assert (made.title, made.markdown) == (known.title, known.markdown)
+        assert store.add("https://a.example/2", 7).markdown is None

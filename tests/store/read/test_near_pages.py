@@ -147,7 +147,7 @@ def test_a_limit_takes_the_nearest_and_of_these_the_first(store: Store, dsn: str
 
 def test_a_page_says_where_and_when_it_was_found(store: Store) -> None:
     store.add(f"{URL}1", 0)
-    store.add(f"{URL}2", 7)
+    added = store.add(f"{URL}2", 7)
     (found,) = store.near_pages(f"{URL}1")
     known = store.get(f"{URL}2")
     assert known is not None
@@ -158,6 +158,7 @@ def test_a_page_says_where_and_when_it_was_found(store: Store) -> None:
         "distance": 3,
         "similarity_percent": found.similarity_percent,
         "fetched_at": known.fetched_at.isoformat(),
+        "page_id": added.page_id,
     }
     assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
 

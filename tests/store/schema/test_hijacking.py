@@ -127,7 +127,7 @@ def plant(connection: psycopg.Connection) -> None:
         for operator, left, right in operators
     ]
     made += [f"CREATE TABLE public.{name} ()" for name in ("added", "removed", "masks", "pages")]
-    made += [f"CREATE TABLE public.{name} ()" for name in ("pgsimhash_clusters", "simhashes")]
+    made += [f"CREATE TABLE public.{name} ()" for name in ("c", "simhashes")]
     connection.execute(";\n".join(made))
 
 
