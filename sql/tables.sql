@@ -158,6 +158,21 @@ CREATE TABLE pgsimhash.runs (
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
 );
 
+-- A file that was changed has another size or time, and is read again.
+CREATE TABLE pgsimhash.sources (
+    -- The ingested files, and how much of them is stored, so that a rerun skips that.
+    collection_id integer NOT NULL,  -- The collection that they are stored in.
+    path text NOT NULL,              -- The absolute path, on the machine that read it.
+    size bigint NOT NULL,            -- Its size in bytes.
+    modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
+    last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
+    failed bigint[] NOT NULL,        -- The records up to that which failed.
+    page_id bigint,                  -- Its page, if it has only one and that is stored.
+    CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
+    CONSTRAINT sources_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
+);
+
 -- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
 -- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded
 -- so that they can be subtracted from the present time.

@@ -341,6 +341,45 @@ COMMENT ON COLUMN pgsimhash.runs.first_page IS
 COMMENT ON COLUMN pgsimhash.runs.last_page IS
     'The last of its pages that are left.';
 
+-- A file that was changed has another size or time, and is read again.
+CREATE TABLE pgsimhash.sources (
+    -- The ingested files, and how much of them is stored, so that a rerun skips that.
+    collection_id integer NOT NULL,  -- The collection that they are stored in.
+    path text NOT NULL,              -- The absolute path, on the machine that read it.
+    size bigint NOT NULL,            -- Its size in bytes.
+    modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
+    last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
+    failed bigint[] NOT NULL,        -- The records up to that which failed.
+    page_id bigint,                  -- Its page, if it has only one and that is stored.
+    CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
+    CONSTRAINT sources_collection_id_fkey
+        FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
+);
+
+COMMENT ON TABLE pgsimhash.sources IS
+    'The ingested files, and how much of them is stored, so that a rerun skips that.';
+
+COMMENT ON COLUMN pgsimhash.sources.collection_id IS
+    'The collection that they are stored in.';
+
+COMMENT ON COLUMN pgsimhash.sources.path IS
+    'The absolute path, on the machine that read it.';
+
+COMMENT ON COLUMN pgsimhash.sources.size IS
+    'Its size in bytes.';
+
+COMMENT ON COLUMN pgsimhash.sources.modified_ns IS
+    'When it was modified: nanoseconds since 1970.';
+
+COMMENT ON COLUMN pgsimhash.sources.last_record IS
+    'The last stored record, from 1; NULL: all are stored.';
+
+COMMENT ON COLUMN pgsimhash.sources.failed IS
+    'The records up to that which failed.';
+
+COMMENT ON COLUMN pgsimhash.sources.page_id IS
+    'Its page, if it has only one and that is stored.';
+
 -- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
 -- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded
 -- so that they can be subtracted from the present time.

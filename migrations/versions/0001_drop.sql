@@ -162,6 +162,8 @@ DROP TABLE pgsimhash.marks;
 
 DROP TABLE pgsimhash.rebuilds;
 
+DROP TABLE pgsimhash.sources;
+
 DROP TABLE pgsimhash.runs;
 
 DROP TABLE pgsimhash.last_seen;

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
-from typing import Unpack
+from typing import BinaryIO, Unpack
 
 import click
 
+from pgsimhash import maintenance
 from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import (
     DEFAULT_COLLECTION,
@@ -32,7 +32,7 @@ from pgsimhash.cli.work import (
 )
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES
-from pgsimhash.sources import PageFailure, SourcePage, count_pages, read_pages, with_pauses
+from pgsimhash.sources import count_pages
 from pgsimhash.store import connect
 
 _WHAT_MAX = 200
@@ -66,6 +66,11 @@ _WHAT_MAX = 200
 )
 @collection_option
 @parquet_option("the verdicts, beside stdout")
+@click.option(
+    "--reread",
+    is_flag=True,
+    help="Read all files, also those that are stored and were not modified since.",
+)
 @click.option("--create", is_flag=True, help="Create the collection if it is not there.")
 @dsn_option
 @click.pass_context
@@ -80,6 +85,7 @@ def ingest(
     page_memory: int | None,
     parquet: str | None,
     collection: str,
+    reread: bool,
     create: bool,
     dsn: str | None,
     **options: Unpack[MatchOptions],
@@ -88,8 +94,8 @@ def ingest(
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
     line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line a page; what
-    was taken for none is counted on stderr. What is committed stays: after Ctrl-C the same command
-    continues, and over pages that are all known it adds nothing.
+    was left out is counted on stderr. What is committed stays: after Ctrl-C the same command
+    continues. It skips files that are stored and were not modified since.
     """
     console = people()
     check_paths(paths)
@@ -98,10 +104,13 @@ def ingest(
     create = create or collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
         left_out = Counter[str]()
-        pages = _read(paths, max_bytes, left_out)
         store.start_run(f"pgsimhash ingest {' '.join(paths)}"[:_WHAT_MAX])
-        verdicts = store.ingest_many(
-            pages,
+        verdicts = maintenance.ingest_files(
+            store,
+            paths,
+            reread=reread,
+            stdin=_stdin() if "-" in paths else None,
+            left_out=left_out,
             jobs=choose_jobs(jobs, total),
             max_bytes=max_bytes,
             page_seconds=page_seconds,
@@ -109,19 +118,15 @@ def ingest(
             **options,
         )
         with verdicts_too(parquet, verdicts) as told:
-            code = print_verdicts(with_progress(told, total, console, "ingest"), console, summary)
+            shown = with_progress(told, total, console, "ingest", left_out)
+            code = print_verdicts(shown, console, summary, skipped=left_out)
     tell_left_out(left_out)
     context.exit(code)
 
 
-def _read(
-    paths: tuple[str, ...], max_bytes: int, left_out: Counter[str]
-) -> Iterator[SourcePage | PageFailure]:
-    if "-" not in paths:
-        return read_pages(paths, max_bytes=max_bytes, left_out=left_out)
+def _stdin() -> BinaryIO:
     stdin = stdin_bytes()
     # A file of its own: a process that ends while a thread waits for sys.stdin is aborted.
     with suppress(OSError):
         stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
-    # Who writes there may wait for verdicts before going on.
-    return with_pauses(read_pages(paths, stdin=stdin, max_bytes=max_bytes, left_out=left_out))
+    return stdin

@@ -12,6 +12,7 @@ from pgsimhash.cli import INTERRUPTED, drawn
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.cli.work import NO_PAGE
 from pgsimhash.pages.records import Verdict, VerdictName
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
 
 _SHOWN = 20
 
@@ -39,15 +40,20 @@ class Summary:
         if verdict.verdict in (*_DUPLICATES, "unchanged"):
             self.bytes_saved += verdict.html_bytes or 0
 
-    def print(self, console: drawn.Console) -> None:
-        """Print the first duplicates, the first failures and the figures."""
+    def print(self, console: drawn.Console, *, skipped: bool = False) -> None:
+        """Print the first duplicates, the first failures and the figures.
+
+        Args:
+            console: where to print them.
+            skipped: whether pages have no verdict because they are known to be stored.
+        """
         if self._duplicates:
             self._print_duplicates(console)
         for failure in self._failures:
             console.print(f"failed: {failure.url}: {failure.detail}", soft_wrap=True)
         self._print_figures(console)
         pages = self.counts.total()
-        if pages and sum(self.counts[name] for name in _NOT_ADDED) == pages:
+        if (pages or skipped) and sum(self.counts[name] for name in _NOT_ADDED) == pages:
             console.print("Nothing was added: every page was already known.")
 
     def _print_duplicates(self, console: drawn.Console) -> None:
@@ -88,6 +94,7 @@ def print_verdicts(
     console: drawn.Console,
     summary: bool | None,
     stopped: str = "Stopped. What was printed is stored; run again to continue.",
+    skipped: Counter[str] | None = None,
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
 
@@ -96,6 +103,7 @@ def print_verdicts(
         console: where the tables go.
         summary: whether to print them; None where that is a terminal.
         stopped: what to say after Ctrl-C.
+        skipped: what was skipped, by kind.
     """
     result = Summary()
     interrupted = False
@@ -107,14 +115,15 @@ def print_verdicts(
     except KeyboardInterrupt:
         interrupted = True
     result.seconds = time.monotonic() - started
+    known = skipped is not None and skipped[FILES_BEFORE] + skipped[RECORDS_BEFORE] > 0
     if console.is_terminal if summary is None else summary:
-        result.print(console)
+        result.print(console, skipped=known)
     if interrupted:
         tell(stopped)
         return INTERRUPTED
-    if not result.counts:
+    if not result.counts and not known:
         tell(NO_PAGE)
-    return 0 if result.counts and not result.counts["failed"] else 1
+    return 0 if (result.counts or known) and not result.counts["failed"] else 1
 
 
 def _common_folder(urls: list[str]) -> str:

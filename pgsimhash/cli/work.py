@@ -15,6 +15,7 @@ from pgsimhash.cli.options import Command
 from pgsimhash.cli.printing import tell
 from pgsimhash.pages.records import Verdict
 from pgsimhash.runtime.machine import usable_cores
+from pgsimhash.sources import FILES_BEFORE
 
 Item = TypeVar("Item")
 
@@ -75,14 +76,25 @@ def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[I
 
 
 def with_progress(
-    items: Iterable[Item], total: int | None, console: drawn.Console, name: str
+    items: Iterable[Item],
+    total: int | None,
+    console: drawn.Console,
+    name: str,
+    left_out: Counter[str] | None = None,
 ) -> Iterator[Item]:
-    """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none."""
+    """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none.
+
+    Files that were skipped, by ``left_out``, count as done.
+    """
     if not _shows_bar(console):
         yield from items
         return
+    skipped = Counter[str]() if left_out is None else left_out
     with _bar(console, name) as progress:
-        yield from progress.track(items, total=total)
+        task = progress.add_task(name, total=total)
+        for number, item in enumerate(items, 1):
+            yield item
+            progress.update(task, completed=number + skipped[FILES_BEFORE])
 
 
 @contextmanager

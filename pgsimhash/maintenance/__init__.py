@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pgsimhash.maintenance.rebuilding import rebuild
     from pgsimhash.maintenance.run_history import delete_run, runs, undo
     from pgsimhash.maintenance.settings import change_settings, rename
+    from pgsimhash.maintenance.source_files import ingest_files
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 
@@ -31,6 +32,7 @@ __all__ = [
     "check",
     "delete_collection",
     "delete_run",
+    "ingest_files",
     "mark",
     "marks",
     "policies",

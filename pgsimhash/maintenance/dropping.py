@@ -16,7 +16,16 @@ from pgsimhash.search.layout import COLLECTION_SHIFT, get_layout
 from pgsimhash.store.collection import follow, lock_collections, open_collection
 from pgsimhash.store.session import LOCK_TIMEOUT
 
-_TABLES: Final = ("last_seen", "pages", "runs", "marks", "policies", "rebuilds", "collections")
+_TABLES: Final = (
+    "last_seen",
+    "pages",
+    "runs",
+    "sources",
+    "marks",
+    "policies",
+    "rebuilds",
+    "collections",
+)
 """What has rows of a collection beside its simhashes, in the order in which they can go."""
 
 

@@ -46,6 +46,11 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
             f"pgsimhash run list --collection {store.collection} lists them",
         )
     scope = {"run_id": run_id}
+    # First, so that no file counts as stored when the deletion is interrupted.
+    with store.session.writing() as (connection, collection):
+        lock_collections(connection, [collection])
+        own = {"collection_id": collection.collection_id}
+        connection.execute(query("forget_archives", connection), own)
     deleted = deleting.delete(store.session, "pages_of_run", scope, progress)
     with store.session.writing() as (connection, collection):
         lock_collections(connection, [collection])

@@ -18,7 +18,22 @@ from pgsimhash.sources.page import SourcePage, failure, shown
 from pgsimhash.sources.pauses import PAUSE, with_pauses
 from pgsimhash.sources.streams import Stream
 
-__all__ = ["PAUSE", "PageFailure", "SourcePage", "count_pages", "read_pages", "with_pauses"]
+__all__ = [
+    "FILES_BEFORE",
+    "PAUSE",
+    "RECORDS_BEFORE",
+    "PageFailure",
+    "SourcePage",
+    "count_pages",
+    "find_files",
+    "read_file",
+    "read_pages",
+    "with_pauses",
+]
+
+FILES_BEFORE: Final = "files stored before"
+RECORDS_BEFORE: Final = "records stored before"
+"""What a counter of left-out items calls those that an earlier run stored."""
 
 _STDIN: Final = "-"
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -70,27 +85,42 @@ def count_pages(paths: Iterable[str | Path]) -> int | None:
     return total
 
 
-def _read_all(
-    paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int, left_out: Counter[str]
-) -> Iterator[SourcePage | PageFailure]:
+def find_files(
+    paths: Iterable[str | Path], left_out: Counter[str] | None = None
+) -> Iterator[Path | PageFailure]:
+    """Yield the files that :func:`read_pages` reads, in its order; ``-`` stays as it is.
+
+    A path or folder that cannot be read is yielded as a failure. ``left_out`` counts the files in
+    folders that are not pages.
+    """
+    left_out = Counter() if left_out is None else left_out
     for path in map(Path, paths):
         if str(path) == _STDIN:
-            stream = Stream(sys.stdin.buffer if stdin is None else stdin)
-            yield from read_json_lines(stream, "stdin", max_bytes)
+            yield path
+            continue
+        try:
+            path.stat()
+        except (OSError, ValueError) as error:
+            yield failure(shown(path), error)
+            continue
+        if _is_folder(path):
+            yield from html_paths(path, left_out)
         else:
-            yield from _read(path, max_bytes, left_out)
+            yield path
 
 
-def _read(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[SourcePage | PageFailure]:
+def read_file(
+    path: Path,
+    *,
+    stdin: BinaryIO | None = None,
+    max_bytes: int = MAX_BYTES,
+    left_out: Counter[str] | None = None,
+) -> Iterator[SourcePage | PageFailure]:
+    """Yield the pages of one file; the options are those of :func:`read_pages`."""
     name = path.name.lower()
-    try:
-        path.stat()
-    except (OSError, ValueError) as error:
-        yield failure(shown(path), error)
-        return
-    if _is_folder(path):
-        for file in html_paths(path, left_out):
-            yield file if isinstance(file, PageFailure) else read_html(file, max_bytes)
+    if str(path) == _STDIN:
+        stream = Stream(sys.stdin.buffer if stdin is None else stdin)
+        yield from read_json_lines(stream, "stdin", max_bytes)
     elif is_html_name(name):
         yield read_html(path, max_bytes)
     elif name.endswith(_JSON_SUFFIXES):
@@ -99,11 +129,21 @@ def _read(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[Source
         # Loads warcio only for archives.
         from pgsimhash.sources.warc import read_warc
 
-        yield from read_warc(path, max_bytes, left_out)
+        yield from read_warc(path, max_bytes, Counter() if left_out is None else left_out)
     else:
         accepted = ", ".join(HTML_SUFFIXES + _JSON_SUFFIXES + _WARC_SUFFIXES)
         detail = f"not a folder, and its name does not end in one of {accepted}"
         yield failure(shown(path), PageError("unreadable", detail))
+
+
+def _read_all(
+    paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int, left_out: Counter[str]
+) -> Iterator[SourcePage | PageFailure]:
+    for file in find_files(paths, left_out):
+        if isinstance(file, PageFailure):
+            yield file
+        else:
+            yield from read_file(file, stdin=stdin, max_bytes=max_bytes, left_out=left_out)
 
 
 def _is_folder(path: Path) -> bool:

@@ -48,7 +48,7 @@ def read_json_lines(
                 number += stream.skip_empty_lines()
                 continue
             try:
-                yield _page(line)
+                yield _page(line, number)
             except PageError as error:
                 yield failure(f"{name}#{number}", error)
     except DamagedError as damage:
@@ -61,7 +61,7 @@ def _finish_line(stream: Stream) -> None:
         stream.idle(len(rest))
 
 
-def _page(line: bytes) -> SourcePage:
+def _page(line: bytes, number: int) -> SourcePage:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError as error:
@@ -80,7 +80,7 @@ def _page(line: bytes) -> SourcePage:
             fetched_at = parse_time(text)
         except ValueError:
             raise PageError("unreadable", '"fetched_at" is not an ISO-8601 time') from None
-    return SourcePage(url, html, charset, fetched_at)
+    return SourcePage(url, html, charset, fetched_at, number)
 
 
 def _text(record: dict[str, Any], key: str) -> str:

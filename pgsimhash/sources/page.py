@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +18,14 @@ class SourcePage:
 
     A ``bytearray`` or ``memoryview`` given as ``html`` is copied to ``bytes``. ``charset`` comes
     from outside the page (an HTTP header, a JSON field). ``fetched_at`` has a time zone.
+    ``record`` is the number of its line or record in its file; comparisons ignore it.
     """
 
     url: str
     html: bytes | str
     charset: str | None = None
     fetched_at: datetime | None = None
+    record: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "html", frozen(self.html))

@@ -100,10 +100,11 @@ class _Record:
         self._stream.skip(self._unread)
         self._unread = 0
 
-    def item(self, place: str, max_bytes: int, left_out: Counter[str]) -> _Item | None:
+    def item(self, name: str, number: int, max_bytes: int, left_out: Counter[str]) -> _Item | None:
         """Return the record's page, why it cannot be read, or None where it holds no page."""
+        place = f"{name}#{number}"
         try:
-            return self._page(max_bytes)
+            return self._page(number, max_bytes)
         except _NoPageError as error:
             if str(error):
                 left_out[str(error)] += 1
@@ -116,7 +117,7 @@ class _Record:
                 place = check_url(self._url)
             return failure(place, error)
 
-    def _page(self, max_bytes: int) -> SourcePage:
+    def _page(self, number: int, max_bytes: int) -> SourcePage:
         kind = self._header("WARC-Type").lower()
         transfer = encodings = ""
         head = b""
@@ -150,7 +151,7 @@ class _Record:
                 raise _NoPageError(_NO_HTML)
             self._declared = _HTML_TYPES[0]
         fetched_at = _date(self._header("WARC-Date"))
-        return SourcePage(url, body, content_type.get_content_charset(), fetched_at)
+        return SourcePage(url, body, content_type.get_content_charset(), fetched_at, number)
 
     def _read(self, size: int) -> bytes:
         data = self._stream.read(size)
@@ -185,12 +186,11 @@ def _read_records(
     try:
         line = _next_line(stream)
         while line:
-            place = f"{name}#{number}"
             try:
                 if not _VERSION.match(line):
                     raise _NoRecordError("there is no record here", line)
                 record = _Record(stream, line)
-                item = record.item(place, max_bytes, left_out)
+                item = record.item(name, number, max_bytes, left_out)
                 record.skip()
                 broken = 0
                 if item is None:
@@ -207,7 +207,7 @@ def _read_records(
                     raise
             except _NoRecordError as error:
                 detail = f"{error}; skipped to the next one"
-                item = PageFailure(place, "unreadable", detail)
+                item = PageFailure(f"{name}#{number}", "unreadable", detail)
                 broken += 1
                 if broken > _MAX_BROKEN:
                     raise DamagedError(f"there are no records in {broken:,} places") from None

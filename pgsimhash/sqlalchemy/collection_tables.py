@@ -1,4 +1,4 @@
-"""The tables of collections: layouts, collections, simhashes, pages, last_seen, runs, epochs."""
+"""The tables of collections: layouts, collections, simhashes, pages, runs, sources, and more."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from pgsimhash.db.statements import prefix_expression
 from pgsimhash.hashing.bits import NEAR_MAX
@@ -174,4 +175,17 @@ runs = Table(
     Column("first_page", BigInteger),
     Column("last_page", BigInteger),
     PrimaryKeyConstraint("collection_id", "run_id", name="runs_pkey"),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("collection_id", Integer, ForeignKey(collections.c.collection_id), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("modified_ns", BigInteger, nullable=False),
+    Column("last_record", BigInteger),
+    Column("failed", ARRAY(BigInteger), nullable=False),
+    Column("page_id", BigInteger),
+    PrimaryKeyConstraint("collection_id", "path", name="sources_pkey"),
 )

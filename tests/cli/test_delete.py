@@ -12,7 +12,7 @@ from tests.cli.harness import Run
 
 def test_runs_are_listed_and_undone(run: Run, folder: Path) -> None:
     run("ingest", folder / "wells.html")
-    run("ingest", folder)
+    run("ingest", folder, "--reread")
     last, first = run("run", "list").lines
     assert (first["pages"], first["new"]) == (1, 1)
     assert (last["pages"], last["new"], last["duplicates"], last["unchanged"]) == (3, 1, 1, 1)

@@ -72,7 +72,7 @@ def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
     wells = max(folder.iterdir(), key=lambda path: path.stat().st_size)
     size = wells.stat().st_size
     assert run("ingest", wells, "--max-bytes", size).lines[0]["verdict"] == "new"
-    (line,) = run("ingest", wells, "--max-bytes", size - 1).lines
+    (line,) = run("ingest", wells, "--max-bytes", size - 1, "--reread").lines
     assert line["reason"] == "too_large"
     assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
 
@@ -84,12 +84,13 @@ def test_how_long_a_page_may_take(run: Run, folder: Path, tmp_path: Path) -> Non
     slow.write_text(json.dumps({"url": "https://a.example/", "html": html}, ensure_ascii=False))
     wells = folder / "wells.html"
     for jobs in (1, 2):
-        done = run("ingest", slow, wells, "--page-seconds", "0.3", "--jobs", jobs)
+        done = run("ingest", slow, wells, "--page-seconds", "0.3", "--jobs", jobs, "--reread")
         assert done.code == 1
         assert done.lines[0]["reason"] == "too_slow"
         assert "page_seconds" in done.lines[0]["detail"]
         assert done.lines[1]["verdict"] in ("new", "unchanged")
-    assert run("ingest", wells, "--page-seconds", "inf").lines[0]["verdict"] == "unchanged"
+    again = run("ingest", wells, "--page-seconds", "inf", "--reread")
+    assert again.lines[0]["verdict"] == "unchanged"
 
 
 def test_a_time_that_is_none_is_refused(run: Run, folder: Path) -> None:
@@ -121,6 +122,11 @@ def test_a_second_run_adds_nothing_and_says_so(run: Run, folder: Path, dsn: str)
     run("ingest", folder)
     before = rows()
     done = run("ingest", folder, "--summary")
+    assert (done.code, done.lines) == (0, [])
+    assert "Nothing was added" in done.stderr
+    assert "Left out: files stored before (4)." in done.stderr
+    assert rows() == before
+    done = run("ingest", folder, "--summary", "--reread")
     assert done.code == 0
     assert {line["reason"] for line in done.lines} == {"unchanged", "too_short"}
     assert "Nothing was added" in done.stderr

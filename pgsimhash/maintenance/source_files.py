@@ -1,0 +1,278 @@
+"""Ingest files, and skip what is known to be stored of them."""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Unpack
+
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from pgsimhash.db.statements import query
+from pgsimhash.pages.match_settings import MatchOptions
+from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.pages.records import PageFailure, Verdict
+from pgsimhash.sources import (
+    FILES_BEFORE,
+    RECORDS_BEFORE,
+    SourcePage,
+    find_files,
+    read_file,
+    with_pauses,
+)
+from pgsimhash.sources.page import shown
+from pgsimhash.store import Store
+from pgsimhash.store.collection import lock_collections
+from pgsimhash.store.retries import retried
+
+_AT_ONCE: Final = 1000
+"""How many files are looked up in one statement."""
+
+_UNWRITTEN_MAX: Final = 256
+"""After how many verdicts the files are noted: a batch is read again if the job is killed."""
+
+_FAILED_MAX: Final = 1000
+"""How many failed records of a file are noted; what comes after them is read again."""
+
+_PATH_BYTES_MAX: Final = 2048
+"""Longer paths do not fit into the index, and are not noted."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How much of a file is stored.
+
+    Attributes:
+        path: the absolute path, as text.
+        last_record: the last record that was decided; None if that was all.
+        failed: the records up to it that failed.
+        page_id: the stored version, if the file has one page.
+        resumed: whether the database has a row for the file as it is now.
+    """
+
+    path: str
+    size: int
+    modified_ns: int
+    last_record: int | None = 0
+    failed: set[int] = field(default_factory=set)
+    page_id: int | None = None
+    resumed: bool = False
+    _pages: int = 0
+    _complete: bool = True
+
+    def has(self, page: SourcePage | PageFailure) -> bool:
+        """Return whether a page needs no reading."""
+        return (
+            isinstance(page, SourcePage)
+            and page.record <= (self.last_record or 0)
+            and page.record not in self.failed
+        )
+
+    def decided(self, record: int | None, verdict: Verdict) -> None:
+        """Note a verdict; ``record`` is None if not even the record could be read."""
+        self._pages += 1
+        self.page_id = verdict.page_id if self._pages == 1 and not self.resumed else None
+        # Fewer words may be required the next time.
+        failed = verdict.verdict == "failed" or verdict.reason == "policy"
+        last = self.last_record or 0
+        if record is None or (record > last and len(self.failed) >= _FAILED_MAX):
+            self._complete = False
+            return
+        self.last_record = max(last, record)
+        (self.failed.add if failed else self.failed.discard)(record)
+
+    def ended(self) -> None:
+        """Note that the file has no more records."""
+        if self._complete and not self.failed:
+            self.last_record = None
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "size": self.size,
+            "modified_ns": self.modified_ns,
+            "last_record": self.last_record,
+            "failed": sorted(self.failed),
+            "page_id": self.page_id,
+        }
+
+
+def ingest_files(
+    store: Store,
+    paths: Iterable[str | Path],
+    *,
+    reread: bool = False,
+    stdin: BinaryIO | None = None,
+    left_out: Counter[str] | None = None,
+    jobs: int = 1,
+    max_bytes: int = MAX_BYTES,
+    page_seconds: float | None = None,
+    page_memory: int | None = None,
+    **options: Unpack[MatchOptions],
+) -> Iterator[Verdict]:
+    """Ingest files, and skip those that the collection has; yield a verdict for each other page.
+
+    The table ``sources`` has the path, size and modification time of each file, and how many of its
+    records are stored. It is written after the batch, so a file that it has is stored. Pages that
+    failed are read again, and so are single pages that were deleted since. A skipped file of one
+    page counts as seen again.
+
+    Args:
+        store: where to store the pages.
+        paths: what :func:`pgsimhash.sources.read_pages` takes.
+        reread: whether to skip nothing.
+        stdin: the stream of ``-``, instead of the process's stdin.
+        left_out: a counter, by kind, of what was skipped or is not a page.
+        jobs: as for :meth:`~pgsimhash.Store.ingest_many`, and so are the following.
+        max_bytes: the largest page.
+        page_seconds: the time limit of a page.
+        page_memory: the memory limit of a page.
+        options: settings that differ from those of the policies and the collection.
+
+    Raises:
+        As for :meth:`~pgsimhash.Store.ingest_many`.
+    """
+    paths = list(paths)
+    files = _Files(store, reread, Counter() if left_out is None else left_out)
+    pages = files.read(paths, stdin, max_bytes)
+    if "-" in map(str, paths):
+        # The process that writes there may wait for verdicts before it goes on.
+        pages = with_pauses(pages)
+    verdicts = store.ingest_many(
+        pages,
+        jobs=jobs,
+        max_bytes=max_bytes,
+        page_seconds=page_seconds,
+        page_memory=page_memory,
+        **options,
+    )
+    return files.noted(verdicts)
+
+
+class _Files:
+    """Matches the verdicts of pages with the files that they came from."""
+
+    def __init__(self, store: Store, reread: bool, left_out: Counter[str]) -> None:
+        self._store, self._reread, self._left_out = store, reread, left_out
+        # For each page that has no verdict yet its file and its record, if it has one; for the end
+        # of a file the file alone.
+        self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
+        self._unwritten: dict[str, _Progress] = {}
+
+    def read(
+        self, paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
+    ) -> Iterator[SourcePage | PageFailure]:
+        """Yield the pages that are not known to be stored."""
+        found = find_files(paths, self._left_out)
+        while chunk := list(islice(found, _AT_ONCE)):
+            files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
+            if not self._reread:
+                _look_up(self._store, [file for file in files if file is not None])
+            for path, file in zip(chunk, files, strict=True):
+                if isinstance(path, PageFailure):
+                    self._pending.append((None, None))
+                    yield path
+                else:
+                    yield from self._pages(path, file, stdin, max_bytes)
+
+    def _pages(
+        self, path: Path, file: _Progress | None, stdin: BinaryIO | None, max_bytes: int
+    ) -> Iterator[SourcePage | PageFailure]:
+        if file is not None and file.last_record is None:
+            self._left_out[FILES_BEFORE] += 1
+            return
+        for page in read_file(path, stdin=stdin, max_bytes=max_bytes, left_out=self._left_out):
+            if file is not None and file.has(page):
+                self._left_out[RECORDS_BEFORE] += 1
+                continue
+            self._pending.append((file, page.record if isinstance(page, SourcePage) else None))
+            yield page
+        if file is not None:
+            self._pending.append(file)
+
+    def noted(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
+        """Yield the verdicts, and note what is stored by them."""
+        count = 0
+        try:
+            for verdict in verdicts:
+                self._take(verdict)
+                count += 1
+                if count % _UNWRITTEN_MAX == 0:
+                    self._write()
+                yield verdict
+        except (KeyboardInterrupt, GeneratorExit):
+            self._write()
+            raise
+        self._take_ends()
+        self._write()
+
+    def _take(self, verdict: Verdict) -> None:
+        self._take_ends()
+        pending = self._pending.popleft()
+        assert isinstance(pending, tuple), "ends were taken"
+        file, record = pending
+        if file is not None:
+            file.decided(record, verdict)
+            self._unwritten[file.path] = file
+
+    def _take_ends(self) -> None:
+        while self._pending and isinstance(file := self._pending[0], _Progress):
+            file.ended()
+            self._unwritten[file.path] = file
+            self._pending.popleft()
+
+    def _write(self) -> None:
+        if self._unwritten:
+            _write(self._store, list(self._unwritten.values()))
+            self._unwritten.clear()
+
+
+def _at_present(file: Path) -> _Progress | None:
+    """Return a file that nothing is known of, or None if it cannot be noted."""
+    try:
+        status = file.stat()
+    except (OSError, ValueError):
+        return None
+    path = shown(file.absolute())
+    if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
+        return None
+    return _Progress(path, status.st_size, status.st_mtime_ns)
+
+
+@retried
+def _look_up(store: Store, files: Sequence[_Progress]) -> None:
+    """Note what the database knows of files, and that their pages are seen."""
+    with (
+        store.session.writing() as (connection, collection),
+        connection.cursor(row_factory=dict_row) as cursor,
+    ):
+        scope = {"collection_id": collection.collection_id}
+        paths = [file.path for file in files]
+        cursor.execute(query("sources", connection), {**scope, "paths": paths})
+        rows = {row["path"]: row for row in cursor}
+        seen = []
+        for file in files:
+            row = rows.get(file.path)
+            if row is None or (file.size, file.modified_ns) != (row["size"], row["modified_ns"]):
+                continue
+            file.resumed, file.last_record = True, row["last_record"]
+            file.failed = set(row["failed"])
+            if row["page_id"] is not None:
+                seen.append(row["page_id"])
+        if seen:
+            lock_collections(connection, [collection])
+            connection.execute(query("see_pages", connection), {**scope, "page_ids": seen})
+
+
+@retried
+def _write(store: Store, files: Sequence[_Progress]) -> None:
+    with store.session.writing() as (connection, collection):
+        lock_collections(connection, [collection])
+        rows = Jsonb([file.as_row() for file in files])
+        scope = {"collection_id": collection.collection_id, "rows": rows}
+        connection.execute(query("put_sources", connection), scope)

@@ -1,0 +1,193 @@
+"""``ingest_files`` skips what is stored, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgsimhash import Store, connect, maintenance
+from pgsimhash.maintenance import source_files
+from pgsimhash.sources import FILES_BEFORE, RECORDS_BEFORE
+from tests.sources.test_warc import record
+
+LATER = "<p>later"
+
+
+def html(number: int) -> str:
+    return "<p>" + " ".join(f"word{number}x{n} of story{n * number}" for n in range(40))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three files with a page each."""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for number in range(3):
+        (pages / f"{number}.html").write_text(html(number))
+    return pages
+
+
+def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str], Counter[str]]:
+    """The verdicts of the pages that were read, and what was left out."""
+    left_out = Counter[str]()
+    verdicts = maintenance.ingest_files(store, paths, reread=reread, left_out=left_out)
+    return [verdict.verdict for verdict in verdicts], left_out
+
+
+def line(number: int, page: str) -> str:
+    """A JSON line; of a page that begins with LATER the time is wrong, without a page the line."""
+    fields = {"url": f"https://a.example/{number}", "html": page}
+    if page.startswith(LATER):
+        fields["fetched_at"] = "2999-01-01T00:00:00Z"
+    return json.dumps(fields if page else {}) + "\n"
+
+
+def lines(file: Path, *pages: str) -> Path:
+    """A file of JSON lines, one for each page."""
+    file.write_text("".join(line(number, page) for number, page in enumerate(pages)))
+    return file
+
+
+def test_files_are_read_once_until_they_are_modified(store: Store, folder: Path) -> None:
+    assert ingested(store, folder) == (["new"] * 3, Counter())
+    assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
+    assert ingested(store, folder, reread=True) == (["unchanged"] * 3, Counter())
+    (folder / "1.html").write_text(html(7))
+    assert ingested(store, folder) == (["updated"], Counter({FILES_BEFORE: 2}))
+    # The same size and another time: only the time tells.
+    (folder / "1.html").write_text(html(8))
+    later = (folder / "1.html").stat().st_mtime_ns + 1
+    os.utime(folder / "1.html", ns=(later, later))
+    assert ingested(store, folder) == (["updated"], Counter({FILES_BEFORE: 2}))
+    assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
+
+
+def test_another_collection_reads_the_same_files(store: Store, dsn: str, folder: Path) -> None:
+    ingested(store, folder)
+    with connect(dsn, collection="second") as second:
+        assert ingested(second, folder) == (["new"] * 3, Counter())
+
+
+def test_a_page_that_failed_is_read_again(store: Store, tmp_path: Path, folder: Path) -> None:
+    (folder / "3.html").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    assert ingested(store, folder)[0] == ["new"] * 3 + ["failed"]
+    assert ingested(store, folder) == (["failed"], Counter({FILES_BEFORE: 3}))
+    file = lines(tmp_path / "pages.jsonl", html(10), "", html(11), LATER + html(9), html(12))
+    first = ingested(store, file)[0]
+    assert first == ["new", "failed", "new", "failed", "new"]
+    # The file as a whole is not stored: both lines are read again, and told of again.
+    assert ingested(store, file) == (["failed", "failed"], Counter({RECORDS_BEFORE: 3}))
+
+
+def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, folder: Path) -> None:
+    read = list(maintenance.ingest_files(store, [folder], min_tokens=10_000))
+    assert {verdict.reason for verdict in read} == {"policy"}
+    assert ingested(store, folder)[0] == ["new"] * 3
+
+
+def test_a_stopped_job_goes_on_within_an_archive(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "crawl.warc.gz"
+    archive.write_bytes(
+        b"".join(
+            record(kind="request") + record(url=f"http://a.example/{n}", body=html(n).encode())
+            for n in range(30)
+        )
+    )
+    monkeypatch.setattr("pgsimhash.store.store.BATCH_PAGES", 10)
+    verdicts = maintenance.ingest_files(store, [archive])
+    assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
+    verdicts.close()  # type: ignore[attr-defined]
+    read, left_out = ingested(store, archive)
+    # What was stored and not told of is read again.
+    assert read == ["unchanged"] * 8 + ["new"] * 10
+    assert left_out == Counter({RECORDS_BEFORE: 12})
+    assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
+
+
+def test_what_was_deleted_is_read_again(store: Store, folder: Path, tmp_path: Path) -> None:
+    file = lines(tmp_path / "pages.jsonl", html(10), html(11))
+    ingested(store, folder, file)
+    store.delete((folder / "1.html").as_uri())
+    assert ingested(store, folder) == (["new"], Counter({FILES_BEFORE: 2}))
+    # Of several pages in a file nobody knows which are gone, but a run goes as a whole.
+    store.delete("https://a.example/0")
+    assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
+    maintenance.undo(store)
+    assert ingested(store, folder, file)[0] == ["new"] * 5
+
+
+def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, folder: Path) -> None:
+    ingested(store, folder)
+    with psycopg.connect(dsn) as connection:
+        connection.execute("UPDATE pgsimhash.pages SET fetched_at = now() - interval '9 days'")
+    assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
+    assert store.expire(timedelta(days=7)).versions == 0
+    page = store.get((folder / "0.html").as_uri())
+    assert page is not None
+    assert datetime.now(UTC) - page.seen_at < timedelta(days=1)
+
+
+def test_many_failures_are_noted_up_to_a_bound(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_files, "_FAILED_MAX", 2)
+    bodies = [html(1), LATER + html(9), html(2), LATER + html(9), html(3), LATER + html(9), html(4)]
+    file = lines(tmp_path / "pages.jsonl", *bodies)
+    first, _ = ingested(store, file)
+    assert first == ["new", "failed"] * 3 + ["new"]
+    # From the bound on, all is read.
+    for _ in range(2):
+        again, left_out = ingested(store, file)
+        assert again == ["failed", "failed", "unchanged", "failed", "unchanged"]
+        assert left_out == Counter({RECORDS_BEFORE: 2})
+
+
+JOB = """
+import os, signal, sys
+from pgsimhash import connect, maintenance
+with connect(sys.argv[1]) as store:
+    for number, _ in enumerate(maintenance.ingest_files(store, sys.argv[2:])):
+        if number == 400:
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_no_file_counts_as_stored_after_a_kill_that_is_not(dsn: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"{n}.jsonl" for n in range(600)]
+    for n, file in enumerate(files):
+        file.write_text(line(n, html(n)))
+    done = subprocess.run([sys.executable, "-c", JOB, dsn, *files], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with psycopg.connect(dsn) as connection:
+        noted = connection.execute("SELECT path FROM pgsimhash.sources").fetchall()
+        stored = {url for (url,) in connection.execute("SELECT url FROM pgsimhash.pages")}
+    assert 0 < len(noted) < len(stored)
+    assert {f"https://a.example/{Path(path).stem}" for (path,) in noted} <= stored
+    with connect(dsn) as store:
+        read, left_out = ingested(store, *files)
+        assert left_out.total() == len(noted)
+        assert len(read) == 600 - len(noted)
+        (status,) = store.status()
+    assert status.pages == 600
+
+
+def test_in_a_transaction_of_the_callers_a_rollback_takes_it_back(dsn: str, folder: Path) -> None:
+    with psycopg.connect(dsn) as connection:
+        store = connect(connection)
+        connection.commit()
+        assert ingested(store, folder)[0] == ["new"] * 3
+        connection.rollback()
+        assert ingested(store, folder)[0] == ["new"] * 3
+        connection.commit()
+        assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
