@@ -1,4 +1,7 @@
-"""Provide the package's logger, ``pgsimhash``; it is silent until you add a handler."""
+"""Provide the package's logger, ``pgsimhash``; it is silent until you add a handler.
+
+Its records have the attributes ``collection`` and ``run_id``, None if they are about none.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import psycopg
 
+
+def _with_fields(record: logging.LogRecord) -> bool:
+    # A format with these fields then works for every record.
+    record.__dict__.setdefault("collection", None)
+    record.__dict__.setdefault("run_id", None)
+    return True
+
+
 logger: Final = logging.getLogger("pgsimhash")
 logger.addHandler(logging.NullHandler())
+logger.addFilter(_with_fields)
 
 
 def tell_of_waits(connection: psycopg.BaseConnection[Any]) -> None:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from pgsimhash import PageError, Store, fingerprint, hamming_distance
 from pgsimhash.sources import read_pages
 from tests.manual import run_commands
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def documents(text: str) -> Iterator[Any]:
+    """The JSON objects that stand one behind the other."""
+    decoder, end = json.JSONDecoder(), 0
+    while (start := text.find("{", end)) >= 0:
+        value, end = decoder.raw_decode(text, start)
+        yield value
 
 
 def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
@@ -62,3 +73,23 @@ def test_an_ingest_job_in_asyncio(dsn: str, tmp_path: Path) -> None:
     assert len([line for line in lines if line.startswith("too_short ")]) == 1
     again = run_commands(command, dsn, tmp_path).splitlines()
     assert again == [line for line in lines if line.startswith("too_short ")]
+
+
+def test_metrics_for_prometheus(dsn: str, tmp_path: Path) -> None:
+    shown = run_commands([f"python {EXAMPLES / 'prometheus_metrics.py'}"], dsn, tmp_path)
+    labels = 'collection="default",name="ingest"'
+    assert f'pgsimhash_results_total{{{labels},result="new"}} 8.0' in shown
+    assert f'pgsimhash_results_total{{{labels},result="too_short"}} 1.0' in shown
+    assert f"pgsimhash_seconds_count{{{labels}}} 1.0" in shown
+    assert 'pgsimhash_results_total{collection="default",name="find",result="found"}' in shown
+    assert 'pgsimhash_cached_simhashes{collection="default"} 0.0' in shown
+
+
+def test_traces_for_opentelemetry(dsn: str, tmp_path: Path) -> None:
+    shown = run_commands([f"python {EXAMPLES / 'opentelemetry_traces.py'}"], dsn, tmp_path)
+    spans = {value["name"]: value for value in documents(shown) if "name" in value}
+    assert set(spans) == {"pgsimhash ingest", "pgsimhash find", "job"}
+    ingest = spans["pgsimhash ingest"]
+    assert ingest["parent_id"] == spans["job"]["context"]["span_id"]
+    assert ingest["attributes"]["pgsimhash.count"] == 24
+    assert '"pgsimhash.result": "new"' in shown

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pgsimhash import Store
+from pgsimhash.log import logger
 
 
 def test_who_listens_hears_of_each_batch(store: Store, caplog: pytest.LogCaptureFixture) -> None:
@@ -25,3 +26,14 @@ def test_nobody_else_hears_anything(dsn: str) -> None:
     code = "import sys, pgsimhash; pgsimhash.connect(sys.argv[1]).add('https://a.example/', 1)"
     done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_a_record_names_its_collection_and_run(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = store.start_run("test")
+    with caplog.at_level(logging.DEBUG, logger="pgsimhash"):
+        store.add("https://a.example/", 1)
+        logger.warning("about no collection")
+    fields = [(vars(one)["collection"], vars(one)["run_id"]) for one in caplog.records]
+    assert fields == [("default", run_id), (None, None)]

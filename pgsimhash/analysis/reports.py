@@ -6,7 +6,7 @@ The number of statements and the size of each result are bounded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -82,7 +82,7 @@ class Report:
 
         These are clusters, distances of duplicates, hosts and changed pages, without texts.
         """
-        return {**asdict(self.status), "report": self._figures()}
+        return {**self.status.as_json(), "report": self._figures()}
 
     def _figures(self) -> dict[str, Any]:
         return {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 import click
 
@@ -14,9 +13,6 @@ from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.pages.records import CollectionStatus
 from pgsimhash.search.layout import get_layout
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -115,8 +111,9 @@ def _confirm_downgrade(where: str, revision: str) -> None:
 def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
-    The counters are versions ("pages"), URLs, simhashes, duplicates and their bytes; and the bytes
-    on disk of the tables that collections share, and of the collection by its share of rows.
+    The counters are versions ("pages"), URLs, simhashes, duplicates, their share in per cent and
+    their bytes; the bytes on disk of the tables that collections share, and of the collection by
+    its share of rows; and the last write with its age in seconds.
     `pgsimhash analyse report` adds clusters, distances, hosts and changes.
     """
     with database.checked_connection(dsn) as connection:
@@ -125,7 +122,7 @@ def status(collection: str | None, dsn: str | None) -> None:
             database.open_collection(connection, collection, create=False)
         shown = database.read_status(connection, collection)
     for counters in shown:
-        print_json(dataclasses.asdict(counters))
+        print_json(counters.as_json())
     console = people()
     if console.is_terminal:
         console.print(_table(shown))
@@ -133,10 +130,25 @@ def status(collection: str | None, dsn: str | None) -> None:
 
 def _table(collections: Iterable[CollectionStatus]) -> drawn.Table:
     table = drawn.Table(
-        "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk"
+        "collection", "scheme", "pages", "URLs", "simhashes", "duplicates", "on disk", "last write"
     )
     for row in collections:
-        figures = (row.pages, row.urls, row.simhashes, row.duplicates)
-        told = (f"{figure:,}" for figure in figures)
-        table.add_row(row.collection, row.scheme, *told, drawn.decimal(row.share_bytes))
+        figures = (f"{figure:,}" for figure in (row.pages, row.urls, row.simhashes))
+        share = "" if row.duplicate_percent is None else f" ({row.duplicate_percent:g} %)"
+        table.add_row(
+            row.collection,
+            row.scheme,
+            *figures,
+            f"{row.duplicates:,}{share}",
+            drawn.decimal(row.share_bytes),
+            "-" if row.last_write_age is None else f"{_shown_age(row.last_write_age)} ago",
+        )
     return table
+
+
+def _shown_age(age: timedelta) -> str:
+    seconds = int(age.total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pgsimhash.hashing.bits import format_simhash, similarity_percent
@@ -241,6 +241,9 @@ class CollectionStatus:
     of the layout's simhash table, ``page_table_bytes`` that of the tables of pages and of when they
     were seen, for all collections. The ``_share_bytes`` are the collection's parts by its share of
     the rows; the number of rows of a large table is an estimate.
+
+    ``last_write`` is the latest time at which a page was fetched or seen, or a run wrote a batch;
+    ``last_write_age`` is how long ago that is by the server's clock. None without any.
     """
 
     collection: str
@@ -257,11 +260,28 @@ class CollectionStatus:
     simhash_share_bytes: int
     page_table_bytes: int
     page_share_bytes: int
+    last_write: datetime | None
+    last_write_age: timedelta | None
+
+    @property
+    def duplicate_percent(self) -> float | None:
+        """The share of duplicates among the versions, in per cent; None without any."""
+        return round(100 * self.duplicates / self.pages, 1) if self.pages else None
 
     @property
     def share_bytes(self) -> int:
         """The collection's share of the bytes on disk."""
         return self.simhash_share_bytes + self.page_share_bytes
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures as JSON values, the time in ISO 8601 and the age in seconds."""
+        time, age = self.last_write, self.last_write_age
+        return {
+            **asdict(self),
+            "duplicate_percent": self.duplicate_percent,
+            "last_write": None if time is None else time.isoformat(),
+            "last_write_age": None if age is None else round(age.total_seconds(), 3),
+        }
 
 
 @dataclass(frozen=True, slots=True)

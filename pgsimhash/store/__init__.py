@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session, scoped_session
 
     from pgsimhash.schemes import Scheme
+    from pgsimhash.store.events import Event, OnEvent
     from pgsimhash.store.store import Store
 else:
     __getattr__, __dir__ = loaded_later(__name__)
 
-__all__ = ["Store", "connect"]
+__all__ = ["Event", "OnEvent", "Store", "connect"]
 
 
 def connect(
@@ -43,6 +44,7 @@ def connect(
     lock_timeout: float | None = None,
     statement_timeout: float | None = None,
     retry_seconds: float | None = None,
+    on_event: OnEvent | None = None,
 ) -> Store:
     """Open the store.
 
@@ -88,6 +90,8 @@ def connect(
         retry_seconds: for how long a lookup or a batch is tried again whose connection was lost or
             whose transaction the server gave up for others, each with its effect once; 0 is not
             at all, None a minute. In transactions of the caller's nothing is tried again.
+        on_event: a function that takes an :class:`~pgsimhash.store.events.Event` after each batch
+            and each lookup. An exception of it is logged.
 
     Raises:
         NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
@@ -120,6 +124,7 @@ def connect(
             lock_timeout=lock_timeout,
             statement_timeout=statement_timeout,
             retry_seconds=retry_seconds,
+            on_event=on_event,
         )
     except BaseException:
         source.close()

@@ -29,6 +29,7 @@ from pgsimhash.schemes import Scheme, get_scheme
 from pgsimhash.sources import PAUSE
 from pgsimhash.store.batches import PAGES, Item, Page, Source, as_source, with_checked_time
 from pgsimhash.store.collection import Collection
+from pgsimhash.store.events import OnEvent
 from pgsimhash.store.lookup_batcher import LookupBatcher
 from pgsimhash.store.lookups import check_limit, find_each
 from pgsimhash.store.retries import retried
@@ -261,7 +262,7 @@ class AsyncStore:
     ) -> Sequence[list[Match]]:
         if len(simhashes) == 1:
             return [await self.run(Store.find, simhashes[0], distance)]
-        return await self.run(_find_each, simhashes, distance)
+        return await self.run(find_together, simhashes, distance)
 
     near_pages = _awaited(Store.near_pages)
     find_many = _awaited(Store.find_many)
@@ -286,7 +287,10 @@ class AsyncStore:
 
 
 @retried
-def _find_each(store: Store, simhashes: Sequence[int], distance: int | None) -> list[list[Match]]:
+def find_together(
+    store: Store, simhashes: Sequence[int], distance: int | None
+) -> list[list[Match]]:
+    """Return the matches of each simhash, by one statement."""
     with store.session.looking_up(distance) as (connection, collection):
         return find_each(connection, collection, simhashes, distance)
 
@@ -313,6 +317,7 @@ async def connect_async(
     lock_timeout: float | None = None,
     statement_timeout: float | None = None,
     retry_seconds: float | None = None,
+    on_event: OnEvent | None = None,
     page_seconds: float | None = None,
     page_memory: int | None = None,
 ) -> AsyncStore:
@@ -343,6 +348,7 @@ async def connect_async(
                 lock_timeout=lock_timeout,
                 statement_timeout=statement_timeout,
                 retry_seconds=retry_seconds,
+                on_event=on_event,
             )
             store.reader = reader
             return store

@@ -15,6 +15,7 @@ from pgsimhash.pages.policies import Rules
 from pgsimhash.pages.records import PageRecord, Verdict
 from pgsimhash.store.batches import Item, next_batch, sorted_out, with_normalized_url
 from pgsimhash.store.collection import Collection, MovedCollectionError, lock_collections
+from pgsimhash.store.events import Observation
 from pgsimhash.store.policies import StalePoliciesError, rules_of, said_about, settings_by
 from pgsimhash.store.retries import again
 from pgsimhash.store.runs import Run, draw_run, is_stored
@@ -151,12 +152,19 @@ class _Writer:
     def decide(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         """Return a verdict for each item; again after a fault that passes, with its effect once."""
         self._unsure = None
-        try:
-            return self._verdicts(batch, options, remember)
-        except PgsimhashError as error:
-            if not self._session.may_retry(error):
-                raise
-            return again(error, self._session, self._once_more, batch, options, remember)
+        name = "ingest" if remember else "decide"
+        with Observation(self._session, name, len(batch)) as observation:
+            try:
+                verdicts = self._verdicts(batch, options, remember)
+            except PgsimhashError as error:
+                if not self._session.may_retry(error):
+                    raise
+                verdicts = again(error, self._session, self._once_more, batch, options, remember)
+            observation.answer, observation.run_id = verdicts, self._run_id(remember)
+        return verdicts
+
+    def _run_id(self, remember: bool) -> int | None:
+        return self._run.run_id if remember and self._run is not None else None
 
     def _once_more(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
         return self._stored() or self._verdicts(batch, options, remember)
@@ -168,7 +176,7 @@ class _Writer:
             except StalePoliciesError:
                 self._policies = True
             except MovedCollectionError as error:
-                logger.info("%s", error)
+                logger.info("%s", error, extra={"collection": self._session.collection.name})
             else:
                 decided = sum(verdict.simhash is not None for verdict in verdicts)
                 logger.debug(
@@ -177,6 +185,10 @@ class _Writer:
                     "stored in" if remember else "compared with",
                     self._session.collection.name,
                     len(verdicts) - decided,
+                    extra={
+                        "collection": self._session.collection.name,
+                        "run_id": self._run_id(remember),
+                    },
                 )
                 return verdicts
 

@@ -75,6 +75,10 @@ class Memory:
         self._spent = 0.0
         self._pays = _PATIENCE
 
+    def __len__(self) -> int:
+        index = self._index
+        return 0 if index is None else len(index)
+
     def holds(self, collection: Collection) -> bool:
         """Return whether it holds the simhashes of a collection."""
         return self._index is not None and self._of == collection.collection_id
@@ -138,7 +142,12 @@ class Memory:
         known = np.concatenate(read)
         read.clear()
         self._index, self._epoch, self._newest = BlockIndex(known), epoch, newest
-        logger.info("%d simhashes of %r held in memory", len(known), collection.name)
+        logger.info(
+            "%d simhashes of %r held in memory",
+            len(known),
+            collection.name,
+            extra={"collection": collection.name},
+        )
         self._hear(connection, collection, self._index)
 
     def _pays_off(self, connection: psycopg.Connection[Any], collection: Collection) -> bool:
@@ -161,6 +170,7 @@ class Memory:
             "the simhashes of %r do not fit into %d bytes of memory; the database is asked",
             collection.name,
             self._limit,
+            extra={"collection": collection.name},
         )
         self._forget(collection.collection_id)
         self._limit = 0
@@ -173,6 +183,7 @@ class Memory:
             logger.info(
                 "simhashes were loaded into %r, or its server is another one: those in memory go",
                 collection.name,
+                extra={"collection": collection.name},
             )
             self._forget(collection.collection_id)
         elif len(simhashes) and not self._takes(len(index) + len(simhashes)):

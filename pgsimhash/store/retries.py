@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sized
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from psycopg import errors
@@ -11,6 +11,7 @@ from psycopg import errors
 from pgsimhash.errors import ArgumentError, NoServerError, PgsimhashError, check_type
 from pgsimhash.log import logger
 from pgsimhash.store.collection import MovedCollectionError
+from pgsimhash.store.events import Observation
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -63,17 +64,21 @@ def checked_retry_seconds(seconds: float | None) -> float:
     return seconds
 
 
-def _tell(state: RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome else None
-    logger.warning("trying again: %s", error)
+def _tell(session: Session, error: BaseException | None) -> None:
+    logger.warning("trying again: %s", error, extra={"collection": session.collection.name})
+
+
+def _tell_again(session: Session, state: RetryCallState) -> None:
+    _tell(session, state.outcome.exception() if state.outcome else None)
 
 
 def retried(
     method: Callable[Concatenate[Store, _P], _T],
 ) -> Callable[Concatenate[Store, _P], _T]:
-    """Let a method that writes nothing be called again after a fault that passes.
+    """Let a lookup be called again after a fault that passes, and tell of it as an event.
 
-    So is one whose collection was replaced under it, at once and over any connection.
+    A function whose name begins with an underscore is no event. If the collection was replaced
+    meanwhile, the call is made again at once, over any connection.
     """
 
     def follow(store: Store, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -81,18 +86,27 @@ def retried(
             try:
                 return method(store, *arguments, **options)
             except MovedCollectionError as error:
-                logger.info("%s", error)
+                logger.info("%s", error, extra={"collection": store.collection})
 
     @wraps(method)
     def call(store: Store, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
-        try:
-            return follow(store, *arguments, **options)
-        except PgsimhashError as error:
-            if not store.session.may_retry(error):
-                raise
-            return again(error, store.session, follow, store, *arguments, **options)
+        count = _count(next(iter((*arguments, *options.values())), None))
+        with Observation(store.session, method.__name__, count) as observation:
+            try:
+                answer = follow(store, *arguments, **options)
+            except PgsimhashError as error:
+                if not store.session.may_retry(error):
+                    raise
+                answer = again(error, store.session, follow, store, *arguments, **options)
+            observation.answer = answer
+        return answer
 
     return call
+
+
+def _count(queries: object) -> int:
+    """Return how many simhashes or URLs a lookup is about."""
+    return len(queries) if isinstance(queries, Sized) and not isinstance(queries, str) else 1
 
 
 def again(
@@ -109,7 +123,7 @@ def again(
     """
     from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-    logger.warning("trying again: %s", error)
+    _tell(session, error)
     pause = session.source.pause
     pause(_FIRST_PAUSE)
     attempts = Retrying(
@@ -117,7 +131,7 @@ def again(
         retry=retry_if_exception(passes),
         stop=stop_after_delay(session.retry_seconds),
         wait=wait_random_exponential(_FIRST_PAUSE, _LONGEST_PAUSE),
-        before_sleep=_tell,
+        before_sleep=partial(_tell_again, session),
         reraise=True,
     )
     made: _T = attempts(function, *arguments, **options)

@@ -25,6 +25,7 @@ from pgsimhash.errors import (
 )
 from pgsimhash.log import tell_of_waits
 from pgsimhash.store.collection import Collection, check_there, checked_distance, follow
+from pgsimhash.store.events import OnEvent, checked_on_event
 from pgsimhash.store.retries import checked_retry_seconds, passes
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Session:
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
         """Take over a source of connections; see :func:`pgsimhash.connect` for the limits.
 
@@ -73,6 +75,7 @@ class Session:
         check_type("lookup_memory", lookup_memory, int, None, wanted="bytes, such as 500_000_000")
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
+        self.on_event = checked_on_event(on_event)
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
         # For the length of a transaction, so that a pooler may give the next one to another server.
         self._bounds = {
@@ -92,6 +95,12 @@ class Session:
         from pgsimhash.store.memory import Memory
 
         return Memory(self._lookup_memory)
+
+    @property
+    def cached_simhashes(self) -> int:
+        """The number of simhashes in the cache."""
+        memory: Memory | None = vars(self).get("memory")
+        return 0 if memory is None else len(memory)
 
     def may_retry(self, error: PgsimhashError) -> bool:
         """Return whether to do again what failed: nothing of it stayed, and it may do better."""

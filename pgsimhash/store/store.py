@@ -47,6 +47,7 @@ from pgsimhash.store.batches import (
 )
 from pgsimhash.store.collection import Collection, checked_distance, open_collection
 from pgsimhash.store.deleting import Deleted
+from pgsimhash.store.events import OnEvent
 from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
@@ -116,6 +117,7 @@ class Store:
         lock_timeout: float | None = None,
         statement_timeout: float | None = None,
         retry_seconds: float | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
         """Open ``collection`` over a source, creating it where ``create`` is true.
 
@@ -131,7 +133,13 @@ class Store:
         """
         recipe = None if scheme is None else schemes.get_scheme(scheme)
         self.session = Session(
-            source, schema, lookup_memory, lock_timeout, statement_timeout, retry_seconds
+            source,
+            schema,
+            lookup_memory,
+            lock_timeout,
+            statement_timeout,
+            retry_seconds,
+            on_event,
         )
         with self.session.transaction() as connection:
             check_schema(connection)

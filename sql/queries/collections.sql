@@ -118,7 +118,12 @@ SELECT
     of_simhashes.whole AS simhash_table_bytes,
     of_simhashes.share AS simhash_share_bytes,
     of_pages.whole AS page_table_bytes,
-    of_pages.share AS page_share_bytes
+    of_pages.share AS page_share_bytes,
+    w.last_write,
+    -- least() and greatest() ignore NULL.
+    CASE
+        WHEN w.last_write IS NOT NULL THEN greatest(pg_catalog.now() - w.last_write, interval '0')
+    END AS last_write_age
 FROM pgsimhash.collections AS c
 CROSS JOIN LATERAL (SELECT pgsimhash.count_simhashes(c.name) AS simhashes) AS s
 CROSS JOIN LATERAL (
@@ -127,7 +132,8 @@ CROSS JOIN LATERAL (
         pg_catalog.count(DISTINCT url) AS urls,
         pg_catalog.count(*) FILTER (WHERE distance IS NOT NULL) AS duplicates,
         coalesce(pg_catalog.sum(html_bytes) FILTER (WHERE distance IS NOT NULL), 0)::bigint
-            AS duplicate_bytes
+            AS duplicate_bytes,
+        pg_catalog.max(fetched_at) AS last_fetched
     FROM pgsimhash.pages
     WHERE collection_id = c.collection_id
 ) AS p
@@ -137,6 +143,15 @@ CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
 CROSS JOIN LATERAL pgsimhash._bytes_on_disk(
     ARRAY['pgsimhash.pages', 'pgsimhash.last_seen'], p.pages
 ) AS of_pages
+CROSS JOIN LATERAL (
+    SELECT greatest(
+        p.last_fetched,
+        (SELECT pg_catalog.max(l.seen_at) FROM pgsimhash.last_seen AS l
+        WHERE l.collection_id = c.collection_id),
+        (SELECT pg_catalog.max(r.finished_at) FROM pgsimhash.runs AS r
+        WHERE r.collection_id = c.collection_id)
+    ) AS last_write
+) AS w
 WHERE %(collection)s::text IS NULL OR c.name = %(collection)s
 ORDER BY c.name
 

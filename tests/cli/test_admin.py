@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -127,6 +128,11 @@ def test_status_shows_every_collection(run: Run, folder: Path) -> None:
     assert first["simhashes"] == 2
     assert first["duplicates"] == 1
     assert first["duplicate_bytes"] > 0
+    assert first["duplicate_percent"] == 33.3
+    assert datetime.fromisoformat(first["last_write"]) <= datetime.fromisoformat(
+        second["last_write"]
+    )
+    assert 0 <= second["last_write_age"] <= first["last_write_age"] < 600
     for what in ("simhash", "page"):
         assert first[f"{what}_table_bytes"] == second[f"{what}_table_bytes"] > 0
         shares = first[f"{what}_share_bytes"], second[f"{what}_share_bytes"]
@@ -150,6 +156,7 @@ def test_a_report_has_the_figures_of_status_and_more(run: Run) -> None:
     assert sum(figures["distances"].values()) == sample["duplicates"] > 10
     assert sum(host["duplicates"] for host in figures["hosts"]) == sample["duplicates"]
     (brief,) = run("status", "--collection", "default").lines
+    assert 0 <= sample.pop("last_write_age") <= brief.pop("last_write_age")
     assert sample == {**brief, "report": figures}
     assert (small["pages"], small["report"]["all_clusters"]) == (1, 0)
 
@@ -185,6 +192,8 @@ def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
     (line,) = run("analyse", "report", "--collection", "empty").lines
     for name in ("pages", "urls", "duplicates", "duplicate_bytes", "simhashes"):
         assert line[name] == 0
+    for name in ("last_write", "last_write_age", "duplicate_percent"):
+        assert line[name] is None
     assert (line["simhash_share_bytes"], line["page_share_bytes"]) == (0, 0)
     figures = line["report"]
     for name in ("all_clusters", "clustered_pages", "spare_pages", "all_hosts", "all_changed"):

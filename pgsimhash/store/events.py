@@ -1,0 +1,124 @@
+"""Tell the caller about each batch and each lookup of a store, for metrics."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pgsimhash.errors import PgsimhashError, check_type
+from pgsimhash.log import logger
+from pgsimhash.pages.records import Matches, Verdict
+
+if TYPE_CHECKING:
+    from pgsimhash.store.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One batch or one lookup of a store.
+
+    Attributes:
+        name: ``ingest`` for a batch that was stored, ``decide`` for one that was only decided, else
+            the method of the lookup, such as ``find``. ``find_together`` is the ``find`` of several
+            tasks of asyncio in one statement.
+        collection: the name of the collection.
+        run_id: the run that the batch belongs to, if it was stored.
+        seconds: how long it took, with waiting for other writers and retries.
+        count: the number of pages of the batch, or of URLs or simhashes that were looked up.
+        results: for a batch the number of pages by verdict; for a lookup the number of pages or
+            simhashes that it ``found``.
+        cached_simhashes: the number of simhashes in memory. 0 means that the database answers.
+        error: the ``reason`` of the error that ended it, or the name of its class; else None.
+    """
+
+    name: str
+    collection: str
+    run_id: int | None
+    seconds: float
+    count: int
+    results: Mapping[str, int]
+    cached_simhashes: int
+    error: str | None = None
+
+
+OnEvent = Callable[[Event], object]
+"""A function that takes each event, in the thread of the call, so it has to be fast."""
+
+
+def checked_on_event(on_event: OnEvent | None) -> OnEvent | None:
+    """Return the function that takes events.
+
+    Raises:
+        ArgumentError: it cannot be called.
+    """
+    if on_event is not None and not callable(on_event):
+        check_type("on_event", on_event, None, wanted="a function that takes a store's event")
+    return on_event
+
+
+class Observation:
+    """A batch or a lookup under way; its end is an event.
+
+    Attributes:
+        answer: what it came to, set by the block.
+        run_id: the run that it belongs to.
+    """
+
+    __slots__ = ("_count", "_name", "_session", "_started", "answer", "run_id")
+
+    def __init__(self, session: Session, name: str, count: int) -> None:
+        self._session, self._name, self._count = session, name, count
+        self.answer: Any = None
+        self.run_id: int | None = None
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        on_event = self._session.on_event
+        if on_event is None or self._name.startswith("_"):
+            return
+        event = Event(
+            self._name,
+            self._session.collection.name,
+            self.run_id,
+            time.perf_counter() - self._started,
+            self._count,
+            {} if error is not None else _results(self.answer),
+            self._session.cached_simhashes,
+            None if error is None else _reason(error),
+        )
+        try:
+            on_event(event)
+        except Exception:
+            # A fault of the metrics is none of the data.
+            logger.exception("on_event failed", extra={"collection": event.collection})
+
+
+def _results(answer: Any) -> Mapping[str, int]:
+    if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
+        return dict(Counter(verdict.verdict for verdict in answer))
+    return {"found": _found(answer)}
+
+
+def _found(answer: Any) -> int:
+    if isinstance(answer, Matches):
+        return len(answer.queries)
+    if isinstance(answer, list):
+        return sum(len(part) if isinstance(part, list) else 1 for part in answer)
+    # A page or None, or whether there is any.
+    return int(bool(answer))
+
+
+def _reason(error: BaseException) -> str:
+    return error.reason if isinstance(error, PgsimhashError) else type(error).__name__

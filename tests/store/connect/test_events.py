@@ -1,0 +1,111 @@
+"""``on_event`` takes one event for each batch and each lookup."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pgsimhash import ArgumentError, NotFoundError, connect, connect_async, maintenance
+from pgsimhash.store import Event
+
+
+def test_each_batch_is_an_event(dsn: str) -> None:
+    events: list[Event] = []
+    with connect(dsn, collection="news", on_event=events.append) as store:
+        pairs = [(f"https://a.example/{n}", n * 0x1234567 % 2**64) for n in range(1500)]
+        pairs += [("https://b.example/", 0), ("none", 1)]
+        verdicts = [verdict.verdict for verdict in store.add_many(pairs)]
+        list(store.decide_many([("https://a.example/", "<p>Short.")]))
+        (run,) = maintenance.runs(store)
+    first, second, decided = events
+    assert (first.name, first.collection, first.count) == ("ingest", "news", 1000)
+    assert (second.name, second.count, second.run_id) == ("ingest", 502, run.run_id)
+    assert first.run_id == run.run_id
+    for name in set(verdicts):
+        total = first.results.get(name, 0) + second.results.get(name, 0)
+        assert total == verdicts.count(name)
+    assert second.results["failed"] == 1
+    assert (decided.name, decided.results, decided.run_id) == ("decide", {"too_short": 1}, None)
+    assert all(event.seconds > 0 and event.error is None for event in events)
+
+
+def test_each_lookup_is_an_event(dsn: str) -> None:
+    events: list[Event] = []
+    with connect(dsn, on_event=events.append) as store:
+        store.add("https://a.example/", 7)
+        events.clear()
+        store.find(7)
+        store.exists(2**64 - 1)
+        store.get("https://a.example/")
+        store.should_fetch("https://a.example/")
+        store.find_many(np.array([7, 6, ~7 % 2**64], dtype=np.uint64))
+        store.near_pages(7)
+        with pytest.raises(NotFoundError):
+            store.near_pages("https://none.example/")
+    told = [(event.name, event.count, dict(event.results), event.error) for event in events]
+    assert told == [
+        ("find", 1, {"found": 1}, None),
+        ("exists", 1, {"found": 0}, None),
+        ("get", 1, {"found": 1}, None),
+        ("should_fetch", 1, {"found": 0}, None),
+        ("find_many", 3, {"found": 2}, None),
+        ("near_pages", 1, {"found": 1}, None),
+        ("near_pages", 1, {}, "unknown_page"),
+    ]
+    assert {event.cached_simhashes for event in events} == {0}
+
+
+def test_an_event_tells_what_is_cached(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pgsimhash.store.memory._PATIENCE", 0.0)
+    monkeypatch.setattr("pgsimhash.store.memory._READ_SECONDS", 0.0)
+    events: list[Event] = []
+    with connect(dsn, on_event=events.append) as store:
+        store.add_simhashes(np.arange(5, dtype=np.uint64))
+        store.find_many(np.arange(2, dtype=np.uint64))
+        store.find_many(np.arange(2, dtype=np.uint64))
+    assert [event.cached_simhashes for event in events][-1] == 5
+
+
+def test_lookups_of_several_tasks_are_one_event(dsn: str) -> None:
+    events: list[Event] = []
+
+    async def main() -> None:
+        async with await connect_async(dsn, on_event=events.append) as store:
+            await store.add("https://a.example/", 7)
+            await asyncio.gather(*(store.find(7) for _ in range(20)))
+
+    asyncio.run(main())
+    assert events[0].name == "ingest"
+    finds = events[1:]
+    assert "find_together" in {event.name for event in finds} <= {"find", "find_together"}
+    assert sum(event.count for event in finds) == 20
+    assert sum(event.results["found"] for event in finds) == 20
+
+
+def test_files_that_are_looked_up_are_no_event(dsn: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<p>Short.")
+    events: list[Event] = []
+    with connect(dsn, on_event=events.append) as store:
+        list(maintenance.ingest_files(store, [tmp_path]))
+    assert [event.name for event in events] == ["ingest"]
+
+
+def test_a_fault_of_the_function_is_logged(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(event: Event) -> None:
+        raise RuntimeError("no metrics today")
+
+    with connect(dsn, collection="news", on_event=fail) as store:
+        assert store.add("https://a.example/", 7).verdict == "new"
+    (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert "on_event" in logged.message
+    assert "no metrics today" in caplog.text
+    assert vars(logged)["collection"] == "news"
+
+
+def test_what_cannot_be_called_is_refused(dsn: str) -> None:
+    with pytest.raises(ArgumentError, match="on_event"):
+        connect(dsn, on_event="print")  # type: ignore[arg-type]
