@@ -9,6 +9,8 @@ Tests then have these fixtures:
 - ``pgsimhash_dsn``: the DSN of a new database with the schema.
 - ``pgsimhash_store``: a store on it.
 - ``pgsimhash_empty_dsn``: the DSN of a new empty database.
+- ``pgsimhash_url`` and ``pgsimhash_empty_url``: the same two databases as URLs of SQLAlchemy, with
+  the driver psycopg. :func:`url_of_dsn` converts other DSNs.
 
 The server is ``PGSIMHASH_TEST_DSN`` if that is set (its user must be able to create databases).
 Otherwise it is a container of ``PGSIMHASH_TEST_IMAGE`` (by default ``postgres:18``), if Docker is
@@ -35,6 +37,7 @@ from typing import Final
 import psycopg
 import pytest
 from psycopg import conninfo, sql
+from sqlalchemy import URL
 
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import plain_dsn
@@ -111,6 +114,23 @@ def fresh_database(server_dsn: str, template: str = "template0") -> Iterator[str
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
+def url_of_dsn(dsn: str) -> str:
+    """Return a DSN as a URL of SQLAlchemy, for ``create_engine`` and ``create_async_engine``.
+
+    In an ini of Alembic, double each ``%`` of it.
+    """
+    given = {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items()}
+    url = URL.create(
+        "postgresql+psycopg",
+        username=given.pop("user", None),
+        password=given.pop("password", None),
+        database=given.pop("dbname", None),
+        # Hosts and ports too: a host may be the folder of a socket, and there may be several.
+        query=given,
+    )
+    return url.render_as_string(hide_password=False)
+
+
 def pytest_report_header() -> str:
     """Return the line with the server for pytest's header."""
     return f"PostgreSQL: {chosen_server()}"
@@ -149,6 +169,18 @@ def pgsimhash_empty_dsn(pgsimhash_server: str) -> Iterator[str]:
     """The DSN of a new empty database."""
     with fresh_database(pgsimhash_server) as dsn:
         yield dsn
+
+
+@pytest.fixture
+def pgsimhash_url(pgsimhash_dsn: str) -> str:
+    """The URL for SQLAlchemy of a new database with the schema."""
+    return url_of_dsn(pgsimhash_dsn)
+
+
+@pytest.fixture
+def pgsimhash_empty_url(pgsimhash_empty_dsn: str) -> str:
+    """The URL for SQLAlchemy of a new empty database."""
+    return url_of_dsn(pgsimhash_empty_dsn)
 
 
 @pytest.fixture

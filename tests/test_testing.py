@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from psycopg import conninfo
+from sqlalchemy import make_url
+
+from pgsimhash.testing import url_of_dsn
 
 pytest_plugins = ["pytester"]
 
 TESTS = """
 import psycopg
+import sqlalchemy
 
 import pgsimhash
 
@@ -28,6 +33,19 @@ def test_nothing_is_there(pgsimhash_empty_dsn):
     assert names == (None,)
 
 
+def test_urls_for_sqlalchemy(pgsimhash_url, pgsimhash_empty_url):
+    for url, names in ((pgsimhash_url, ["pgsimhash"]), (pgsimhash_empty_url, [])):
+        engine = sqlalchemy.create_engine(url)
+        with engine.connect() as connection:
+            found = connection.scalars(sqlalchemy.text(
+                "SELECT nspname FROM pg_namespace WHERE nspname = 'pgsimhash'"
+            ))
+            assert found.all() == names
+        engine.dispose()
+    with pgsimhash.connect(pgsimhash_url) as store:
+        assert not store.exists(7)
+
+
 def test_the_first_one_is_gone(pgsimhash_server):
     with psycopg.connect(pgsimhash_server) as connection:
         left = connection.execute(
@@ -44,4 +62,15 @@ def test_each_test_of_theirs_has_a_database_of_its_own(
     pytester.makeconftest('pytest_plugins = ["pgsimhash.testing"]')
     pytester.makepyfile(TESTS)
     done = pytester.runpytest_subprocess("-q")
-    done.assert_outcomes(passed=4)
+    done.assert_outcomes(passed=5)
+
+
+def test_a_url_has_all_that_the_dsn_has() -> None:
+    dsn = (
+        "host=/tmp/a,b.example port=5432,5433 user=u@x password='p@ss%word/' dbname=d "
+        "sslmode=disable"
+    )
+    url = url_of_dsn(dsn)
+    assert url.startswith("postgresql+psycopg://")
+    _, parameters = make_url(url).get_dialect()().create_connect_args(make_url(url))
+    assert parameters == conninfo.conninfo_to_dict(dsn)

@@ -8,6 +8,7 @@ from datetime import timedelta
 import click
 
 from pgsimhash.cli import database, drawn
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import LayoutName, confirm, dsn_option, yes_option
 from pgsimhash.cli.printing import people, print_json, print_text, printable
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
@@ -106,7 +107,7 @@ def _confirm_downgrade(where: str, revision: str) -> None:
 
 
 @click.command()
-@click.option("--collection", metavar="NAME", help="Show this collection instead of all.")
+@click.option("--collection", type=CollectionName(), help="Show this collection instead of all.")
 @dsn_option
 def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.

@@ -6,13 +6,14 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli import database
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import dsn_option
 from pgsimhash.cli.printing import print_json, tell
 from pgsimhash.store import connect
 
 
 @click.command()
-@click.option("--collection", metavar="NAME", help="Check this collection instead of all.")
+@click.option("--collection", type=CollectionName(), help="Check this collection instead of all.")
 @click.option("--repair", is_flag=True, help="Repair what is found.")
 @dsn_option
 @click.pass_context

@@ -8,6 +8,7 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli import database
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import confirm, distance_option, dsn_option, yes_option
 from pgsimhash.cli.printing import print_json, printable
 from pgsimhash.store import connect
@@ -32,7 +33,7 @@ def list_collections(dsn: str | None) -> None:
 
 
 @click.command("set")
-@click.argument("name")
+@click.argument("name", type=CollectionName())
 @distance_option("as it is")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
@@ -54,7 +55,7 @@ def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: st
 
 
 @click.command("delete")
-@click.argument("name")
+@click.argument("name", type=CollectionName())
 @yes_option
 @dsn_option
 def delete_one(name: str, yes: bool, dsn: str | None) -> None:

@@ -10,6 +10,7 @@ import click
 from pgsimhash import html_reports
 from pgsimhash.analysis.limits import LARGEST
 from pgsimhash.cli import INTERRUPTED
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import check_paths, dsn_option
 from pgsimhash.cli.output import check_folder, output_option, write_text
 from pgsimhash.cli.printing import people, print_json, tell
@@ -80,6 +81,7 @@ class _WrongLabels(click.ClickException):
 @output_option
 @click.option(
     "--collection",
+    type=CollectionName(),
     help="Take the pages that this collection knows, and their simhashes: for --sample in place of "
     "PATH, else by the URLs in PAIRS.",
 )

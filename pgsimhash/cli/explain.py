@@ -10,12 +10,14 @@ import click
 from pgsimhash import analysis, html_reports, schemes
 from pgsimhash.analysis.limits import TOP
 from pgsimhash.cli import drawn
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.options import dsn_option, file_url, is_url, read_file, scheme_option
 from pgsimhash.cli.output import output_option, write_text
 from pgsimhash.cli.printing import people, print_json, printable
 from pgsimhash.cli.work import summary_option
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import parse_simhash
+from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.search.layout import DISTANCE_MAX
 from pgsimhash.store import connect
 
@@ -43,8 +45,12 @@ _ROWS = 60
 )
 @output_option
 @summary_option
-@scheme_option
-@click.option("--collection", help="Whose pages and scheme to use.  [default: default, for URLs]")
+@scheme_option(f"the collection's, else {DEFAULT_NAME}")
+@click.option(
+    "--collection",
+    type=CollectionName(),
+    help="Whose pages and scheme to use.  [default: default, for URLs]",
+)
 @dsn_option
 def explain_pages(
     a: str,

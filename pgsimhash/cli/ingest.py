@@ -32,6 +32,7 @@ from pgsimhash.cli.work import (
 )
 from pgsimhash.pages.match_settings import MatchOptions
 from pgsimhash.pages.page_bytes import MAX_BYTES
+from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.sources import count_pages
 from pgsimhash.store import connect
 
@@ -43,7 +44,7 @@ _WHAT_MAX = 200
 @match_options
 @jobs_option
 @summary_option
-@scheme_option
+@scheme_option(f"the collection's, else {DEFAULT_NAME}")
 @click.option(
     "--max-bytes",
     type=click.IntRange(1),

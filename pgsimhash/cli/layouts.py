@@ -10,6 +10,7 @@ from pgsimhash.cli.collections import collection_fields
 from pgsimhash.cli.options import LayoutName, dsn_option, scheme_option
 from pgsimhash.cli.printing import people, print_json, tell
 from pgsimhash.hashing.bits import NEAR_MAX
+from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.search import layout_costs as planner
 from pgsimhash.search.layout import DISTANCE_MAX, get_layout
 
@@ -158,7 +159,7 @@ def _with_markdown(plan: planner.Plan) -> float:
 
 @click.command()
 @click.argument("name")
-@scheme_option
+@scheme_option(DEFAULT_NAME)
 @layout_option
 @click.option(
     "--distance",

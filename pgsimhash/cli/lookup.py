@@ -27,6 +27,7 @@ from pgsimhash.cli.queries import read_queries
 from pgsimhash.errors import PageError
 from pgsimhash.hashing.bits import format_simhash, to_base32, to_bigint
 from pgsimhash.pages.records import Match, NearPage
+from pgsimhash.schemes.names import DEFAULT_NAME
 from pgsimhash.store import connect
 
 
@@ -148,7 +149,7 @@ def find_many(
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--markdown", is_flag=True, help="Print the main content as Markdown instead.")
-@scheme_option
+@scheme_option(DEFAULT_NAME)
 @click.pass_context
 def fingerprint(
     context: click.Context,

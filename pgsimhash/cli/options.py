@@ -11,10 +11,11 @@ from typing import IO, Any, BinaryIO, Final, TypeVar
 
 import click
 
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.db.schema_names import SCHEMA, SCHEMA_VARIABLE, check_schema_name
 from pgsimhash.errors import ArgumentError, PageError
 from pgsimhash.hashing.bits import LEVELS, level_distance, parse_simhash
-from pgsimhash.schemes.names import DEFAULT_NAME, SHIPPED_NAMES
+from pgsimhash.schemes.names import SHIPPED_NAMES
 from pgsimhash.search.clusters import LINKAGES, RULES
 from pgsimhash.search.layout import DEFAULT_LAYOUT, get_layout
 
@@ -70,6 +71,7 @@ def collection_option(command: Command) -> Command:
     """Add ``--collection``."""
     return click.option(
         "--collection",
+        type=CollectionName(),
         default=DEFAULT_COLLECTION,
         show_default=True,
         help="The set of pages to use.",
@@ -172,13 +174,13 @@ class LayoutName(click.ParamType[str]):
             self.fail(str(error), param, ctx)
 
 
-def scheme_option(command: Command) -> Command:
-    """Add ``--scheme``."""
+def scheme_option(default: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--scheme``; ``default`` says which is taken without it."""
     return click.option(
         "--scheme",
         type=click.Choice(SHIPPED_NAMES),
-        help=f"The recipe from page to simhash; by default the collection's, else {DEFAULT_NAME}.",
-    )(command)
+        help=f"The recipe from page to simhash; by default {default}.",
+    )
 
 
 def check_paths(paths: Iterable[str]) -> None:

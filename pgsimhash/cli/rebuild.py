@@ -8,6 +8,7 @@ import click
 
 from pgsimhash import maintenance
 from pgsimhash.cli.collections import collection_fields
+from pgsimhash.cli.completion import CollectionName
 from pgsimhash.cli.layouts import layout_option
 from pgsimhash.cli.matching import match_options
 from pgsimhash.cli.options import dsn_option
@@ -20,7 +21,7 @@ from pgsimhash.store import connect
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", type=CollectionName())
 @click.option("--into", metavar="NAME", help="The second collection; by default NAME-2.")
 @layout_option
 @click.option(
@@ -95,7 +96,7 @@ def rebuild(
 
 
 @click.command("rename")
-@click.argument("old")
+@click.argument("old", type=CollectionName())
 @click.argument("new")
 @click.option("--swap", is_flag=True, help="Let the two exchange their names.")
 @dsn_option

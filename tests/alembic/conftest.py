@@ -9,9 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import conninfo
-from sqlalchemy import URL
 
+from pgsimhash.testing import url_of_dsn
 from tests.manual import environment
 
 MODELS = """
@@ -53,21 +52,6 @@ FIRST_UP = """op.create_table(
         sa.Column("article_id", sa.BigInteger, primary_key=True),
         sa.Column("url", sa.Text, nullable=False),
     )"""
-
-
-def as_url(dsn: str) -> str:
-    given = conninfo.conninfo_to_dict(dsn)
-    host = str(given["host"])
-    password = given.get("password")
-    return URL.create(
-        "postgresql+psycopg",
-        username=str(given["user"]),
-        password=None if password is None else str(password),
-        host=None if host.startswith("/") else host,
-        port=int(given.get("port") or 5432),
-        database=str(given["dbname"]),
-        query={"host": host} if host.startswith("/") else {},
-    ).render_as_string(hide_password=False)
 
 
 @dataclass
@@ -131,7 +115,7 @@ def project(empty_dsn: str, tmp_path: Path) -> Project:
     made.alembic("init", "history")
     ini = tmp_path / "alembic.ini"
     text = ini.read_text(encoding="utf-8")
-    url = as_url(empty_dsn).replace("%", "%%")
+    url = url_of_dsn(empty_dsn).replace("%", "%%")
     ini.write_text(text.replace("driver://user:pass@localhost/dbname", url), encoding="utf-8")
     (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
     env = tmp_path / "history" / "env.py"

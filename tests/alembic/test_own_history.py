@@ -14,7 +14,8 @@ import pgsimhash
 import pgsimhash.alembic
 from pgsimhash.db import migrate
 from pgsimhash.db.connection import REVISION, open_connection
-from tests.alembic.conftest import Project, as_url
+from pgsimhash.testing import url_of_dsn
+from tests.alembic.conftest import Project
 from tests.manual import environment
 from tests.refusals import because
 from tests.store.schema.test_schema import dump
@@ -392,7 +393,7 @@ def test_the_transaction_goes_on_with_its_search_path(empty_dsn: str) -> None:
     from alembic.migration import MigrationContext
     from alembic.operations import Operations
 
-    engine = create_engine(as_url(empty_dsn))
+    engine = create_engine(url_of_dsn(empty_dsn))
     with engine.begin() as connection:
         connection.execute(text("SET LOCAL search_path = public, pg_temp"))
         op = Operations(MigrationContext.configure(connection))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.alembic.conftest import as_url
+from pgsimhash.testing import url_of_dsn
 from tests.conftest import ROOT
 from tests.manual import all_blocks, run_commands, run_python
 
@@ -18,7 +18,7 @@ EXAMPLE = ROOT / "examples" / "alembic"
 
 @pytest.fixture
 def example(empty_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DATABASE_URL", as_url(empty_dsn))
+    monkeypatch.setenv("DATABASE_URL", url_of_dsn(empty_dsn))
     return Path(shutil.copytree(EXAMPLE, tmp_path / "project"))
 
 

@@ -48,7 +48,7 @@ from pgsimhash.sources import PAUSE, SourcePage
 from pgsimhash.sqlalchemy import Page
 from pgsimhash.store import loading
 from pgsimhash.store.async_store import AsyncStore
-from tests.alembic.conftest import as_url
+from pgsimhash.testing import url_of_dsn
 from tests.conftest import wait_for_a_lock
 from tests.reading.test_workers import HANGING, article, readers
 from tests.refusals import because
@@ -756,7 +756,7 @@ def test_what_people_have_beside_that(dsn: str) -> None:
     """A URL of SQLAlchemy's, and sessions by task."""
 
     async def use() -> None:
-        async with await connect_async(sqlalchemy.make_url(as_url(dsn))) as store:
+        async with await connect_async(sqlalchemy.make_url(url_of_dsn(dsn))) as store:
             await store.add(A, 0)
         engine = engine_over(dsn)
         scoped = async_scoped_session(async_sessionmaker(engine), asyncio.current_task)

@@ -27,17 +27,9 @@ FAR = 2**63
 
 
 @pytest.fixture
-def url(dsn: str) -> sqlalchemy.URL:
-    """The DSN as a URL of SQLAlchemy's."""
-    parts = psycopg.conninfo.conninfo_to_dict(dsn)
-    named = {name: str(parts.pop(name, "")) or None for name in ("user", "password", "dbname")}
-    return sqlalchemy.URL.create(
-        "postgresql+psycopg",
-        username=named["user"],
-        password=named["password"],
-        database=named["dbname"],
-        query={name: str(value) for name, value in parts.items()},
-    )
+def url(pgsimhash_url: str) -> sqlalchemy.URL:
+    """The URL of the test's database."""
+    return sqlalchemy.make_url(pgsimhash_url)
 
 
 @pytest.fixture

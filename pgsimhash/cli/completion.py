@@ -1,0 +1,57 @@
+"""Complete the names of collections in the shell."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import StringParamType
+
+from pgsimhash.db.schema_names import SCHEMA_VARIABLE
+
+_TIMEOUT: Final = 2
+"""How many seconds a server that does not answer holds up the shell."""
+
+
+class CollectionName(StringParamType):
+    """The name of a collection."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the collections whose names begin so; none if the database does not answer."""
+        try:
+            names = _collections(ctx.params)
+        except Exception:  # the shell is no place for messages
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _collections(options: Mapping[str, Any]) -> list[str]:
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    from pgsimhash.cli import database
+    from pgsimhash.db.schema_names import bound_to_schema
+    from pgsimhash.embedded import server
+
+    dsn = database.configured_dsn(options.get("dsn"))
+    if dsn in (None, database.EMBEDDED):
+        # Starting it takes longer than typing the name.
+        dsn = server.running()
+    if dsn is None:
+        return []
+    timeout = conninfo_to_dict(dsn).get("connect_timeout") or _TIMEOUT
+    schema = options.get("schema") or os.environ.get(SCHEMA_VARIABLE) or None
+    with (
+        database.pinned(
+            database.open_connection(make_conninfo(dsn, connect_timeout=timeout))
+        ) as connection,
+        bound_to_schema(connection, schema),
+    ):
+        connection.execute(f"SET statement_timeout = '{_TIMEOUT}s'")
+        return database.collection_names(connection)
