@@ -76,8 +76,10 @@ def save_clusters(
 ) -> int:
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
-    Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``. Everything
-    is one transaction. ``replace`` and ``progress`` are as for :func:`save_pairs`.
+    Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``, which is
+    true for the one page that stands for its cluster. Everything is one transaction. ``replace``
+    and ``progress`` are as for :func:`save_pairs`; ``linkage`` and ``canonical`` are as for
+    :meth:`~pgsimhash.Store.clusters`.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12, or the rule or linkage is unknown.
