@@ -66,7 +66,7 @@ layout_option = click.option(
     "others",
     type=LayoutName(),
     multiple=True,
-    help="Another layout to compare, such as '7 choose 4'; repeatable.",
+    help="Another layout to compare, such as '7 choose 4' or '20+22+22'; repeatable.",
 )
 def plan(
     rows: int | None,

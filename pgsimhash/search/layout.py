@@ -75,7 +75,7 @@ class Layout:
         if self.inner and (self.leading > 1 or not 1 < self.inner <= self.bits - max(self.widths)):
             raise ValueError("inner blocks follow one leading block, and have a bit or more each")
         if self.inner:
-            widest = self.permutations[0].width
+            widest = max(permutation.width for permutation in self.permutations)
         else:
             widest = sum(sorted(self.widths)[-self.leading :])
         if widest > self.prefix_max:
@@ -230,57 +230,90 @@ LAYOUTS: Final = {
 PERMUTATIONS_MAX: Final = 100
 """The most columns, each with an index, of a deployed layout."""
 
+NAME_MAX: Final = 39
+"""The most characters of a layout's name, which is part of the names of its indexes."""
+
 _CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
+_WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
+_NESTED: Final = re.compile("([1-9][0-9]?)x([1-9][0-9]?)")
 
 
 def get_layout(name: str) -> Layout:
-    """Return the layout called ``name``: one of :data:`LAYOUTS`, or any "m choose r".
+    """Return the layout called ``name``: one of :data:`LAYOUTS`, or one of three forms.
 
-    "m choose r" has m blocks of nearly equal width, the wider ones first, and a permutation for
-    each choice of r leading blocks. If a layout of :data:`LAYOUTS` is equal, it is returned.
+    - "40+24" has blocks of these widths, from the highest bit down, and a permutation for each.
+    - "m choose r" has m blocks of nearly equal width, the wider ones first, and a permutation for
+      each choice of r leading blocks.
+    - "mxn" has m blocks of nearly equal width. Each leads in n permutations, followed by one of n
+      parts of the remaining bits.
+
+    Equal layouts have one name: that of :data:`LAYOUTS`, or "m choose 1" for nearly equal widths.
 
     Raises:
         ArgumentError: no layout has this name, or it needs more than 100 columns or a prefix of
             more than 40 bits.
     """
     check_type("a layout", name, str, wanted="its name, such as layout='32+32'")
-    if name in LAYOUTS:
-        return LAYOUTS[name]
-    match = _CHOICE.fullmatch(name)
-    if match is None:
-        raise ArgumentError(
-            "unknown_layout",
-            f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
-            "like '7 choose 4'",
-        )
-    blocks, leading = int(match[1]), int(match[2])
-    if not leading < blocks <= BITS:
-        raise ArgumentError(
-            "unknown_layout",
-            f"{name!r} is not a layout: 1 to {BITS - 1} of at most {BITS} blocks lead, and not all",
-        )
-    if comb(blocks, leading) > PERMUTATIONS_MAX:
-        raise ArgumentError(
-            "invalid_layout",
-            f"layout {name!r} would have {comb(blocks, leading):,} columns and indexes, and at "
-            f"most {PERMUTATIONS_MAX} are allowed: use fewer blocks, or let fewer lead",
-        )
-    widths = equal_widths(blocks)
-    if sum(widths[:leading]) > COLLECTION_SHIFT:
-        raise ArgumentError(
-            "invalid_layout",
-            f"layout {name!r} would have prefixes of {sum(widths[:leading])} bits, and there is "
-            f"room for {COLLECTION_SHIFT}: let fewer blocks lead",
-        )
-    return _chosen(name, widths, leading)
+    return LAYOUTS.get(name) or _layout_of_form(name)
 
 
 @cache
-def _chosen(name: str, widths: tuple[int, ...], leading: int) -> Layout:
+def _layout_of_form(name: str) -> Layout:
+    widths, leading, inner = _form(name)
+    if leading == 1 and not inner and widths == equal_widths(len(widths)):
+        name = f"{len(widths)} choose 1"
+    columns = comb(len(widths), leading) * max(inner, 1)
+    if columns > PERMUTATIONS_MAX:
+        raise _invalid(
+            name,
+            f"have {columns:,} columns and indexes, and at most {PERMUTATIONS_MAX} are allowed",
+            "use fewer blocks, or let fewer lead",
+        )
+    layout = Layout(name, widths, leading, inner, prefix_max=BITS)
+    widest = max(permutation.width for permutation in layout.permutations)
+    if widest > COLLECTION_SHIFT:
+        raise _invalid(
+            name,
+            f"have prefixes of {widest} bits, and there is room for {COLLECTION_SHIFT}",
+            "use narrower blocks, or let fewer lead",
+        )
+    if len(name) > NAME_MAX:
+        raise _invalid(name, f"have {columns} blocks in its name", "use fewer and wider blocks")
     # The name becomes a table's name: one layout with two names would have two tables.
-    layout = Layout(name, widths, leading)
     equal = (known for known in LAYOUTS.values() if known.permutations == layout.permutations)
-    return next(equal, layout)
+    return next(equal, Layout(name, widths, leading, inner))
+
+
+def _form(name: str) -> tuple[tuple[int, ...], int, int]:
+    """Return the widths, the number of leading blocks and that of inner blocks."""
+    if match := _CHOICE.fullmatch(name):
+        blocks, leading = int(match[1]), int(match[2])
+        if leading < blocks <= BITS:
+            return equal_widths(blocks), leading, 0
+        raise _unknown(name, f"1 to {BITS - 1} of at most {BITS} blocks lead, and not all")
+    if match := _NESTED.fullmatch(name):
+        blocks, inner = int(match[1]), int(match[2])
+        if 1 < blocks < BITS and 1 < inner < BITS - BITS // blocks:
+            return equal_widths(blocks), 1, inner
+        raise _unknown(name, "there are 2 or more blocks, and 2 or more parts of the other bits")
+    if _WIDTHS.fullmatch(name):
+        widths = tuple(map(int, name.split("+")))
+        if sum(widths) == BITS:
+            return widths, 1, 0
+        raise _unknown(name, f"its blocks have {sum(widths)} bits, not {BITS}")
+    raise ArgumentError(
+        "unknown_layout",
+        f"there is no layout {name!r}; there are: {', '.join(LAYOUTS)}, and others written "
+        "like '20+22+22', '7 choose 4' or '5x4'",
+    )
+
+
+def _unknown(name: str, why: str) -> ArgumentError:
+    return ArgumentError("unknown_layout", f"{name!r} is not a layout: {why}")
+
+
+def _invalid(name: str, problem: str, fix: str) -> ArgumentError:
+    return ArgumentError("invalid_layout", f"layout {name!r} would {problem}: {fix}")
 
 
 def equal_widths(blocks: int, bits: int = BITS) -> tuple[int, ...]:

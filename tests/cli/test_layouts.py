@@ -98,24 +98,22 @@ def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run)
     assert run("status").lines == []
 
 
-def test_any_choice_of_blocks_is_a_layout_wherever_one_is_named(
-    run: Run, empty_dsn: str, folder: Path
-) -> None:
+def test_other_layouts_can_be_named_wherever_one_is(run: Run, empty_dsn: str, folder: Path) -> None:
     plan = ["collection", "plan", "--rows", "1e6"]
-    plan += ["--layout", "7 choose 4", "--layout", "9 choose 1"]
+    plan += ["--layout", "7 choose 4", "--layout", "9 choose 1", "--layout", "5x4"]
     assert "7 choose 4 is left out: it answers distances up to 4" in run(*plan).stderr
     lines = run(*plan, "--distance", "3").lines
     assert {line["layout"]: line["columns"] for line in lines}["7 choose 4"] == 35
-    assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1"}
+    assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1", "5x4"}
     (made,) = run("collection", "create", "default", "--layout", "7 choose 4").lines
     assert (made["layout"], made["default_distance"]) == ("7 choose 4", 4)
     run("ingest", folder)
     assert run("find", folder / "wells.html").code == 0
     # The same blocks as in the layout with another name.
-    for layout, name in (("4 choose 1", "16+16+16+16"), ("7 choose 4", "7 choose 4")):
+    for layout, name in (("4 choose 1", "16+16+16+16"), ("40+24", "40+24"), ("5x4", "5x4")):
         (moved,) = run(*REBUILD, layout, "--replace").lines
         assert moved["layout"] == name
-    assert run("find", folder / "wells.html").code == 0
+        assert run("find", folder / "wells.html").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--layout", "5 choose 3").code == 0
     assert run("migrate", "--dsn", empty_dsn, "--downgrade", "base", "--yes").code == 0
 

@@ -41,6 +41,9 @@ SMALL = [
     Layout("5 choose 2", (3, 3, 3, 3, 2), leading=2, bits=14),
     Layout("4x4", (4, 4, 4, 4), inner=4, bits=16),
     Layout("uneven 3x3", (5, 5, 4), inner=3, bits=14),
+    Layout("5x2", (3, 3, 3, 3, 2), inner=2, bits=14),
+    Layout("narrow first", (3, 5, 4), bits=12),
+    Layout("wide and narrow", (8, 4), bits=12),
     Layout("6 choose 3", (3, 3, 3, 3, 2, 2), leading=3, bits=16),
     Layout("8 choose 2", (2,) * 8, leading=2, bits=16),
 ]
@@ -168,24 +171,46 @@ def test_a_layout_offers_no_distance_that_takes_too_many_probes() -> None:
 
 
 def test_an_unknown_layout_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(ArgumentError, match=r"there are: .*5 choose 2.*'7 choose 4'"):
+    with pytest.raises(ArgumentError, match=r"there are: .*5 choose 2.*'20\+22\+22'.*'5x4'"):
         get_layout("seven of eight")
 
 
-@pytest.mark.parametrize("name", ["7 choose 4", "9 choose 1", "12 choose 2", "64 choose 1"])
+@pytest.mark.parametrize(
+    ("name", "blocks", "columns"),
+    [
+        ("7 choose 4", 7, 35),
+        ("9 choose 1", 9, 9),
+        ("12 choose 2", 12, 66),
+        ("64 choose 1", 64, 64),
+        ("20+22+22", 3, 3),
+        ("40+24", 2, 2),
+        ("4+4+4+4+4+4+4+4+4+4+4+4+4+4+4+3+1", 17, 17),
+        ("5x4", 5, 20),
+        ("2x4", 2, 8),
+        ("33x3", 33, 99),
+    ],
+)
 @given(data=st.data())
-def test_any_choice_of_blocks_is_an_exact_layout(name: str, data: st.DataObject) -> None:
+def test_other_layouts_are_exact(name: str, blocks: int, columns: int, data: st.DataObject) -> None:
     layout = get_layout(name)
     assert get_layout(name) is layout
-    blocks, leading = map(int, name.split(" choose "))
     assert layout.name == name
-    assert sum(layout.widths) == 64
-    assert max(layout.widths) - min(layout.widths) <= 1
-    assert (len(layout.widths), len(layout.permutations)) == (blocks, comb(blocks, leading))
-    assert re.fullmatch("[a-z0-9_]{1,63}", f"has_near_duplicate{layout.suffix}")
+    assert (len(layout.widths), sum(layout.widths)) == (blocks, 64)
+    assert len(layout.permutations) == columns
+    for made in ("has_near_duplicate{}", "simhashes{}_prefix_00_idx"):
+        assert re.fullmatch("[a-z0-9_]{1,63}", made.format(layout.suffix))
     distance = data.draw(st.sampled_from(layout.distances))
     flipped = data.draw(st.sets(st.integers(0, 63), max_size=distance))
     assert seen_by(layout, 0, sum(1 << bit for bit in flipped), distance)
+
+
+def test_the_blocks_of_a_layout_have_the_widths_of_its_name() -> None:
+    assert get_layout("20+22+22").blocks == (Block(20, 44), Block(22, 22), Block(22, 0))
+    assert get_layout("40+24").widths == (40, 24)
+    assert get_layout("5x4").widths == (13, 13, 13, 13, 12)
+    assert get_layout("7 choose 4").widths == (10, 9, 9, 9, 9, 9, 9)
+    # 13 bits, and a quarter of the other 51.
+    assert {permutation.width for permutation in get_layout("5x4").permutations} == {25, 26}
 
 
 def test_one_layout_has_one_name() -> None:
@@ -194,6 +219,9 @@ def test_one_layout_has_one_name() -> None:
     assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
     assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
     assert get_layout("5 choose 2") is LAYOUTS["5 choose 2"]
+    assert get_layout("13+13+13+13+12") == get_layout("5 choose 1")
+    assert get_layout("+".join("1" * 64)).name == "64 choose 1"
+    assert get_layout("24+40") != get_layout("40+24")
     assert len({get_layout(f"{m} choose {r}").suffix for m in range(5, 8) for r in (1, 2, 3)}) == 9
 
 
@@ -213,10 +241,21 @@ def test_one_layout_has_one_name() -> None:
         ("7 choose 4; DROP TABLE pages", "there is no layout"),
         ("٧ choose 4", "there is no layout"),  # noqa: RUF001
         ("7 choose 4\n", "there is no layout"),
-        ("13+13+13+13+12", "there is no layout"),
+        ("40+23", "blocks have 63 bits, not 64"),
+        ("41+23", "prefixes of 41 bits"),
+        ("64", "there is no layout"),
+        ("20+22+022", "there is no layout"),
+        ("20+22+22+0", "there is no layout"),
+        ("+".join([*"3" * 21, "1"]), "22 blocks in its name"),
+        ("1x4", "2 or more blocks"),
+        ("4x1", "2 or more parts"),
+        ("2x32", "2 or more parts"),
+        ("3x2", "prefixes of 43 bits"),
+        ("11x10", "110 columns"),
+        ("4x4x4", "there is no layout"),
     ],
 )
-def test_a_choice_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
+def test_a_layout_that_cannot_be_deployed_says_why(name: str, why: str) -> None:
     with pytest.raises(ArgumentError, match=why):
         get_layout(name)
 
