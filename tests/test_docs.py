@@ -237,22 +237,27 @@ def rows_of(connection: psycopg.Connection, page: str, part: str) -> list[tuple[
     return connection.execute(block).fetchall()
 
 
-@pytest.mark.parametrize(("page", "part"), [("README.md", "WITH q"), ("sql.md", "WITH q")])
-def test_a_query_of_ones_own_is_exact(page: str, part: str, filled: str) -> None:
+@pytest.mark.parametrize(("page", "distance"), [("README.md", 3), ("sql.md", 8)])
+def test_a_query_of_ones_own_is_exact(page: str, distance: int, filled: str) -> None:
     with connect(filled) as store:
         known = store.get((ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
         assert known is not None
-        # All that is within 2 bits, so that every block is the one that is left as it was.
+        # All within 2 bits, so that every block is the one that stays, and others at each distance.
         flips = {1 << one | 1 << other for one in range(64) for other in range(64)}
+        drawn = np.random.default_rng(1)
+        for bits in [*range(3, 11)] * 200:
+            flips.add(sum(1 << int(bit) for bit in drawn.choice(64, bits, replace=False)))
         store.add_simhashes(np.array([known.simhash ^ flip for flip in flips], np.uint64))
     with psycopg.connect(filled, autocommit=True) as connection:
         exact = connection.execute(
             "SELECT m.* FROM pgsimhash.pages AS q "
-            "CROSS JOIN pgsimhash.near_duplicates(q.simhash, 2) AS m "
-            "WHERE q.url LIKE '%/tide-pools.html'"
+            "CROSS JOIN pgsimhash.near_duplicates(q.simhash, %s) AS m "
+            "WHERE q.url LIKE '%%/tide-pools.html'",
+            [distance],
         ).fetchall()
-        assert sorted(rows_of(connection, page, part)) == sorted(exact)
-        assert len(exact) > 64 * 63 // 2
+        assert sorted(rows_of(connection, page, "WITH q")) == sorted(exact)
+        assert {bits for _, bits in exact} == {*range(distance + 1)}
+        assert len(exact) >= len([flip for flip in flips if flip.bit_count() <= distance])
 
 
 def test_what_the_sql_returns(filled: str) -> None:
