@@ -114,6 +114,11 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         ),
         ("crawlers.md", "PgsimhashSpiderMiddleware", [r"(new|duplicate) .+"] * 2),
         ("crawlers.md", "urlopen", [r"keep file://.+\.html"] * 8),
+        (
+            "from-the-blog.md",
+            "should_store(",
+            ["new content: https://example.com/a", "cache hit: https://example.com/b"],
+        ),
         ("frames.md", "pandas", [r"\['first_seen', 'within_distance', .+\]", "3"]),
         ("frames.md", "verdicts.parquet", ["8 clusters", r"\d+ simhashes", r"\d+ were .+", "8 8"]),
         ("maintain.md", "maintenance.undo(", [r"tuesday 1 \['https://example.com/wells'\]"]),
