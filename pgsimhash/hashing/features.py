@@ -76,29 +76,23 @@ def shingle(tokens: Iterable[_Token], window: int = 4) -> Iterator[list[_Token]]
     return windows()
 
 
-def spot_shingles(
+def stop_word_shingles(
     tokens: Sequence[str], size: int = 3, stop_words: Collection[str] = STOP_WORDS
 ) -> list[str]:
-    """Return each stop word with the next ``size`` - 1 words, joined by spaces.
+    """Return the :func:`shingles` that include at least one stop word.
 
-    The next words skip stop words. Sentences are full of stop words; advertisements and menus are
-    not, so these shingles leave them out (Theobald, Siddharth, Paepcke, "SpotSigs: Robust and
-    Efficient Near Duplicate Detection in Large Web Collections", SIGIR 2008).
+    Sentences are full of stop words. Advertisements and menus are not, so these shingles leave most
+    of them out.
 
     Raises:
-        ArgumentError: ``size`` is below 2.
+        ArgumentError: ``size`` is below 1.
     """
-    if size < 2:
-        raise ArgumentError("invalid_recipe", f"a spot shingle has 2 tokens or more, not {size}")
-    others = [token for token in tokens if token not in stop_words]
-    spots = []
-    passed = 0
-    for token in tokens:
-        if token not in stop_words:
-            passed += 1
-        elif passed + size - 1 <= len(others):
-            spots.append(" ".join([token, *others[passed : passed + size - 1]]))
-    return spots
+    wanted = [token in stop_words for token in tokens]
+    return [
+        text
+        for start, text in enumerate(shingles(tokens, size))
+        if any(wanted[start : start + size])
+    ]
 
 
 def image_features(markdown: str, key: Callable[[str], str | None] | None = None) -> list[str]:

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     )
     from pgsimhash.schemes.texts import ArticleReader, CategoryWords, read_text
     from pgsimhash.schemes.weightings import (
-        Emphasis,
+        HeadingWeights,
         ImageWeights,
         Mixture,
         ShingleWeights,
-        SpotWeights,
     )
 else:
     __getattr__, __dir__ = loaded_later(__name__)
@@ -41,13 +40,12 @@ __all__ = [
     "ArticleReader",
     "BlockWeights",
     "CategoryWords",
-    "Emphasis",
     "Fingerprint",
+    "HeadingWeights",
     "ImageWeights",
     "Mixture",
     "Scheme",
     "ShingleWeights",
-    "SpotWeights",
     "fingerprint",
     "get_scheme",
     "read_text",

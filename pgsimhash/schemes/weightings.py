@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.features import (
     DAMPINGS,
-    STOP_WORDS,
     Damping,
     damped,
     image_features,
     shingles,
-    spot_shingles,
+    stop_word_shingles,
     weigh,
 )
 from pgsimhash.hashing.tokens import tokenize
@@ -33,45 +32,40 @@ _FENCE: Final = re.compile("`{3,}|~{3,}")
 class ShingleWeights:
     """Weigh shingles of all ``sizes`` (1 for single tokens), damped by their counts.
 
+    Attributes:
+        sizes: the sizes of shingles.
+        damping: how a weight grows with the count.
+        stop_words: weigh only shingles that include at least one of these, such as
+            :data:`~pgsimhash.hashing.features.STOP_WORDS`; None for all shingles.
+
     Raises:
         ArgumentError: ``sizes`` is empty or has a size below 1, or the damping is unknown.
     """
 
     sizes: tuple[int, ...] = (1, 2)
     damping: Damping = "sqrt"
+    stop_words: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
             raise ArgumentError(
                 "invalid_recipe", f"sizes are one or more numbers from 1, not {self.sizes}"
             )
-        _check_damping(self.damping)
+        if self.damping not in DAMPINGS:
+            raise ArgumentError(
+                "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {self.damping!r}"
+            )
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
         """Return the features and their weights."""
-        return weigh(tokens, self.sizes, self.damping)
-
-
-@dataclass(frozen=True, slots=True)
-class SpotWeights:
-    """Weigh stop words with the words after them, against advertisements (SpotSigs, SIGIR 2008).
-
-    Raises:
-        ArgumentError: ``size`` is below 2, or the damping is unknown.
-    """
-
-    size: int = 3
-    stop_words: frozenset[str] = STOP_WORDS
-    damping: Damping = "sqrt"
-
-    def __post_init__(self) -> None:
-        if self.size < 2:
-            raise ArgumentError("invalid_recipe", f"size is 2 or more, not {self.size}")
-        _check_damping(self.damping)
-
-    def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
-        """Return the features and their weights."""
-        return damped(Counter(spot_shingles(tokens, self.size, self.stop_words)), self.damping)
+        if self.stop_words is None:
+            return weigh(tokens, self.sizes, self.damping)
+        counts = Counter(
+            shingle
+            for size in self.sizes
+            for shingle in stop_word_shingles(tokens, size, self.stop_words)
+        )
+        return damped(counts, self.damping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,36 +81,32 @@ class ImageWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Emphasis:
-    """Multiply the weights of another weighting for features in the title and headings.
+class HeadingWeights:
+    """Weigh the shingles of the title and headings; add them to other weightings by ``Mixture``.
 
     Attributes:
-        weighting: the weighting that gives the features and their weights.
-        title: the factor for features in the article's title.
-        headings: the factor for features in its headings; for features in both, the larger factor.
-        sizes: the sizes of shingles of titles and headings.
+        title: the weight of a feature in the article's title.
+        headings: the weight of a feature in its headings; a feature in both has the larger weight.
+        sizes: the sizes of shingles.
         tokenize: the tokenizer of titles and headings; use that of the scheme.
     """
 
-    weighting: Weighting
-    title: float = 2.0
-    headings: float = 1.5
+    title: float = 1.0
+    headings: float = 1.0
     sizes: tuple[int, ...] = (1, 2)
     tokenize: Tokenizer = tokenize
 
     def __call__(self, tokens: Sequence[str], article: Article) -> Mapping[str, float]:
-        """Return the features and their weights."""
-        factors: dict[str, float] = {}
+        """Return the features and their weights; ``tokens`` is ignored."""
         lines = [(line, self.headings) for line in _headings(article.markdown)]
-        if article.title:
-            lines.append((article.title, self.title))
-        for line, factor in lines:
+        lines.append((article.title or "", self.title))
+        weights: dict[str, float] = {}
+        for line, weight in lines:
             words = self.tokenize(line)
             for size in self.sizes:
                 for feature in shingles(words, size):
-                    factors[feature] = max(factors.get(feature, factor), factor)
-        weighted = self.weighting(tokens, article)
-        return {feature: weight * factors.get(feature, 1.0) for feature, weight in weighted.items()}
+                    weights[feature] = max(weights.get(feature, weight), weight)
+        return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +142,3 @@ def _headings(markdown: str) -> Iterator[str]:
             fence = opened.group()
         elif _HEADING.match(line):
             yield line
-
-
-def _check_damping(damping: str) -> None:
-    if damping not in DAMPINGS:
-        raise ArgumentError(
-            "invalid_recipe", f"damping is one of {', '.join(DAMPINGS)}, not {damping!r}"
-        )

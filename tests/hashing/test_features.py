@@ -1,4 +1,4 @@
-"""Shingles, spots, images and their weights."""
+"""Shingles, images and their weights."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pgsimhash.hashing.features import (
     image_features,
     shingle,
     shingles,
-    spot_shingles,
+    stop_word_shingles,
     weigh,
 )
+from pgsimhash.hashing.tokens import tokenize
 
 
 def test_shingles_are_windows() -> None:
@@ -40,48 +41,32 @@ def test_a_count_is_damped_as_asked(damping: Damping, weight: float) -> None:
     assert weigh(["tide"] * 3 + ["pool"], (1,), damping) == {"tide": weight, "pool": 1.0}
 
 
-def test_a_spot_is_a_stop_word_and_the_words_after_it() -> None:
-    # The example of the paper, with "a" as the only antecedent that is asked for.
-    tokens = ["at", "a", "rally", "to", "kick", "off", "a", "weeklong", "campaign"]
-    stop_words = {"at", "a", "to", "off"}
-    spots = spot_shingles(tokens, 3, stop_words)
-    assert [spot for spot in spots if spot.startswith("a ")] == [
-        "a rally kick",
-        "a weeklong campaign",
+def test_shingles_can_be_those_with_a_stop_word() -> None:
+    tokens = tokenize("ferrymen row the tide west where seals sleep")
+    stop_words = {"the", "where"}
+    assert stop_word_shingles(tokens, 3, stop_words) == [
+        "ferrymen row the",
+        "row the tide",
+        "the tide west",
+        "tide west where",
+        "west where seals",
+        "where seals sleep",
     ]
-    assert spots[0] == "at rally kick"
+    assert stop_word_shingles(tokens, 2, stop_words) == [
+        "row the",
+        "the tide",
+        "west where",
+        "where seals",
+    ]
+    assert stop_word_shingles(tokens, 1, stop_words) == ["the", "where"]
+    assert stop_word_shingles(["the", "tide"], 3, stop_words) == []
 
 
-def test_advertisements_have_few_spots() -> None:
-    sentence = [
-        "the",
-        "ferryman",
-        "rows",
-        "across",
-        "the",
-        "bay",
-        "with",
-        "letters",
-        "and",
-        "two",
-        "goats",
-        "on",
-        "board",
-    ]
-    advert = [
-        "summer",
-        "sale",
-        "sun",
-        "hats",
-        "beach",
-        "towels",
-        "free",
-        "delivery",
-        "order",
-        "today",
-    ]
-    assert len(spot_shingles(sentence)) >= 4
-    assert spot_shingles(advert) == []
+def test_advertisements_have_few_shingles_with_a_stop_word() -> None:
+    sentence = tokenize("The ferryman rows across the bay with letters and two goats on board")
+    advert = tokenize("Summer sale: sun hats, beach towels, free delivery! Order today")
+    assert len(stop_word_shingles(sentence)) == len(sentence) - 3
+    assert stop_word_shingles(advert) == []
 
 
 def test_images_are_features_by_url_or_by_what_the_caller_knows_of_them() -> None:
@@ -97,8 +82,8 @@ def test_images_are_features_by_url_or_by_what_the_caller_knows_of_them() -> Non
 def test_what_cannot_be_a_feature_is_refused() -> None:
     with pytest.raises(ArgumentError, match="1 token"):
         shingles(["tide"], 0)
-    with pytest.raises(ArgumentError, match="2 tokens"):
-        spot_shingles(["tide"], 1)
+    with pytest.raises(ArgumentError, match="1 token"):
+        stop_word_shingles(["tide"], 0)
     with pytest.raises(ArgumentError, match="sqrt, log, linear, binary"):
         weigh(["tide"], (1,), "cube")  # type: ignore[arg-type]
 

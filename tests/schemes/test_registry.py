@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 
 import pytest
 
-from pgsimhash import fingerprint, simhash
+from pgsimhash import fingerprint, hamming_distance, simhash
 from pgsimhash.errors import ArgumentError, PageError
-from pgsimhash.hashing.features import spot_shingles, weigh
+from pgsimhash.hashing.features import STOP_WORDS, stop_word_shingles, weigh
 from pgsimhash.hashing.hashes import fnv1a_64
 from pgsimhash.hashing.tokens import Words, tokenize
 from pgsimhash.html import Article, SiteHints, read_article
@@ -20,20 +21,21 @@ from pgsimhash.schemes import (
     TEXT_SCHEME,
     ArticleReader,
     CategoryWords,
-    Emphasis,
+    HeadingWeights,
     ImageWeights,
     Mixture,
     Scheme,
     ShingleWeights,
-    SpotWeights,
     get_scheme,
     read_text,
     register_scheme,
     scheme_names,
+    simhash_texts,
 )
 from pgsimhash.schemes.article_features import murmur3_64_of_words
 from pgsimhash.schemes.texts import long_words, spaced_words
 from pgsimhash.sources import SourcePage
+from tests.conftest import ROOT
 from tests.refusals import because
 
 TEXT = (
@@ -220,33 +222,49 @@ def test_words_between_white_space_keep_their_marks() -> None:
     assert long_words(text) == ["the", "*tide*", "in,", "[at](/dock)", "10:30", "i\u0307t"]
 
 
-def test_emphasis_adds_weight_to_titles_and_headings() -> None:
-    article = read_article(PAGE)
-    tokens = tokenize(article.text)
-    plain = ShingleWeights((1, 2))(tokens, article)
-    emphasised = Emphasis(ShingleWeights((1, 2)), title=3.0, headings=2.0)(tokens, article)
-    assert emphasised.keys() == plain.keys()
-    assert emphasised["ferryman"] == 3 * plain["ferryman"]
-    assert emphasised["two goats"] == 2 * plain["two goats"]
-    assert emphasised["bay"] == plain["bay"]
+def test_titles_and_headings_have_weights_of_their_own() -> None:
+    weights = HeadingWeights(title=3.0, headings=2.0)((), read_article(PAGE))
+    assert (weights["ferryman"], weights["two goats"]) == (3.0, 2.0)
+    assert "bay" not in weights
 
 
 def test_comments_in_code_are_no_headings() -> None:
     article = Article("````\n# goats\n```\n````\n\n# bay", "goats bay", None, None, None)
-    weights = Emphasis(ShingleWeights((1,)), headings=2.0)(["goats", "bay"], article)
-    assert weights == {"goats": 1.0, "bay": 2.0}
+    assert HeadingWeights(headings=2.0)((), article) == {"bay": 2.0}
 
 
-def test_a_mixture_adds_words_spots_and_images() -> None:
+def test_heading_weights_let_the_default_scheme_see_another_headline() -> None:
+    html = (ROOT / "examples" / "pages" / "lighthouse.html").read_text()
+    renamed, changes = re.subn("(<title>|<h1[^>]*>)[^<]+", r"\1Zebra quartz violin", html)
+    assert changes == 2
+    weigh = Mixture(((DEFAULT_SCHEME.weigh, 1.0), (HeadingWeights(), 1.0)))
+    headlines = dataclasses.replace(DEFAULT_SCHEME, name="own-headlines-1", weigh=weigh)
+    moved = [
+        hamming_distance(*(scheme.vote(read_article(page)).simhash for page in (html, renamed)))
+        for scheme in (DEFAULT_SCHEME, headlines)
+    ]
+    assert moved[0] <= 1
+    assert moved[1] > 8
+
+
+def test_a_mixture_adds_words_shingles_with_stop_words_and_images() -> None:
     article = read_article(PAGE)
     tokens = tokenize(article.text)
     words = ShingleWeights((1,), "binary")
-    mixture = Mixture(((words, 0.5), (SpotWeights(3), 1.0), (ImageWeights(4.0), 0.25)))
+    spots = ShingleWeights((3,), stop_words=STOP_WORDS)
+    mixture = Mixture(((words, 0.5), (spots, 1.0), (ImageWeights(4.0), 0.25)))
     weights = mixture(tokens, article)
     assert weights["bay"] == 0.5
-    assert weights[spot_shingles(tokens, 3)[0]] == 1.0
+    assert {name for name in weights if name.count(" ") == 2} == {*stop_word_shingles(tokens)}
+    assert weights["rows across the"] == 1.0
     assert weights["image:https://bay.example/goat.jpg"] == 1.0
     assert Mixture(((words, 1.0), (words, 2.0)))(tokens, article)["bay"] == 3.0
+
+
+def test_many_texts_go_by_stop_words_too() -> None:
+    scheme = Scheme("own-spots-1", read_text, ShingleWeights((1, 2), stop_words=STOP_WORDS))
+    texts = [TEXT, TEXT.replace("aunt", "uncle")]
+    assert list(simhash_texts(texts, scheme)) == [scheme.simhash(text) for text in texts]
 
 
 def test_stop_words_can_be_left_out_of_the_interoperable_scheme() -> None:

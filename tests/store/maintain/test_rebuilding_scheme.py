@@ -22,7 +22,7 @@ from pgsimhash.reading.kept_markdown import kept_article
 from pgsimhash.schemes import (
     DEFAULT_SCHEME,
     ArticleReader,
-    Emphasis,
+    HeadingWeights,
     ImageWeights,
     Mixture,
     Scheme,
@@ -107,7 +107,9 @@ def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
 
 
 def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store) -> None:
-    weighting = Mixture(((Emphasis(ShingleWeights((1, 2))), 1.0), (ImageWeights(2.0), 1.0)))
+    weighting = Mixture(
+        ((ShingleWeights((1, 2)), 1.0), (HeadingWeights(), 1.0), (ImageWeights(2.0), 1.0))
+    )
     scheme = register_scheme(
         Scheme("emphasis-1", get_scheme("pgsimhash-article-1").extract, weighting)
     )
