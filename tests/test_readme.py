@@ -61,14 +61,18 @@ def test_the_output_of_the_demo(dsn: str) -> None:
         return [line.rstrip() for line in lines if "pages a second" not in line]
 
     printed = but_for_the_speed(done.stderr.splitlines())
-    begin, _, end = "\n".join(but_for_the_speed(shown("lighthouse-redesign.html"))).partition("\n...\n")
+    begin, _, end = "\n".join(but_for_the_speed(shown("lighthouse-redesign.html"))).partition(
+        "\n...\n"
+    )
     # The rows in between are left out.
     assert "\n".join(printed).startswith(f"{begin}\n")
     assert "\n".join(printed).endswith(f"\n{end}")
 
 
 def test_the_columns_of_the_table(connection: psycopg.Connection) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (boolean|integer|bigint) \|", text_of("sql.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (boolean|integer|bigint) \|", text_of("sql.md"), re.MULTILINE
+    )
     columns = connection.execute(
         "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute "
         "WHERE attrelid = 'pgsimhash.simhashes'::regclass AND attnum > 0 ORDER BY attnum"
