@@ -425,11 +425,10 @@ BEGIN
     -- after these a simhash without a page.
     IF cardinality(near_to) + cardinality(batch_to) > 0 THEN
         FOR candidate IN
-            WITH near AS MATERIALIZED (
+            WITH near AS NOT MATERIALIZED (
                 SELECT
                     n.query, n.simhash, pgsimhash.hamming_distance(n.query, n.simhash) AS distance
                 FROM unnest(near_to, near_simhashes) AS n (query, simhash)
-                GROUP BY n.query, n.simhash
             ),
             page AS MATERIALIZED (
                 SELECT
@@ -469,9 +468,9 @@ BEGIN
                     ON o.scope = p.scope AND o.window_size = p.window_size
                     AND coalesce(o.only_host, '') = coalesce(p.only_host, '')
             ),
-            -- Which pages of the batch have a simhash, and which simhashes have no page.
-            sharing AS MATERIALIZED (
-                SELECT p.simhash, array_agg(p.number ORDER BY p.number) AS numbers
+            -- The first page of the batch with each simhash, and which simhashes have no page.
+            leader AS MATERIALIZED (
+                SELECT p.simhash, min(p.number) AS number
                 FROM page AS p
                 GROUP BY p.simhash
             ),
@@ -492,70 +491,99 @@ BEGIN
                     AND pgsimhash.has_near_duplicate(n.simhash, 0, c.name)
             )
             SELECT
-                q.number, n.distance, k.page_id, k.url, k.html_digest, NULL::bigint AS batch_number,
+                q.number, k.distance, k.page_id, k.url, k.html_digest, NULL::bigint AS batch_number,
                 q.apart, k.collection_id = own_id AS is_own
-            FROM near AS n
-            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
-            CROSS JOIN LATERAL unnest(
-                CASE WHEN q.scope = 'global' THEN compared ELSE ARRAY[own_id] END
-            ) AS o (collection_id)
+            FROM (
+                SELECT q.number, array_agg(n.simhash) AS simhashes, array_agg(n.distance) AS distances
+                FROM near AS n
+                JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
+                GROUP BY q.number
+            ) AS g
+            JOIN question AS q USING (number)
+            -- From the nearest on, until as many count as are asked for: there may be thousands.
             CROSS JOIN LATERAL (
-                SELECT p.collection_id, p.page_id, p.url, p.html_digest
-                FROM pgsimhash.pages AS p
-                WHERE p.collection_id = o.collection_id
-                    AND p.simhash BETWEEN n.simhash AND n.simhash
-                    AND p.page_id < page_ids[1]
-                    AND pgsimhash._counts(
-                        n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
-                        p.signature_high, p.signature_low,
-                        (
-                            SELECT d.url
-                            FROM pgsimhash.pages AS d
-                            WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
-                        ),
-                        q.url, q.only_host, q.since, q.oldest, q.apart, q.version_before,
-                        q.first_page, q.largest, q.signature_high, q.signature_low
-                    )
-                ORDER BY p.simhash, p.page_id
-                LIMIT q.max_copies
+                SELECT n.distance, p.*
+                FROM (
+                    SELECT DISTINCT u.distance, u.simhash
+                    FROM unnest(g.simhashes, g.distances) AS u (simhash, distance)
+                    ORDER BY u.distance, u.simhash
+                    OFFSET 0
+                ) AS n
+                CROSS JOIN LATERAL unnest(
+                    CASE WHEN q.scope = 'global' THEN compared ELSE ARRAY[own_id] END
+                ) AS o (collection_id)
+                CROSS JOIN LATERAL (
+                    SELECT p.collection_id, p.page_id, p.url, p.html_digest
+                    FROM pgsimhash.pages AS p
+                    WHERE p.collection_id = o.collection_id
+                        AND p.simhash BETWEEN n.simhash AND n.simhash
+                        AND p.page_id < page_ids[1]
+                        AND pgsimhash._counts(
+                            n.distance, p.page_id, p.url, p.host, p.fetched_at, p.simhash,
+                            p.signature_high, p.signature_low,
+                            (
+                                SELECT d.url
+                                FROM pgsimhash.pages AS d
+                                WHERE d.collection_id = p.collection_id AND d.page_id = p.duplicate_of
+                            ),
+                            q.url, q.only_host, q.since, q.oldest, q.apart, q.version_before,
+                            q.first_page, q.largest, q.signature_high, q.signature_low
+                        )
+                    ORDER BY p.simhash, p.page_id
+                    LIMIT q.max_copies
+                ) AS p
+                ORDER BY n.distance
+                FETCH FIRST (q.max_copies) ROWS WITH TIES
             ) AS k
             UNION ALL
             SELECT
-                q.number, n.distance, page_ids[k.number], urls[k.number], html_digests[k.number],
+                q.number, k.distance, page_ids[k.number], urls[k.number], html_digests[k.number],
                 k.number, q.apart, true
             FROM (
                 SELECT
-                    b.query, b.simhash, pgsimhash.hamming_distance(b.query, b.simhash) AS distance
+                    q.number, array_agg(p.number) AS numbers,
+                    array_agg(pgsimhash.hamming_distance(p.simhash, q.simhash)) AS distances
                 FROM unnest(batch_to, batch_simhashes) AS b (query, simhash)
-            ) AS n
-            JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
-            JOIN sharing AS s ON s.simhash = n.simhash AND s.numbers[1] < q.number
+                JOIN page AS p ON p.simhash = b.simhash
+                JOIN question AS q
+                    ON q.simhash = b.query AND p.number < q.number
+                    AND pgsimhash.hamming_distance(p.simhash, q.simhash) <= q.largest
+                GROUP BY q.number
+            ) AS g
+            JOIN question AS q USING (number)
             CROSS JOIN LATERAL (
-                SELECT b.number
-                FROM unnest(s.numbers) AS b (number)
-                WHERE b.number < q.number
-                    -- Whom it duplicates is decided in the loop.
-                    AND pgsimhash._counts(
-                        n.distance, page_ids[b.number], urls[b.number],
-                        CASE WHEN q.only_host IS NOT NULL
-                            THEN pgsimhash.host_of(urls[b.number]) END,
-                        coalesce(fetched_at[b.number], now()), n.simhash,
-                        signatures_high[b.number], signatures_low[b.number], NULL,
-                        q.url, q.only_host, q.since, NULL, q.apart, q.version_before,
-                        q.first_page, q.largest, q.signature_high, q.signature_low
-                    )
+                SELECT n.number, n.distance
+                FROM (
+                    SELECT u.number, u.distance
+                    FROM unnest(g.numbers, g.distances) AS u (number, distance)
+                    ORDER BY u.distance, u.number
+                    OFFSET 0
+                ) AS n
+                -- Whom it duplicates is decided in the loop.
+                WHERE pgsimhash._counts(
+                    n.distance, page_ids[n.number], urls[n.number],
+                    CASE WHEN q.only_host IS NOT NULL THEN pgsimhash.host_of(urls[n.number]) END,
+                    coalesce(fetched_at[n.number], now()), simhashes[n.number],
+                    signatures_high[n.number], signatures_low[n.number], NULL,
+                    q.url, q.only_host, q.since, NULL, q.apart, q.version_before,
+                    q.first_page, q.largest, q.signature_high, q.signature_low
+                )
+                ORDER BY n.distance, n.number
                 LIMIT CASE WHEN q.apart IS NULL THEN q.max_copies END
             ) AS k
             UNION ALL
             SELECT q.number, n.distance, NULL, NULL, NULL, NULL, NULL, false
-            FROM near AS n
-            JOIN standalone AS l USING (simhash)
+            FROM (
+                SELECT DISTINCT n.query, n.distance, simhash, l.collection_id
+                FROM near AS n
+                JOIN standalone AS l USING (simhash)
+            ) AS n
             JOIN question AS q ON q.simhash = n.query AND n.distance <= q.largest
-            LEFT JOIN sharing AS s ON s.simhash = n.simhash
-            WHERE (l.collection_id = own_id OR q.scope = 'global')
+            LEFT JOIN leader AS f ON f.simhash = n.simhash
+            WHERE (n.collection_id = own_id OR q.scope = 'global')
                 AND q.only_host IS NULL AND q.since IS NULL AND q.oldest IS NULL
                 AND q.apart IS NULL
-                AND (l.collection_id = own_id AND s.numbers[1] < q.number) IS NOT TRUE
+                AND (n.collection_id = own_id AND f.number < q.number) IS NOT TRUE
             ORDER BY 1, 2, 3 NULLS LAST
         LOOP
             earlier := candidate.batch_number;

@@ -22,7 +22,7 @@ from pgsimhash.store.collection import sibling_collections
 from pgsimhash.store.memory import Memory
 from pgsimhash.store.near import nearby
 from pgsimhash.store.policies import rules_of, settings_for
-from pgsimhash.store.writer import decide
+from pgsimhash.store.writer import decide, page_columns
 
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of how much of it is done."""
@@ -172,7 +172,7 @@ def _decide(
         connection,
         work.target,
         batch.records,
-        batch.settings,
+        page_columns(work.target, batch.records, batch.settings),
         nearby(connection, work.target, batch.records, batch.settings, memory),
         memory,
         page_ids=page_ids,

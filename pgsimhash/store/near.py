@@ -25,7 +25,7 @@ _ROOM: Final = 1 << 16
 
 
 class Near(NamedTuple):
-    """What is near to the simhashes of a batch, as PostgreSQL takes it.
+    """What is near to the simhashes of a batch, simhashes as literals of PostgreSQL's arrays.
 
     ``near_to`` has the query of each of ``near_simhashes``, which are stored in the collections
     ``compared``, up to ``newest_pages``; ``batch_to`` and ``batch_simhashes`` are pairs within the
@@ -33,11 +33,11 @@ class Near(NamedTuple):
     """
 
     compared: list[int] | None = None
-    near_to: list[int] | None = None
-    near_simhashes: list[int] | None = None
+    near_to: str | None = None
+    near_simhashes: str | None = None
     newest_pages: list[int] | None = None
-    batch_to: list[int] | None = None
-    batch_simhashes: list[int] | None = None
+    batch_to: str | None = None
+    batch_simhashes: str | None = None
 
 
 @contextmanager
@@ -63,19 +63,10 @@ def nearby(
     settings: Sequence[MatchSettings],
     memory: Memory,
 ) -> Near:
-    """Return what is near to the records by what is remembered, and among them; else nothing."""
-    near = remembered(connection, collection, records, settings, memory)
-    return near if near.near_to is None else _with_batch(near, records, settings)
+    """Return what the cache knows to be near to the records of one collection, and among them.
 
-
-def remembered(
-    connection: psycopg.Connection[Any],
-    collection: Collection,
-    records: Sequence[PageRecord],
-    settings: Sequence[MatchSettings],
-    memory: Memory,
-) -> Near:
-    """Return what is near to the records by what is remembered of their own collection."""
+    Nothing if it does not know.
+    """
     if any(wanted.scope == "global" for wanted in settings):
         return Near()
     simhashes = np.unique(_simhashes(records))
@@ -83,8 +74,9 @@ def remembered(
     near = memory.near(connection, collection, simhashes, most)
     if near is None:
         return Near()
-    own, queries = [collection.collection_id], _signed(simhashes[near.queries])
-    return Near(own, queries, _signed(near.simhashes), [memory.newest])
+    queries, matches = _literal(simhashes[near.queries]), _literal(near.simhashes)
+    own, newest = [collection.collection_id], [memory.newest]
+    return Near(own, queries, matches, newest, *among(records, settings))
 
 
 def locked(
@@ -107,37 +99,29 @@ def locked(
             with memory.looking_up(collection):
                 cursor.execute(query("near_pairs", connection), {**scope, **asked})
                 ((compared, near_to, near_simhashes, newest),) = cursor
-            near = Near(compared, near_to or [], near_simhashes or [], newest)
+            near = Near(compared, near_to, near_simhashes, newest, *among(records, settings))
         cursor.execute(query("lock_compared", connection), {**scope, **near._asdict()})
         ((newest_pages, arrived),) = cursor
-    assert near.near_to is not None and near.near_simhashes is not None  # noqa: PT018
     # What came while it was looked up and waited for.
     came = np.array(arrived, dtype=np.int64).view(np.uint64)
     batch = _simhashes(records)
     rows, places = _pairs(batch, came, settings)
-    near = near._replace(
-        near_to=near.near_to + _signed(batch[rows]),
-        near_simhashes=near.near_simhashes + _signed(came[places]),
+    return near._replace(
+        near_to=_literal(batch[rows], near.near_to),
+        near_simhashes=_literal(came[places], near.near_simhashes),
         newest_pages=newest_pages,
     )
-    return _with_batch(near, records, settings)
 
 
-def _with_batch(
-    near: Near, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
-) -> Near:
-    """Add what is near among the records."""
-    if len(records) == 1:
-        return near
+def among(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> tuple[str, str]:
+    """Return the pairs within a batch, ``batch_to`` and ``batch_simhashes`` of :class:`Near`."""
     batch = _simhashes(records)
     values, first = np.unique(batch, return_index=True)
     last = len(batch) - 1 - np.unique(batch[::-1], return_index=True)[1]
     rows, places = _pairs(values, values, settings)
     # Only what comes before a page matters to it.
     before = first[places] < last[rows]
-    return near._replace(
-        batch_to=_signed(values[rows[before]]), batch_simhashes=_signed(values[places[before]])
-    )
+    return _literal(values[rows[before]]), _literal(values[places[before]])
 
 
 def _pairs(
@@ -159,6 +143,7 @@ def _simhashes(records: Sequence[PageRecord]) -> NDArray[np.uint64]:
     return np.array([record.simhash for record in records], dtype=np.uint64)
 
 
-def _signed(simhashes: NDArray[np.uint64]) -> list[int]:
-    values: list[int] = simhashes.view(np.int64).tolist()
-    return values
+def _literal(simhashes: NDArray[np.uint64], before: str | None = None) -> str:
+    """Return simhashes as the literal of an array, after those of another one."""
+    values = ",".join(map(str, simhashes.view(np.int64).tolist()))
+    return "{" + ",".join(filter(None, ((before or "")[1:-1], values))) + "}"

@@ -20,7 +20,7 @@ from pgsimhash.pages.urls import same_site
 from pgsimhash.store.arrays import as_columns
 from pgsimhash.store.collection import Collection
 from pgsimhash.store.memory import NO_MEMORY, Memory
-from pgsimhash.store.near import Near, locked, nearby, refusals, remembered
+from pgsimhash.store.near import Near, locked, nearby, refusals
 from pgsimhash.store.policies import StalePoliciesError
 from pgsimhash.store.runs import Run
 
@@ -92,14 +92,15 @@ def write_batch(
     """
     if not records:
         return []
-    near = remembered(connection, collection, records, settings, memory)
+    columns = page_columns(collection, records, settings)
+    near = nearby(connection, collection, records, settings, memory)
     if len(records) > 1:
         near = locked(connection, collection, records, settings, memory, near)
     verdicts, run_pages = decide(
         connection,
         collection,
         records,
-        settings,
+        columns,
         near,
         memory,
         run_ids=[run.run_id] * len(records),
@@ -132,7 +133,7 @@ def evaluate_batch(
         connection,
         collection,
         records,
-        settings,
+        page_columns(collection, records, settings),
         near,
         memory,
         remember=False,
@@ -145,7 +146,7 @@ def decide(
     connection: psycopg.Connection[Any],
     collection: Collection,
     records: Sequence[PageRecord],
-    settings: Sequence[MatchSettings],
+    columns: dict[str, Any],
     near: Near,
     memory: Memory,
     *,
@@ -157,7 +158,8 @@ def decide(
 ) -> tuple[list[Verdict], int | None]:
     """Return the verdicts of ``_add_batch`` in sql/decide.sql, and how many pages the run has then.
 
-    With ``page_ids``, pages are decided as if they came when they got these ids.
+    ``columns`` are those of :func:`page_columns`. With ``page_ids``, pages are decided as if they
+    came when they got these ids.
     """
     parameters = {
         "collection": collection.name,
@@ -168,7 +170,7 @@ def decide(
         "run_ids": list(run_ids) or None,
         "label": label,
         **near._asdict(),
-        **_columns(collection, records, settings),
+        **columns,
     }
     with connection.cursor(row_factory=tuple_row) as cursor, refusals():
         rows = cursor.execute(query("add_batch", connection), parameters).fetchall()
@@ -196,9 +198,10 @@ def decide(
     return verdicts, run_pages
 
 
-def _columns(
+def page_columns(
     collection: Collection, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
 ) -> dict[str, Any]:
+    """Return what the statement takes of the pages, as arrays: built before anything is locked."""
     now = datetime.now(UTC)
     rows = [
         (

@@ -39,7 +39,7 @@ FROM pgsimhash._add_batch(
 )
 
 -- near_pairs --
-SELECT compared, near_to, near_simhashes, newest_pages
+SELECT compared, near_to::text, near_simhashes::text, newest_pages
 FROM pgsimhash._near_pairs(
     %(collection_id)s::integer, %(simhashes)s::bigint[], %(distances)s::integer[],
     %(scopes)s::text[]

@@ -310,8 +310,8 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         list(store.add_many((f"https://b.example/{n}", 3 << n) for n in range(40)))
         (plan,) = (text for text in plans if "using pages_simhash_idx" in text)
         # Of stored pages, and of those of the batch.
-        assert "Hash Cond: (n.query = q.simhash)" in plan, plan
-        assert "Hash Cond: (b.query = q_1.simhash)" in plan, plan
+        assert re.search(r"Hash Cond: \(n\.query = q_\d\.simhash\)", plan), plan
+        assert re.search(r"Hash Cond: \(b\.query = q_\d\.simhash\)", plan), plan
         assert not re.search(r"Join Filter: .*\.query = ", plan), plan
 
 
