@@ -1,7 +1,7 @@
 """Every error pgsimhash raises on purpose: a base, what people catch, and codes for the reasons.
 
 ``reason`` is a short stable code for programs, the message is for people and names the fix. Each
-class lists all its codes in ``reasons``; ``docs/errors.md`` has them in a table.
+class lists all its codes in ``reasons``; the manual's site shows them in tables.
 """
 
 from __future__ import annotations

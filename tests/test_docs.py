@@ -334,9 +334,6 @@ def test_the_bytes_of_a_page_are_those_that_plan_counts_with() -> None:
         planner.SEEN_BYTES,
         planner.MARKDOWN_BYTES,
     ]
-    assert f"page {planner.PAGE_BYTES}, its Markdown {planner.MARKDOWN_BYTES:,}" in text_of(
-        "README.md"
-    )
 
 
 def test_every_scheme_is_in_the_table() -> None:
@@ -351,6 +348,12 @@ def test_the_forms_are_one_simhash() -> None:
     forms = re.findall(rows, text_of("schemes.md"), re.MULTILINE)
     assert len(forms) == 3
     assert {parse_simhash(form) for form in forms} == {0xF09F8DDE00000001}
+
+
+def test_every_environment_variable_is_a_setting() -> None:
+    package = [path.read_text("utf-8") for path in (ROOT / "pgsimhash").rglob("*.py")]
+    used = {name for code in package for name in re.findall(r'= "(PGSIMHASH_[A-Z_]+)"', code)}
+    assert used == {*re.findall(r"^\| `(PGSIMHASH_\w+)`", text_of("settings.md"), re.MULTILINE)}
 
 
 def test_what_a_slow_page_takes_is_said_once() -> None:

@@ -53,7 +53,7 @@ def test_every_step_works_as_it_stands(empty: str, tmp_path: Path) -> None:
     assert len(verdicts) == 25
     assert verdicts.count("new") == 9
     assert verdicts.count("too_short") == 1
-    assert {"new", "too_short", "duplicate"} == set(verdicts)
+    assert {"new", "too_short", "duplicate", "near"} == set(verdicts)
     assert len(answers) > 8
     assert (tmp_path / "glance.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     with psycopg.connect(empty) as connection:

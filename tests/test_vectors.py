@@ -1,4 +1,4 @@
-"""The test vectors of docs/schemes.md: what a program in another language has to arrive at."""
+"""The test vectors in tests/vectors: what a program in another language has to arrive at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command line: data as JSON lines on stdout, everything for people on stderr.
 
 Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-or collection; 3 the database or the schema cannot be used as it is; 130 stopped.
+or collection; 3 the database or the schema cannot be used; 130 stopped.
 """
 
 from __future__ import annotations

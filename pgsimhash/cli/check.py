@@ -14,7 +14,7 @@ from pgsimhash.store import connect
 
 @click.command()
 @click.option("--collection", type=CollectionName(), help="Check this collection instead of all.")
-@click.option("--repair", is_flag=True, help="Repair what is found.")
+@click.option("--repair", is_flag=True, help="Repair the violations.")
 @dsn_option
 @click.pass_context
 def check(context: click.Context, collection: str | None, repair: bool, dsn: str | None) -> None:

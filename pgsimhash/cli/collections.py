@@ -44,8 +44,8 @@ def list_collections(dsn: str | None) -> None:
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change a collection's distance and what it keeps.
 
-    What is not given stays as it is, and so do verdicts: `collection rebuild --rejudge` gives them
-    anew. Prints the collection as a JSON line.
+    Other settings and earlier verdicts do not change; `collection rebuild --rejudge` re-evaluates
+    them. Prints the collection as a JSON line.
     """
     if distance is None and keep_markdown is None:
         raise click.UsageError("say what to change: --distance, --keep-markdown")

@@ -158,25 +158,25 @@ collection = LazyGroup(
 
 policy = LazyGroup(
     "policy",
-    help="""Set for some hosts what holds in place of settings of the collection.
+    help="""Override settings of the collection for some hosts.
 
-    PATTERN is a host, which stands for its subdomains too, or * for all, and perhaps a path in
-    which * stands for anything: example.com/shop/*. The most specific pattern that says anything
-    about a setting decides it: the longer host, then the longer path. Options of ingest and decide
-    count before policies.
+    PATTERN is a host with its subdomains, or * for all hosts, and optionally a path in which *
+    matches anything: example.com/shop/*. For each setting, the most specific matching pattern that
+    has it wins: the longer host, then the longer path. Options of ingest and decide win over
+    policies.
     """,
     sections={
         "Commands": {
             "list": Entry("policies:list_policies", "List the policies"),
-            "set": Entry("policies:set_policy", "Set what holds for a pattern"),
-            "remove": Entry("policies:remove", "Take back what was set for a pattern"),
+            "set": Entry("policies:set_policy", "Set the policy of a pattern"),
+            "remove": Entry("policies:remove", "Remove the policy of a pattern"),
         }
     },
 )
 
 run = LazyGroup(
     "run",
-    help="List the runs that added pages, and take them back.",
+    help="List the runs that added pages, and undo them.",
     sections={
         "Commands": {
             "list": Entry("delete:list_runs", "List the runs, the last one first"),
@@ -188,27 +188,27 @@ run = LazyGroup(
 _SECTIONS = {
     "Pages": {
         "ingest": Entry("ingest:ingest", "Decide for each page whether it is known, and store it"),
-        "decide": Entry("decide:decide", "Say what ingest would decide about a page"),
-        "should-fetch": Entry("fetch:should_fetch", "Say which pages to fetch"),
+        "decide": Entry("decide:decide", "Show what ingest would decide about a page"),
+        "should-fetch": Entry("fetch:should_fetch", "Show which pages to fetch"),
     },
     "Search": {
         "find": Entry("lookup:find", "Find known pages near a page or a simhash"),
-        "find-many": Entry("lookup:find_many", "Find what is near many simhashes"),
+        "find-many": Entry("lookup:find_many", "Find known simhashes near many simhashes"),
         "fingerprint": Entry("lookup:fingerprint", "Print the fingerprint of HTML files"),
     },
     "Upkeep": {
         "status": Entry("admin:status", "Show what every collection holds"),
         "delete": Entry("delete:delete", "Delete a page, or all pages of a host"),
-        "expire": Entry("delete:expire", "Delete the versions not seen for so long"),
+        "expire": Entry("delete:expire", "Delete versions that were not seen for some time"),
         "check": Entry("check:check", "Verify that the rows of collections agree, and repair them"),
-        "mark": Entry("marks:mark", "Say of two pages that they are the same, or different"),
+        "mark": Entry("marks:mark", "Mark two pages as the same or as different"),
         "migrate": Entry("admin:migrate", "Create or upgrade the schema pgsimhash"),
     },
     "Groups of commands": {
         "analyse": Entry("commands:analyse", "Explain matches, follow changes, report and measure"),
         "collection": Entry("commands:collection", "Create, change and delete collections"),
-        "policy": Entry("commands:policy", "Set for some hosts what holds in place of settings"),
-        "run": Entry("commands:run", "List the runs that added pages, and take them back"),
+        "policy": Entry("commands:policy", "Override settings for some hosts"),
+        "run": Entry("commands:run", "List the runs that added pages, and undo them"),
     },
 }
 
@@ -240,7 +240,7 @@ def commands() -> None:
     lines, everything else to stderr.
 
     Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-    or collection; 3 the database cannot be used as it is; 130 stopped with Ctrl-C,
-    SIGTERM or SIGHUP.
+    or collection; 3 the database cannot be used; 130 stopped with Ctrl-C, SIGTERM or
+    SIGHUP.
     """
     guard_other_output()

@@ -99,17 +99,17 @@ def delete(
     "--older-than",
     metavar="AGE",
     callback=as_age,
-    help="Such as 90d or 12h; by default as policies say, for pages that have one.",
+    help="Such as 90d or 12h; by default the age that the policy of each page has.",
 )
 @_urls_option
 @collection_option
 @dsn_option
 def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str | None) -> None:
-    """Delete the versions not seen for so long.
+    """Delete versions that were not seen for some time.
 
-    A version is seen when it comes in, and whenever its URL comes again unchanged. Deletes in
-    short transactions, so that writers go on; after Ctrl-C the same command continues. Prints a
-    JSON line with how many versions are gone.
+    A version is seen when it arrives, and whenever its URL arrives again unchanged. Deletes in
+    short transactions, so writers go on; after Ctrl-C the same command continues. Prints a JSON
+    line with the number of deleted versions.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:

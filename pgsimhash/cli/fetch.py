@@ -22,11 +22,11 @@ from pgsimhash.store import connect
 def should_fetch(
     context: click.Context, urls: tuple[str, ...], collection: str, dsn: str | None
 ) -> None:
-    """Say which pages to fetch: those not known, and those due again.
+    """Show which pages to fetch: unknown pages, and pages that are due again.
 
-    URL - reads URLs from stdin, one on each line. Prints a JSON line for each, in their order, with
-    "fetch" and, where the page is known, "recrawl": what `pgsimhash analyse history` says of it.
-    Exits with 1 if none is to be fetched, and where a URL is none, which is reported on stderr.
+    URL - reads URLs from stdin, one per line. Prints a JSON line for each, in order, with "fetch"
+    and, for a known page, "recrawl": the hint of `pgsimhash analyse history`. Exits with 1 if there
+    is no page to fetch, or a URL is invalid, which is reported on stderr.
     """
     wanted = failed = 0
     if "-" in urls:

@@ -52,7 +52,7 @@ def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Whether the signatures of both pages must agree as well, for a FILE or a URL.",
+    help="Whether the signatures of both pages must also agree, for a FILE or a URL.",
 )
 @click.option(
     "--pages",
@@ -75,12 +75,12 @@ def find(
 ) -> None:
     """Find known pages near a page or a simhash.
 
-    FILE is an HTML file, - reads one from stdin. A URL has :// and is that of a page which the
-    collection knows. SIMHASH is 16 hex digits, 0x..., a decimal (signed or not) or base32.
+    FILE is an HTML file; - reads one from stdin. A URL has :// and names a known page. SIMHASH is
+    16 hex digits, 0x..., a decimal (signed or not) or base32.
 
-    Prints JSON lines, nearest first: for a FILE or SIMHASH one for each simhash, with the page that
-    brought it first, or with --pages one for each page, present versions only; for a URL one for
-    each other page. Exits with 1 if there is none, or the URL is not known.
+    Prints JSON lines, nearest first: for a FILE or SIMHASH one per simhash, with its first page, or
+    with --pages one per page, current versions only; for a URL one per other page. Exits with 1 if
+    there is no match, or the URL is unknown.
     """
     url = is_url(what)
     if not url:
@@ -107,12 +107,12 @@ def find(
 def find_many(
     context: click.Context, file: TextIO, distance: int | None, collection: str, dsn: str | None
 ) -> None:
-    """Find what is near many simhashes, without adding them or comparing them with one another.
+    """Find known simhashes near many simhashes, and store nothing.
 
     FILE has a simhash on each line (16 hex digits, 0x..., a decimal or base32), or a JSON object
-    with "simhash" and what else is to be repeated in the answers, such as "url"; - reads stdin.
-    Prints a JSON line for each match, in the order of the lines, nearest first. A line that is
-    none is reported on stderr, and the exit code is 1.
+    with "simhash" and other keys that the matches repeat, such as "url"; - reads stdin. Prints a
+    JSON line for each match, in the order of the lines, nearest first. An invalid line is reported
+    on stderr, and the exit code is 1.
     """
     import numpy as np
 

@@ -16,7 +16,7 @@ from pgsimhash.store import connect
 @click.argument("urls", metavar="[URL URL]", nargs=-1)
 @click.option("--same", "said", flag_value="same", help="They are the same.")
 @click.option("--different", "said", flag_value="different", help="They are not.")
-@click.option("--remove", "said", flag_value="remove", help="Take back what was said.")
+@click.option("--remove", "said", flag_value="remove", help="Remove the mark.")
 @collection_option
 @dsn_option
 @click.pass_context
@@ -27,10 +27,10 @@ def mark(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Say of two pages that they are the same, or different; without URLs list what was said.
+    """Mark two pages as the same or as different; without URLs list the marks.
 
-    The URLs are known. It overrides what their simhashes say, in verdicts and clusters from now
-    on, and holds for new versions of the pages. Exits with 1 if there is nothing to take back.
+    The URLs must be known. A mark overrides simhashes in later verdicts and in clusters, also for
+    new versions of the pages. Exits with 1 if there is no mark to remove.
     """
     if len(urls) not in (0, 2) or (said is None) != (not urls):
         raise click.UsageError("give two URLs and --same, --different or --remove; or nothing")

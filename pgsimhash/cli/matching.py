@@ -37,7 +37,7 @@ _OPTIONS = (
         "--verify/--no-verify",
         default=None,
         show_default="verify",
-        help="Whether the signatures of both pages must agree as well.",
+        help="Whether the signatures of both pages must also agree.",
     ),
     click.option(
         "--scope",
@@ -49,13 +49,13 @@ _OPTIONS = (
         "--window-size",
         type=_COUNT,
         metavar="N",
-        help="Compare with the last N originals only, and with what came since.",
+        help="Compare with the last N originals only, and with pages that arrived since.",
     ),
     click.option(
         "--max-age",
         metavar="AGE",
         callback=as_age,
-        help="An original counts only if it was fetched at most so long before: 90d, 12h.",
+        help="Compare only with pages fetched at most this long before: 90d, 12h.",
     ),
     click.option(
         "--canonical-link/--no-canonical-link",
@@ -68,13 +68,13 @@ _OPTIONS = (
         type=_COUNT,
         metavar="N",
         show_default="1",
-        help="How many pages of a kind are worth keeping.",
+        help="How many near-copies of a page are worth keeping, with the original.",
     ),
     click.option(
         "--min-tokens",
         type=_COUNT,
         metavar="N",
         show_default="the scheme's, 12",
-        help="A page of fewer words is too short.",
+        help="A page with fewer words is too short.",
     ),
 )

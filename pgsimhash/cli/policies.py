@@ -24,7 +24,7 @@ from pgsimhash.store import connect
     "--expire-after",
     metavar="AGE",
     callback=as_age,
-    help="Delete versions not seen for so long, when expire goes by policies.",
+    help="Delete versions that were not seen for this long, if expire follows policies.",
 )
 @collection_option
 @dsn_option
@@ -35,7 +35,7 @@ def set_policy(
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Set what holds for a pattern; settings not given stay as they were.
+    """Set the policy of a pattern; other settings stay unchanged.
 
     Prints the policy as a JSON line.
     """
@@ -50,7 +50,7 @@ def set_policy(
 @collection_option
 @dsn_option
 def list_policies(url: str | None, collection: str, dsn: str | None) -> None:
-    """List the policies, a JSON line each, ages in seconds; or what they say about a URL."""
+    """List the policies as JSON lines, ages in seconds; or the settings of a URL."""
     with connect(dsn, collection=collection, create=False) as store:
         if url is not None:
             print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
@@ -65,7 +65,7 @@ def list_policies(url: str | None, collection: str, dsn: str | None) -> None:
 @dsn_option
 @click.pass_context
 def remove(context: click.Context, pattern: str, collection: str, dsn: str | None) -> None:
-    """Take back what was set for a pattern; exits with 1 if nothing was."""
+    """Remove the policy of a pattern; exits with 1 if there is none."""
     with connect(dsn, collection=collection, create=False) as store:
         removed = maintenance.remove_policy(store, pattern)
     print_json({"pattern": pattern, "removed": removed})

@@ -33,7 +33,7 @@ from pgsimhash.store import connect
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
-    help="Whether the Markdown is kept; by default as it is.",
+    help="Whether the Markdown is kept; by default as before.",
 )
 @match_options
 @click.option("--replace", is_flag=True, help="Delete the old collection at the end.")

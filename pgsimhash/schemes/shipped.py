@@ -1,4 +1,4 @@
-"""Define the built-in schemes; docs/schemes.md describes each step.
+"""Define the built-in schemes; tests/vectors/README.md describes each step.
 
 A released recipe never changes. A scheme that reads pages differently becomes a new entry, with an
 extraction that has the signature of ``read_article``.

@@ -1,0 +1,1 @@
+"""Build docs/ and the generated reference as a site."""

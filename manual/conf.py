@@ -1,0 +1,25 @@
+"""Sphinx's settings for the site; build.py assembles its pages."""
+
+# Sphinx reads these names.
+project = "pgsimhash"
+html_title = "pgsimhash"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_extra_path = ["../build/manual/report.html"]
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+pygments_style = "default"
+pygments_dark_style = "github-dark"
+
+# A link to a heading goes by GitHub's anchors, and is checked.
+myst_heading_anchors = 4
+suppress_warnings = ["misc.highlighting_failure"]
+
+autodoc_mock_imports = ["pyspark"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 88
+autodoc_inherit_docstrings = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False

@@ -1,0 +1,197 @@
+"""The pages of the manual that are generated: from docstrings, options, codes and the schema."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import psycopg
+
+from manual.diagram import Table, entity_diagram
+from pgsimhash import errors
+from pgsimhash.cli.commands import commands
+from pgsimhash.db import migrate
+from pgsimhash.embedded import server
+from pgsimhash.errors import PgsimhashError
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+PYTHON: Final = {
+    "store": ["pgsimhash", "pgsimhash.pages.records", "pgsimhash.sources"],
+    "store-functions": [
+        "pgsimhash.maintenance",
+        "pgsimhash.analysis",
+        "pgsimhash.html_reports",
+        "pgsimhash.pages.policies",
+        "pgsimhash.pages.recrawl",
+    ],
+    "simhashes": [
+        "pgsimhash.schemes",
+        "pgsimhash.html",
+        "pgsimhash.hashing.bits",
+        "pgsimhash.hashing.features",
+        "pgsimhash.hashing.hashes",
+        "pgsimhash.hashing.tokens",
+    ],
+    "own-tables": ["pgsimhash.sqlalchemy", "pgsimhash.alembic", "pgsimhash.db.migrate"],
+    "batches": [
+        "pgsimhash.batch.frames",
+        "pgsimhash.batch.parquet",
+        "pgsimhash.batch.pairs_on_disk",
+        "pgsimhash.batch.spark",
+    ],
+    "integrations": ["pgsimhash.scrapy", "pgsimhash.testing"],
+}
+"""The pages about Python, and the modules whose docstrings each shows."""
+
+REPORT: Final = """# A sample report
+
+`pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about
+`examples/pages` when the site was built.
+"""
+
+FUNCTIONS: Final = """
+SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+    obj_description(p.oid, 'pg_proc')
+FROM pg_proc AS p
+WHERE p.pronamespace = 'pgsimhash'::regnamespace AND p.proname !~ '^_'
+    AND p.prorettype <> 'trigger'::regtype
+ORDER BY p.proname, p.pronargs
+"""
+
+COLUMNS: Final = """
+SELECT c.relname, obj_description(c.oid, 'pg_class'), a.attname,
+    format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum),
+    EXISTS (SELECT FROM pg_constraint AS k
+        WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey))
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+WHERE c.relnamespace = 'pgsimhash'::regnamespace AND c.relkind = 'r'
+    AND a.attnum > 0 AND NOT a.attisdropped AND c.relname <> 'alembic_version'
+ORDER BY c.relname, a.attnum
+"""
+
+REFERENCES: Final = """
+SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
+WHERE contype = 'f' AND connamespace = 'pgsimhash'::regnamespace ORDER BY 1, 2
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the generated files of the site by their paths."""
+    with _database() as dsn:
+        with psycopg.connect(dsn) as connection:
+            sql, diagram = _sql(connection)
+        report = _report(dsn)
+    return {
+        **{f"reference/{name}.md": _python(name, modules) for name, modules in PYTHON.items()},
+        "reference/command-line.md": _command_line(),
+        "reference/sql.md": sql,
+        "reference/error-codes.md": error_codes(),
+        "reference/sample-report.md": REPORT,
+        "reference/tables.svg": diagram,
+        "report.html": report,
+    }
+
+
+@contextmanager
+def _database() -> Iterator[str]:
+    """Yield the DSN of an embedded server of its own, with the schema."""
+    folder = Path(tempfile.mkdtemp(prefix="pgsimhash-site-"))
+    try:
+        dsn = server.start(folder)
+        migrate.upgrade(dsn)
+        yield dsn
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _python(page: str, modules: list[str]) -> str:
+    title = f"Python: {page.replace('-', ' ')}"
+    lines = [f"# {title}", "", "Other names than these are internal.", ""]
+    for name in modules:
+        lines += [f"## {name}", "", "```{eval-rst}", f".. automodule:: {name}"]
+        # PySpark is not installed for the site.
+        names = None if name.endswith(".spark") else _exported(name)
+        lines.append(f"   :members: {', '.join(names or ())}".rstrip())
+        if name == "pgsimhash.schemes":
+            # They are shown as names of the package.
+            lines.append("   :exclude-members: Fingerprint, fingerprint")
+        lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def _exported(name: str) -> list[str] | None:
+    return getattr(importlib.import_module(name), "__all__", None)
+
+
+def _command_line() -> str:
+    lines = ["# Command line", ""]
+    for context in _walk(click.Context(commands, info_name="pgsimhash", terminal_width=90)):
+        lines += [f"## {context.command_path}", "", "```text", context.get_help(), "```", ""]
+    return "\n".join(lines)
+
+
+def _walk(context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None:
+                yield from _walk(click.Context(command, info_name=name, parent=context))
+
+
+def error_codes() -> str:
+    """Return every code of every class of errors, in tables."""
+    lines = ["# Error codes", "", "[Errors](../errors.md) says what each class is for.", ""]
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, PgsimhashError) and kind.reasons:
+            rows = [f"| `{code}` | {meaning} |" for code, meaning in kind.reasons.items()]
+            lines += [f"## {name}", "", "| reason | meaning |", "|---|---|", *rows, ""]
+    return "\n".join(lines)
+
+
+def _sql(connection: psycopg.Connection[Any]) -> tuple[str, str]:
+    """Return the page of functions and tables, and the diagram of the tables."""
+    lines = ["# SQL", "", "## Functions", ""]
+    for name, arguments, result, comment in connection.execute(FUNCTIONS):
+        returns = f"\nRETURNS {result}" if result else ""
+        if len(arguments) > 60:
+            arguments = "\n    " + arguments.replace(", ", ",\n    ") + "\n"
+        lines += [f"### {name}", "", "```sql", f"pgsimhash.{name}({arguments}){returns}", "```"]
+        lines += ["", comment or "", ""]
+    tables: dict[str, Table] = {}
+    for name, comment, column, kind, meaning, key in connection.execute(COLUMNS):
+        table = tables.setdefault(name, Table(name, comment or ""))
+        table.columns.append((column, kind, meaning or "", key))
+    references = [
+        (one.rpartition(".")[2], other.rpartition(".")[2])
+        for one, other in connection.execute(REFERENCES)
+    ]
+    lines += ["## Tables", "", "![Tables and their foreign keys](tables.svg)", ""]
+    for table in tables.values():
+        rows = [f"| `{name}` | {kind} | {text} |" for name, kind, text, _ in table.columns]
+        lines += [f"### Table {table.name}", "", table.comment, ""]
+        lines += ["| column | type | meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines), entity_diagram(list(tables.values()), references)
+
+
+def _report(dsn: str) -> str:
+    """Return what `analyse report` writes about the sample pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "report.html"
+        for arguments in (["ingest", "examples/pages"], ["analyse", "report", "-o", str(output)]):
+            subprocess.run(
+                [sys.executable, "-m", "pgsimhash", *arguments, "--dsn", dsn],
+                check=True,
+                cwd=ROOT,
+                stdout=subprocess.DEVNULL,
+            )
+        return output.read_text(encoding="utf-8")
