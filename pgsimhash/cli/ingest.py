@@ -94,9 +94,9 @@ def ingest(
     """Decide for each page whether it is known, and store it.
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
-    line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page, and
-    counts skipped files and records on stderr. After Ctrl-C the same command continues:
-    it skips files that are stored and were not modified since.
+    line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page,
+    and counts skipped files and records on stderr. After Ctrl-C the same command continues: it
+    skips files that are stored and were not modified since.
     """
     console = people()
     check_paths(paths)
