@@ -1,0 +1,55 @@
+"""The host of https://example.com./ is example.com, and pages count their Markdown.
+
+Not a revision of the package: tests/store/schema/test_revisions.py runs it after the newest one. It
+changes the function of a stored generated column, and adds a column that has to be filled.
+
+Revision ID: 0002
+Revises: 0001
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alembic.operations import Operations
+
+from pgsimhash.db.schema_names import in_schema
+from pgsimhash.db.statements import read_sql, split_statements
+
+revision: str = "0002"
+down_revision: str | None = "0001"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+# PostgreSQL computes the column again when its URL is written.
+_HOSTS_AGAIN = "UPDATE pgsimhash.pages SET url = url WHERE url ~ '^[^/]*//[^/]*[.](:|/|$)'"
+
+_UP = """
+ALTER TABLE pgsimhash.pages ADD COLUMN markdown_chars integer;
+
+COMMENT ON COLUMN pgsimhash.pages.markdown_chars IS 'How many characters its Markdown has.';
+
+UPDATE pgsimhash.pages SET markdown_chars = length(markdown) WHERE markdown IS NOT NULL;
+"""
+
+
+def upgrade(op: Operations, schema: str) -> None:
+    now = _host_of()
+    trimmed = now.replace("RETURN CASE", "RETURN rtrim(CASE").removesuffix("END") + "END, '.')"
+    for statement in (*split_statements(_UP), trimmed, _HOSTS_AGAIN):
+        op.execute(in_schema(statement, schema))
+
+
+def downgrade(op: Operations, schema: str) -> None:
+    dropped = "ALTER TABLE pgsimhash.pages DROP COLUMN markdown_chars"
+    for statement in (_host_of(), _HOSTS_AGAIN, dropped):
+        op.execute(in_schema(statement, schema))
+
+
+def _host_of() -> str:
+    """The function as the revision before has it."""
+    (created,) = (part for part in split_statements(read_sql("tables.sql")) if _CREATED in part)
+    return created[created.index(_CREATED) :].replace("CREATE", "CREATE OR REPLACE", 1)
+
+
+_CREATED = "CREATE FUNCTION pgsimhash.host_of"

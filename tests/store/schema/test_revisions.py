@@ -1,0 +1,156 @@
+"""An upgrade to the next revision and the downgrade from it keep all data, or change nothing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from alembic import command
+from alembic.config import Config
+from psycopg import conninfo
+
+from pgsimhash import SchemaError, StoreError, connect, maintenance
+from pgsimhash.db import connection as connections
+from pgsimhash.db import migrate
+from pgsimhash.pages.policies import PolicySettings
+from pgsimhash.sources import read_pages
+from tests.conftest import ROOT
+from tests.refusals import because
+from tests.store.content import content, simhash_rows
+from tests.store.schema.test_schema import dump
+
+EXAMPLES = ROOT / "examples" / "pages"
+SHAPE = ["--schema-only"]
+DOTTED, PLAIN = "https://example.com./tide-pools", "https://example.com/tide-pools-print"
+
+
+@pytest.fixture(autouse=True)
+def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Alembic find the revision after the package's newest one."""
+    made = migrate.config_for
+
+    def with_next(schema: str, output: io.StringIO | None = None) -> Config:
+        config = made(schema, output)
+        folders = (
+            files("pgsimhash.migrations") / "versions",
+            Path(__file__).parent / "next_revision",
+        )
+        config.set_main_option("path_separator", "newline")
+        config.set_main_option("version_locations", "\n".join(map(str, folders)))
+        return config
+
+    monkeypatch.setattr(migrate, "config_for", with_next)
+
+
+@contextmanager
+def package_at(revision: str) -> Iterator[None]:
+    """Let the package expect this revision, as its release does."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(connections, "REVISION", revision)
+        yield
+
+
+@pytest.fixture
+def filled(empty_dsn: str) -> str:
+    """A database at revision 0001, with what every table can hold."""
+    migrate.upgrade(empty_dsn, "0001")
+    with connect(empty_dsn, keep_markdown=True) as store:
+        store.start_run("first")
+        list(store.ingest_many(read_pages([EXAMPLES])))
+        list(store.ingest_many(read_pages([EXAMPLES])))
+        store.ingest(DOTTED, (EXAMPLES / "tide-pools.html").read_bytes())
+        maintenance.mark(store, DOTTED, (EXAMPLES / "town-swifts.html").as_uri(), same=True)
+        maintenance.set_policy(store, "example.com", PolicySettings(distance=3))
+    with connect(empty_dsn, collection="apart", layout="40+24") as store:
+        list(store.add_many([("https://example.com/1", 7), ("https://example.com/2", 5)]))
+        store.add_simhashes(np.array([2**63], np.uint64))
+    return empty_dsn
+
+
+def everything(dsn: str) -> list[object]:
+    parts: list[object] = []
+    for collection in ("default", "apart"):
+        parts += [content(dsn, collection, numbered=True), simhash_rows(dsn, collection)]
+    with psycopg.connect(dsn) as connection:
+        for table in ("runs", "marks", "policies", "collections", "last_seen", "layouts"):
+            rows = connection.execute(f"SELECT t::text FROM pgsimhash.{table} AS t ORDER BY 1")
+            parts.append(rows.fetchall())
+    return parts
+
+
+def hosts(dsn: str) -> set[str | None]:
+    with psycopg.connect(dsn) as connection:
+        return {host for (host,) in connection.execute("SELECT host FROM pgsimhash.pages")}
+
+
+def test_an_upgrade_and_the_downgrade_keep_all_data(filled: str) -> None:
+    before, schema = everything(filled), dump(filled, options=SHAPE)
+    assert len(content(filled, "default")) > 20
+    assert "example.com." in hosts(filled)
+    with package_at("0002"), pytest.raises(SchemaError, check=because("older")):
+        connect(filled)
+
+    migrate.upgrade(filled)
+    assert everything(filled) == before
+    assert "example.com." not in hosts(filled)
+    with pytest.raises(SchemaError, check=because("newer")):
+        connect(filled)
+    with psycopg.connect(filled) as connection:
+        unfilled = connection.execute(
+            "SELECT count(*) FROM pgsimhash.pages "
+            "WHERE length(markdown) IS DISTINCT FROM markdown_chars"
+        ).fetchone()
+        assert unfilled == (0,)
+    html = (EXAMPLES / "tide-pools-print.html").read_bytes()
+    with package_at("0002"), connect(filled) as store:
+        found = store.decide(PLAIN, html, scope="host")
+        assert (found.verdict, found.duplicate_of) == ("duplicate", DOTTED)
+        assert [*maintenance.check(store)] == []
+
+    migrate.downgrade(filled, "0001")
+    assert everything(filled) == before
+    assert "example.com." in hosts(filled)
+    assert dump(filled, options=SHAPE) == schema
+    with connect(filled) as store:
+        assert store.decide(PLAIN, html, scope="host").verdict == "new"
+        assert store.ingest(PLAIN, html).verdict == "duplicate"
+        assert [*maintenance.check(store)] == []
+    with connect(filled, collection="apart") as store:
+        assert [match.distance for match in store.find(4)] == [1, 2, 2]
+    migrate.upgrade(filled)
+    assert "example.com." not in hosts(filled)
+
+
+def test_the_script_between_two_revisions_does_the_same(filled: str) -> None:
+    scripts = {}
+    for step, span in ((command.upgrade, "0001:0002"), (command.downgrade, "0002:0001")):
+        output = io.StringIO()
+        step(migrate.config_for("pgsimhash", output), span, sql=True)
+        scripts[step] = output.getvalue()
+    before, schema = everything(filled), dump(filled, options=SHAPE)
+    with psycopg.connect(filled, autocommit=True) as connection:
+        connection.execute(scripts[command.upgrade])
+        assert "example.com." not in hosts(filled)
+        by_script = dump(filled, options=SHAPE)
+        connection.execute(scripts[command.downgrade])
+    assert (everything(filled), dump(filled, options=SHAPE)) == (before, schema)
+    migrate.upgrade(filled)
+    assert dump(filled, options=SHAPE) == by_script
+
+
+def test_an_upgrade_that_is_refused_changes_nothing(filled: str) -> None:
+    before, schema = everything(filled), dump(filled, options=SHAPE)
+    impatient = conninfo.make_conninfo(filled, options="-c lock_timeout=200")
+    with psycopg.connect(filled) as reader:
+        reader.execute("SELECT FROM pgsimhash.pages LIMIT 1")
+        with pytest.raises(StoreError, check=because("locked")):
+            migrate.upgrade(impatient)
+    assert (everything(filled), dump(filled, options=SHAPE)) == (before, schema)
+    with connect(filled) as store:
+        assert store.decide(PLAIN, b"<p>too little").verdict == "too_short"

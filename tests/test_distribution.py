@@ -1,0 +1,101 @@
+"""The sdist and the wheel are complete: what they install works outside the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.long
+
+LEFT_OUT = (".venv", ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+
+
+def newest_python() -> str:
+    """The newest Python on the PATH that can make a virtual environment, or this one."""
+    for minor in range(20, sys.version_info.minor, -1):
+        found = shutil.which(f"python3.{minor}")
+        if found and subprocess.run([found, "-c", "import ensurepip"], check=False).returncode == 0:
+            return found
+    return sys.executable
+
+
+def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
+    outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**outside, **variables},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the sdist, and the wheel that is built from the sdist."""
+    clone = tmp_path_factory.mktemp("distribution") / "clone"
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    run([sys.executable, "-m", "build", "--outdir", clone / "dist"], clone)
+    return clone / "dist"
+
+
+def test_they_have_every_file_of_the_package_and_nothing_else(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    (sdist,) = built.glob("*.tar.gz")
+    shipped = {
+        "pgsimhash/" + str(path.relative_to(ROOT)).removeprefix("pgsimhash/")
+        for folder in ("pgsimhash", "migrations", "sql")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix not in (".pyc", ".mako")
+    }
+    with zipfile.ZipFile(wheel) as opened:
+        inside = {name for name in opened.namelist() if ".dist-info/" not in name}
+    assert inside == shipped
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "pyproject.toml", "sql/tables.sql"} <= names
+
+
+@pytest.mark.parametrize("python", sorted({sys.executable, newest_python()}))
+def test_the_wheel_works_in_a_clean_environment(
+    built: Path, python: str, empty_dsn: str, tmp_path: Path
+) -> None:
+    (wheel,) = built.glob("*.whl")
+    run([python, "-m", "venv", "clean"], tmp_path)
+    programs = tmp_path / "clean" / "bin"
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    run([programs / "python", "-m", "pip", "install", *quiet, f"{wheel}[binary]"], tmp_path)
+    shutil.copytree(ROOT / "examples" / "pages", tmp_path / "pages")
+
+    def pgsimhash(*arguments: str) -> str:
+        return run([programs / "pgsimhash", *arguments], tmp_path, PGSIMHASH_DSN=empty_dsn)
+
+    assert re.match(r"pgsimhash.* \d+\.\d+", pgsimhash("--version"))
+    pgsimhash("migrate")
+    verdicts = [json.loads(line) for line in pgsimhash("ingest", "pages").splitlines()]
+    assert sum(verdict["verdict"] == "duplicate" for verdict in verdicts) == 15
+    assert pgsimhash("find", "pages/tide-pools.html")
+    pgsimhash("analyse", "report", "-o", "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert not pgsimhash("check").strip()
+    pgsimhash("migrate", "--downgrade", "base", "--yes")
+    where = run(
+        [programs / "python", "-c", "import pgsimhash; print(pgsimhash.__file__)"], tmp_path
+    )
+    assert where.startswith(str(tmp_path / "clean"))
+    assert (Path(where.strip()).parent / "py.typed").exists()
