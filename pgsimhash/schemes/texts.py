@@ -28,8 +28,9 @@ _IGNORABLE: Final = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_HOST: Final = r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?![a-z0-9-])"
 _URL: Final = (
-    r"(?:[a-z][a-z0-9+.-]{0,31}://|www\.)"
+    rf"(?:[a-z][a-z0-9+.-]{{0,31}}://|www\.|{_HOST}(?::\d{{1,5}})?/)"
     r"""[^\s<>"\u3001\u3002\u3008-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+"""
 )
 _IDENTIFIER: Final = re.compile(
@@ -38,6 +39,7 @@ _IDENTIFIER: Final = re.compile(
     (?: (?:doi|isbn|issn|arxiv|pmid|pmcid|hdl|orcid|uri|url)[:\s]{0,3}
         (?=[a-z][a-z0-9+.-]{0,31}://|www\.) )?
     (?: <URL>
+      | [a-z0-9._%+-]{1,64}@<HOST>
       | (?:doi[:\s]{0,3}|info:doi/|(?:dx\.)?doi\.org/)? 10\.\d{4,9}/[^\s<>"]+
       | (?:urn:[a-z0-9-]{1,32}:|hdl:|mailto:|ark:/?\d) [^\s<>"]+
       | arxiv[:\s]{1,3} (?: [a-z-]{1,20}(?:\.[a-z]{2})?/\d{7} | \d{4}\.\d{4,5} ) (?:v\d{1,3})?
@@ -49,12 +51,13 @@ _IDENTIFIER: Final = re.compile(
       | pmc\d{4,12} (?![a-z0-9])
       | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} (?![a-z0-9])
     )
-    """.replace("<URL>", _URL),
+    """.replace("<URL>", _URL).replace("<HOST>", _HOST),
     re.IGNORECASE | re.ASCII | re.VERBOSE,
 )
 """URLs, and the identifiers of publications and people, with their labels.
 
-A URL ends at white space, a quote, or the punctuation of scripts without spaces.
+A URL has a scheme, begins with ``www.``, or is a host with a path. It ends at white space, a quote,
+or the punctuation of scripts without spaces.
 """
 
 
@@ -112,10 +115,10 @@ class CategoryWords:
     """Split text into runs of letters, marks, digits and connectors by Unicode category.
 
     First, invisible characters (such as soft hyphens and zero-width spaces) are removed from the
-    text, and URLs and identifiers (DOI, ISBN, ISSN, arXiv, ORCID and others, with their labels) are
-    replaced by spaces. Then it is lower-cased. A token is the first :data:`RUN_MAX` characters of a
-    run of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc that contains a letter. There is no
-    normalisation. Only the first :data:`CHARS_MAX` characters count.
+    text, and URLs and identifiers (e-mail addresses, DOI, ISBN, ISSN, arXiv, ORCID and others, with
+    their labels) are replaced by spaces. Then it is lower-cased. A token is the first
+    :data:`RUN_MAX` characters of a run of the categories Ll, Lu, Lt, Lo, Lm, Mn, Nd and Pc that
+    contains a letter. There is no normalisation. Only the first :data:`CHARS_MAX` characters count.
 
     Attributes:
         stop_words: tokens to leave out, in lower case.

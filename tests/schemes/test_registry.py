@@ -193,6 +193,10 @@ def test_characters_that_show_nothing_part_no_interoperable_word(hidden: str) ->
         "hdl:4263537/4000",
         "ark:/12025/abc",
         "mailto:keeper@bay.example",
+        "keeper@bay.example",
+        "the-keeper.of+goats@mail.bay.example",
+        "bay.example/tides/2026?page=2#low",
+        "BAY.example:8080/tides",
         "123e4567-e89b-12d3-a456-426614174000",
         "http://bay.example/潮汐",
     ],
@@ -213,6 +217,9 @@ def test_words_that_look_a_little_like_identifiers_stay() -> None:
     text = "the DOI of it, an ISBN; figure 10.1000 and x10.1000, pmc, arxiv and/or ark"
     words = ["the", "doi", "of", "it", "an", "isbn", "figure", "and", "x10", "pmc", "arxiv", "and"]
     assert CategoryWords()(text) == [*words, "or", "ark"]
+    text = "goats @ home; bay.example, U.S./Canada, sea.Tide or e.g./i.e. and @keeper"
+    words = ["goats", "home", "bay", "example", "u", "s", "canada", "sea", "tide", "or"]
+    assert CategoryWords()(text) == [*words, "e", "g", "i", "e", "and", "keeper"]
 
 
 def test_words_between_white_space_keep_their_marks() -> None:
