@@ -167,7 +167,7 @@ CREATE TABLE pgsimhash.sources (
     modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
     last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
     failed bigint[] NOT NULL,        -- The records up to that which failed.
-    page_id bigint,                  -- Its page, if it has only one and that is stored.
+    page_id bigint,                  -- Its stored page, if it is an HTML file.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
     CONSTRAINT sources_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections

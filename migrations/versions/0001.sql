@@ -350,7 +350,7 @@ CREATE TABLE pgsimhash.sources (
     modified_ns bigint NOT NULL,     -- When it was modified: nanoseconds since 1970.
     last_record bigint,              -- The last stored record, from 1; NULL: all are stored.
     failed bigint[] NOT NULL,        -- The records up to that which failed.
-    page_id bigint,                  -- Its page, if it has only one and that is stored.
+    page_id bigint,                  -- Its stored page, if it is an HTML file.
     CONSTRAINT sources_pkey PRIMARY KEY (collection_id, path),
     CONSTRAINT sources_collection_id_fkey
         FOREIGN KEY (collection_id) REFERENCES pgsimhash.collections
@@ -378,7 +378,7 @@ COMMENT ON COLUMN pgsimhash.sources.failed IS
     'The records up to that which failed.';
 
 COMMENT ON COLUMN pgsimhash.sources.page_id IS
-    'Its page, if it has only one and that is stored.';
+    'Its stored page, if it is an HTML file.';
 
 -- A setting that is NULL is left to the next policy that fits: first those of the page's host, then
 -- of its parent domains, then of all hosts; for one host, longer paths come first. Ages are bounded

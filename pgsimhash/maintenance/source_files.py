@@ -25,6 +25,7 @@ from pgsimhash.sources import (
     read_file,
     with_pauses,
 )
+from pgsimhash.sources.folders import is_html_name
 from pgsimhash.sources.page import shown
 from pgsimhash.store import Store
 from pgsimhash.store.collection import lock_collections
@@ -51,18 +52,16 @@ class _Progress:
         path: the absolute path, as text.
         last_record: the last record that was decided; None if that was all.
         failed: the records up to it that failed.
-        page_id: the stored version, if the file has one page.
-        resumed: whether the database has a row for the file as it is now.
+        page_id: the stored version, if the file is a single page.
     """
 
     path: str
+    is_page: bool
     size: int
     modified_ns: int
     last_record: int | None = 0
     failed: set[int] = field(default_factory=set)
     page_id: int | None = None
-    resumed: bool = False
-    _pages: int = 0
     _complete: bool = True
 
     def has(self, page: SourcePage | PageFailure) -> bool:
@@ -75,8 +74,8 @@ class _Progress:
 
     def decided(self, record: int | None, verdict: Verdict) -> None:
         """Note a verdict; ``record`` is None if not even the record could be read."""
-        self._pages += 1
-        self.page_id = verdict.page_id if self._pages == 1 and not self.resumed else None
+        if self.is_page:
+            self.page_id = verdict.page_id
         # Fewer words may be required the next time.
         failed = verdict.verdict == "failed" or verdict.reason == "policy"
         last = self.last_record or 0
@@ -171,8 +170,9 @@ class _Files:
         found = find_files(paths, self._left_out)
         while chunk := list(islice(found, _AT_ONCE)):
             files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
-            if not self._reread:
-                _look_up(self._store, [file for file in files if file is not None])
+            known = [file for file in files if file is not None]
+            if known and not self._reread:
+                _look_up(self._store, known)
             for path, file in zip(chunk, files, strict=True):
                 if isinstance(path, PageFailure):
                     self._pending.append((None, None))
@@ -241,7 +241,7 @@ def _at_present(file: Path) -> _Progress | None:
     path = shown(file.absolute())
     if not stat.S_ISREG(status.st_mode) or len(path.encode()) > _PATH_BYTES_MAX:
         return None
-    return _Progress(path, status.st_size, status.st_mtime_ns)
+    return _Progress(path, is_html_name(file.name), status.st_size, status.st_mtime_ns)
 
 
 @retried
@@ -260,8 +260,8 @@ def _look_up(store: Store, files: Sequence[_Progress]) -> None:
             row = rows.get(file.path)
             if row is None or (file.size, file.modified_ns) != (row["size"], row["modified_ns"]):
                 continue
-            file.resumed, file.last_record = True, row["last_record"]
-            file.failed = set(row["failed"])
+            file.last_record, file.failed = row["last_record"], set(row["failed"])
+            file.page_id = row["page_id"]
             if row["page_id"] is not None:
                 seen.append(row["page_id"])
         if seen:

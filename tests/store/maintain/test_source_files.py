@@ -127,6 +127,18 @@ def test_what_was_deleted_is_read_again(store: Store, folder: Path, tmp_path: Pa
     assert ingested(store, folder, file)[0] == ["new"] * 5
 
 
+def test_a_page_that_a_stopped_job_stored_is_read_again_when_it_is_deleted(
+    store: Store, folder: Path
+) -> None:
+    verdicts = maintenance.ingest_files(store, [folder])
+    assert next(verdicts).verdict == "new"
+    verdicts.close()  # type: ignore[attr-defined]
+    assert ingested(store, folder) == (["unchanged"] * 2, Counter({RECORDS_BEFORE: 1}))
+    assert ingested(store, folder) == ([], Counter({FILES_BEFORE: 3}))
+    store.delete((folder / "0.html").as_uri())
+    assert ingested(store, folder) == (["new"], Counter({FILES_BEFORE: 2}))
+
+
 def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, folder: Path) -> None:
     ingested(store, folder)
     with psycopg.connect(dsn) as connection:
