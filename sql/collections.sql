@@ -64,6 +64,19 @@ $$;
 COMMENT ON FUNCTION pgsimhash.count_simhashes(text) IS
     'How many distinct simhashes a collection has.';
 
+-- The lock that adding a page takes. A transaction that writes rows of its own first takes it before.
+CREATE FUNCTION pgsimhash.lock_collection(collection text DEFAULT 'default') RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM pgsimhash._lock_collection(collection);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash.lock_collection(text) IS
+    'Lets nobody else add or delete pages of a collection until the transaction ends; lookups go on.';
+
 -- Internal: for the functions above and for the package, and may change with any release.
 
 CREATE FUNCTION pgsimhash._id_of(collection text) RETURNS integer

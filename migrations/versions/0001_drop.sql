@@ -1,5 +1,7 @@
 DROP FUNCTION pgsimhash.check_collection(text, boolean, integer, integer);
 
+DROP FUNCTION pgsimhash.lock_collection(text);
+
 DROP TRIGGER put_simhashes ON pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.create_roles(text);

@@ -1,0 +1,141 @@
+"""A news service: FastAPI, async SQLAlchemy, and a store in the transaction of each request.
+
+export DATABASE_URL=postgresql+psycopg://user:password@host/database
+alembic upgrade head
+uvicorn app:app --workers 2
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, HTTPException
+from models import Article, StoryPage
+from pydantic import BaseModel
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
+from sqlalchemy.ext.asyncio import (
+    AsyncSession,
+    async_scoped_session,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+from pgsimhash import connect_async
+from pgsimhash.sqlalchemy import near_pages
+from pgsimhash.store.async_store import AsyncStore
+
+COLLECTION = "news"
+
+engine = create_async_engine(os.environ["DATABASE_URL"])
+# Each task, so each request, has a session of its own; the store takes that of the request.
+sessions = async_scoped_session(
+    async_sessionmaker(engine, expire_on_commit=False), scopefunc=asyncio.current_task
+)
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the store once for all requests."""
+    app.state.store = await connect_async(sessions, collection=COLLECTION)
+    await sessions.commit()
+    await sessions.remove()
+    yield
+    await engine.dispose()
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+async def request_session() -> AsyncIterator[AsyncSession]:
+    """Give the session of this request, and commit at its end."""
+    try:
+        yield sessions()
+        await sessions.commit()
+    finally:
+        await sessions.remove()
+
+
+async def opened() -> AsyncStore:
+    """Give the store."""
+    store: AsyncStore = app.state.store
+    return store
+
+
+Session = Annotated[AsyncSession, Depends(request_session, scope="function")]
+Store = Annotated[AsyncStore, Depends(opened)]
+
+
+class NewArticle(BaseModel):
+    """A page that somebody posts."""
+
+    url: str
+    html: str
+    author: str
+
+
+@app.post("/articles")
+async def post_article(new: NewArticle, session: Session, store: Store) -> dict[str, Any]:
+    """Decide about a page and store it, with a row of our own, in one transaction."""
+    # The store first: it takes the collection's lock, and other requests wait for that.
+    verdict = await store.ingest(new.url, new.html)
+    if verdict.page_id is None:
+        raise HTTPException(422, verdict.detail)
+    row = insert(Article).values(
+        url=new.url, page_id=verdict.page_id, author=new.author, title=verdict.title
+    )
+    await session.execute(
+        row.on_conflict_do_update(
+            index_elements=["url"],
+            set_={name: row.excluded[name] for name in ("page_id", "author", "title")},
+        )
+    )
+    return verdict.as_json() | {"title": verdict.title}
+
+
+@app.put("/articles")
+async def put_article(new: NewArticle, session: Session, store: Store) -> dict[str, Any]:
+    """Do the same with our own row first: then the lock has to be taken before it."""
+    await session.execute(select(func.pgsimhash.lock_collection(COLLECTION)))
+    article = await session.get(Article, new.url)
+    if article is None:
+        raise HTTPException(404)
+    article.author = new.author
+    await session.flush()
+    verdict = await store.ingest(new.url, new.html)
+    article.page_id = verdict.page_id or article.page_id
+    return verdict.as_json() | {"title": verdict.title}
+
+
+@app.get("/near")
+async def near(url: str, session: Session) -> list[dict[str, Any]]:
+    """Return near-duplicates of a page, with columns of our own."""
+    page = near_pages(url, 8, COLLECTION)
+    rows = await session.execute(
+        select(page.c.url, page.c.distance, Article.author, Article.title)
+        .select_from(page)
+        .join(Article, Article.page_id == page.c.page_id)
+        .order_by(page.c.distance, page.c.page_id)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+@app.delete("/articles")
+async def delete_article(url: str, session: Session, store: Store) -> list[str]:
+    """Delete a page in both; a copy of it becomes the original."""
+    deleted = await store.delete(url)
+    await session.execute(delete(Article).where(Article.url.in_(deleted.gone)))
+    return deleted.gone
+
+
+@app.get("/stories")
+async def stories(session: Session) -> list[list[str]]:
+    """Return the clusters of the last night, the canonical page first."""
+    rows = await session.execute(
+        select(
+            func.array_agg(aggregate_order_by(StoryPage.url, StoryPage.canonical.desc()))
+        ).group_by(StoryPage.cluster_id)
+    )
+    return [list(urls) for (urls,) in rows]

@@ -1,0 +1,31 @@
+"""What a timer runs at night: old pages go, and clusters are computed again.
+
+export DATABASE_URL=postgresql+psycopg://user:password@host/database
+python nightly.py
+"""
+
+import os
+from datetime import timedelta
+
+from models import Article
+from sqlalchemy import create_engine, delete, select
+from sqlalchemy.orm import Session
+
+import pgsimhash
+from pgsimhash import analysis
+from pgsimhash.sqlalchemy import Collection, Page
+
+engine = create_engine(os.environ["DATABASE_URL"])
+
+with pgsimhash.connect(engine, collection="news", create=False) as store:
+    gone = store.expire(timedelta(days=90)).gone
+    # A page that was posted again meanwhile is there.
+    there = (
+        select(Page)
+        .join(Page.collection)
+        .where(Collection.name == "news", Page.page_id == Article.page_id)
+    )
+    with Session(engine) as session, session.begin():
+        session.execute(delete(Article).where(Article.url.in_(gone), ~there.exists()))
+    print(len(gone), "expired,", analysis.save_clusters(store, "stories", replace=True), "stories")
+engine.dispose()

@@ -1,0 +1,131 @@
+"""The service of examples/web_service, with two workers, over HTTP."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from pgsimhash import connect, maintenance
+from tests.alembic.conftest import as_url
+from tests.manual import environment, run_commands
+from tests.store.test_store import ARTICLE, page, paragraph
+
+FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def url(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database that Alembic brought to the service's newest revision."""
+    monkeypatch.setenv("DATABASE_URL", as_url(empty_dsn))
+    return empty_dsn
+
+
+@pytest.fixture
+def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
+    run_commands(["alembic upgrade head", "alembic check"], url, FOLDER)
+    port = free_port()
+    arguments = ["-m", "uvicorn", "app:app", "--workers", "2", "--port", str(port)]
+    with (tmp_path / "log").open("wb") as log:
+        running = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=FOLDER, env=environment(url), stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            for _ in range(600):
+                try:
+                    client.get("/stories")
+                    break
+                except httpx.TransportError:
+                    assert running.poll() is None, (tmp_path / "log").read_text()
+                    time.sleep(0.1)
+            yield client
+    finally:
+        os.killpg(running.pid, signal.SIGINT)
+        try:
+            running.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+
+
+def article(number: int, *paragraphs: str) -> dict[str, str]:
+    """A page of its own URL and author."""
+    html = f"<title>Of {number}</title>" + page(*(paragraphs or ARTICLE), f"Remark {number}.")
+    return {"url": f"https://a.example/{number}", "html": html, "author": f"author {number}"}
+
+
+def at_once(calls: list[Callable[[], httpx.Response]]) -> list[dict[str, Any]]:
+    with ThreadPoolExecutor(len(calls)) as threads:
+        answers = [call.result() for call in [threads.submit(call) for call in calls]]
+    assert {answer.status_code for answer in answers} == {200}, [one.text for one in answers]
+    return [answer.json() for answer in answers]
+
+
+def test_the_service(service: httpx.Client, url: str) -> None:
+    # Sixteen near-copies at once, at two workers: one is new.
+    made = at_once([lambda n=n: service.post("/articles", json=article(n)) for n in range(16)])
+    (new,) = [one for one in made if one["verdict"] == "new"]
+    assert {one["duplicate_of"] for one in made} <= {one["url"] for one in made} | {None}
+    assert [one["title"] for one in made] == [f"Of {n}" for n in range(16)]
+    # Requests that write their own row first, and such that do not, do not deadlock.
+    mixed = at_once(
+        [lambda n=n: service.put("/articles", json=article(n % 4)) for n in range(8)]
+        + [lambda n=n: service.post("/articles", json=article(n % 4)) for n in range(8)]
+    )
+    assert {one["verdict"] for one in mixed} == {"unchanged"}
+    other = article(99, paragraph(3), paragraph(4))
+    assert service.post("/articles", json=other).json()["verdict"] == "new"
+    assert service.post("/articles", json={**other, "html": "<p>Not found"}).status_code == 422
+    near = service.get("/near", params={"url": new["url"]}).json()
+    assert len(near) == 15
+    assert {row["author"] for row in near} == {
+        f"author {n}" for n in range(16) if not new["url"].endswith(f"/{n}")
+    }
+    # Deleted in both; the earliest copy is the original now.
+    assert service.delete("/articles", params={"url": new["url"]}).json() == [new["url"]]
+    with psycopg.connect(url) as hand:
+        assert hand.execute("SELECT count(*) FROM articles").fetchall() == [(16,)]
+        (first,) = min((one["page_id"], one["url"]) for one in made if one != new)[1:]
+        originals = hand.execute(
+            "SELECT url FROM pgsimhash.pages WHERE distance IS NULL ORDER BY page_id"
+        ).fetchall()
+        assert originals[0] == (first,)
+        hand.execute(
+            "UPDATE pgsimhash.pages SET fetched_at = now() - interval '99 days' WHERE url = %s",
+            [other["url"]],
+        )
+    # At night the old page goes, in both, and the rest is a story.
+    assert run_commands(["python nightly.py"], url, FOLDER) == "1 expired, 1 stories\n"
+    assert service.get("/near", params={"url": first}).json()[0]["author"]
+    (story,) = service.get("/stories").json()
+    assert len(story) == 15
+    assert story[0] == first
+    with psycopg.connect(url) as hand:
+        assert hand.execute("SELECT count(*) FROM articles").fetchall() == [(15,)]
+    run_commands(["alembic check"], url, FOLDER)
+    with connect(url, collection="news") as store:
+        assert list(maintenance.check(store)) == []
+        # One page at a time writes no runs.
+        assert maintenance.runs(store) == []
+
+
+def test_its_history_goes_back(url: str) -> None:
+    run_commands(["alembic upgrade head", "alembic downgrade base"], url, FOLDER)
