@@ -14,9 +14,9 @@ README = ROOT / "README.md"
 
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
-STORIES = frozenset({"first-hour.md", "alembic.md", "reliability.md"})
+STORIES = frozenset({"first-hour.md", "alembic.md", "reliability.md", "web-service.md"})
 """Pages whose blocks build on one another; tests/test_first_hour.py, tests/alembic/test_page.py and
-tests/faults/test_copies.py run them as a whole."""
+tests/faults/test_copies.py run them as a whole, tests/test_web_service.py the service."""
 
 LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 

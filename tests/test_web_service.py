@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pytest
 
 from pgsimhash import connect, maintenance
 from tests.alembic.conftest import as_url
-from tests.manual import environment, run_commands
+from tests.manual import blocks, environment, run_commands
 from tests.store.test_store import ARTICLE, page, paragraph
 
 FOLDER = Path(__file__).parent.parent / "examples" / "web_service"
@@ -72,23 +72,28 @@ def article(number: int, *paragraphs: str) -> dict[str, str]:
     return {"url": f"https://a.example/{number}", "html": html, "author": f"author {number}"}
 
 
-def at_once(calls: list[Callable[[], httpx.Response]]) -> list[dict[str, Any]]:
-    with ThreadPoolExecutor(len(calls)) as threads:
-        answers = [call.result() for call in [threads.submit(call) for call in calls]]
+def at_once(
+    service: httpx.Client, requests: list[tuple[str, dict[str, str]]]
+) -> list[dict[str, Any]]:
+    with ThreadPoolExecutor(len(requests)) as threads:
+        calls = [
+            threads.submit(service.request, method, "/articles", json=new)
+            for method, new in requests
+        ]
+        answers = [call.result() for call in calls]
     assert {answer.status_code for answer in answers} == {200}, [one.text for one in answers]
     return [answer.json() for answer in answers]
 
 
 def test_the_service(service: httpx.Client, url: str) -> None:
     # Sixteen near-copies at once, at two workers: one is new.
-    made = at_once([lambda n=n: service.post("/articles", json=article(n)) for n in range(16)])
+    made = at_once(service, [("POST", article(n)) for n in range(16)])
     (new,) = [one for one in made if one["verdict"] == "new"]
     assert {one["duplicate_of"] for one in made} <= {one["url"] for one in made} | {None}
     assert [one["title"] for one in made] == [f"Of {n}" for n in range(16)]
     # Requests that write their own row first, and such that do not, do not deadlock.
     mixed = at_once(
-        [lambda n=n: service.put("/articles", json=article(n % 4)) for n in range(8)]
-        + [lambda n=n: service.post("/articles", json=article(n % 4)) for n in range(8)]
+        service, [(method, article(n % 4)) for method in ("PUT", "POST") for n in range(8)]
     )
     assert {one["verdict"] for one in mixed} == {"unchanged"}
     other = article(99, paragraph(3), paragraph(4))
@@ -125,6 +130,13 @@ def test_the_service(service: httpx.Client, url: str) -> None:
         assert list(maintenance.check(store)) == []
         # One page at a time writes no runs.
         assert maintenance.runs(store) == []
+
+
+def test_the_page_shows_the_service() -> None:
+    programs = [(FOLDER / name).read_text(encoding="utf-8") for name in ("app.py", "nightly.py")]
+    shown = blocks("web-service.md", "python")
+    assert len(shown) == 7
+    assert [block for block in shown if not any(block in program for program in programs)] == []
 
 
 def test_its_history_goes_back(url: str) -> None:

@@ -7,12 +7,11 @@ uvicorn app:app --workers 2
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException
-from models import Article, StoryPage
 from pydantic import BaseModel
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
@@ -22,6 +21,7 @@ from sqlalchemy.ext.asyncio import (
     async_sessionmaker,
     create_async_engine,
 )
+from tables import Article, StoryPage
 
 from pgsimhash import connect_async
 from pgsimhash.sqlalchemy import near_pages
@@ -37,7 +37,7 @@ sessions = async_scoped_session(
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
     """Open the store once for all requests."""
     app.state.store = await connect_async(sessions, collection=COLLECTION)
     await sessions.commit()
@@ -49,7 +49,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
-async def request_session() -> AsyncIterator[AsyncSession]:
+async def request_session() -> AsyncGenerator[AsyncSession, None]:
     """Give the session of this request, and commit at its end."""
     try:
         yield sessions()
@@ -131,7 +131,7 @@ async def delete_article(url: str, session: Session, store: Store) -> list[str]:
 
 
 @app.get("/stories")
-async def stories(session: Session) -> list[list[str]]:
+async def stories(session: Session) -> list[list[str | None]]:
     """Return the clusters of the last night, the canonical page first."""
     rows = await session.execute(
         select(

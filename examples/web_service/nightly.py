@@ -7,9 +7,9 @@ python nightly.py
 import os
 from datetime import timedelta
 
-from models import Article
 from sqlalchemy import create_engine, delete, select
 from sqlalchemy.orm import Session
+from tables import Article
 
 import pgsimhash
 from pgsimhash import analysis

@@ -88,7 +88,7 @@ def pinned(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
 
 def execute_alone(connection: psycopg.Connection[Any], statement: Any) -> None:
-    """Execute what cannot be in a transaction; names in it are qualified, and it calls nothing."""
+    """Execute a statement without pinning: its names are qualified, and it calls nothing."""
     with _plain_cursor(connection) as cursor:
         cursor.execute(statement)
 

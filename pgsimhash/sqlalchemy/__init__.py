@@ -1,9 +1,9 @@
 """Simhashes in a project's own tables and queries, by SQLAlchemy.
 
-For the project's own tables there are :class:`SIMHASH`, :class:`SimhashMixin` and
-:func:`simhash_columns`, which need nothing but PostgreSQL 14. For joins with what the package
-collects there are its tables, the classes :class:`Page` and :class:`Collection`, and
-:func:`near_duplicates` and :func:`near_pages`.
+For the project's own tables there are :class:`SIMHASH`, :class:`SimhashMixin`,
+:func:`simhash_columns` and :func:`simhash_lock`, which need nothing but PostgreSQL 14. For joins
+with what the package collects there are its tables, the classes :class:`Page` and
+:class:`Collection`, and :func:`near_duplicates` and :func:`near_pages`.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from pgsimhash.hashing.bits import check_distance
 from pgsimhash.search.layout import DEFAULT_LAYOUT, DISTANCE_MAX, get_layout
 from pgsimhash.search.permutation import Permutation
 from pgsimhash.sqlalchemy.collection_tables import collections, last_seen, pages, runs, simhashes
+from pgsimhash.sqlalchemy.locks import simhash_lock
 from pgsimhash.sqlalchemy.setting_tables import marks, policies
 from pgsimhash.sqlalchemy.simhash_type import SIMHASH, as_simhash, prefix_name, prefix_sql
 from pgsimhash.sqlalchemy.tables import metadata
@@ -65,6 +66,7 @@ __all__ = [
     "policies",
     "runs",
     "simhash_columns",
+    "simhash_lock",
     "simhashes",
 ]
 
@@ -129,6 +131,9 @@ class SimhashMixin:
     gets the type. Every other column whose type is a ``SIMHASH`` with a layout is searched as
     well. The prefix columns are deferred: the server fills them, and no object loads
     them. The mixin stands before the declarative base: ``class Article(SimhashMixin, Base)``.
+
+    Two transactions that look for near rows and insert at the same time both find nothing near,
+    unless they execute :func:`simhash_lock` first.
 
     Raises:
         ArgumentError: a layout has not the name that is given, the mixin stands behind the base, or

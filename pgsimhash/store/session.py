@@ -13,6 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pgsimhash.db.connection import check_settings, translated_errors
+from pgsimhash.db.pinned import execute_alone
 from pgsimhash.db.schema_names import bound_to_schema, schema_of
 from pgsimhash.db.sources import ConnectionSource
 from pgsimhash.db.statements import query
@@ -261,7 +262,7 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
     if begins or status == TransactionStatus.INERROR:
         # Begin what only the caller may commit: the block below is then a savepoint. In one
         # that failed be told here: psycopg complains of savepoints that it did not make.
-        connection.execute("SELECT 1")
+        execute_alone(connection, "SELECT 1")
     with connection.transaction():
         yield
 

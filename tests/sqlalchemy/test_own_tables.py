@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from pgsimhash.sqlalchemy import (
     near_pages,
     pages,
     simhash_columns,
+    simhash_lock,
 )
 from tests.refusals import because
 
@@ -856,3 +859,40 @@ def test_the_metadata_is_that_of_the_tables() -> None:
         table.to_metadata(merged)
     assert "pgsimhash.pages" in merged.tables
     assert "articles" in merged.tables
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_of_rows_that_come_at_once_one_is_new(engine: sa.Engine, locks: bool) -> None:
+    notes = sa.Table(
+        'the "notes"', sa.MetaData(), sa.Column("id", sa.Integer, sa.Identity()), *simhash_columns()
+    )
+    notes.create(engine)
+    together = threading.Barrier(4)
+
+    def insert(simhash: int) -> int:
+        """Return how many near rows were found."""
+        with engine.begin() as connection:
+            together.wait(60)
+            if locks:
+                connection.execute(simhash_lock(notes))
+            near = sa.select(sa.func.count()).where(notes.c.simhash.within(simhash, 3))
+            found = connection.execute(near.select_from(notes)).scalar_one()
+            if not locks:
+                # Nobody commits before all have looked.
+                together.wait(60)
+            connection.execute(notes.insert().values(simhash=simhash))
+            return found
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(insert, [0, 1, 2, 4]))
+    assert sorted(found) == ([0, 1, 2, 3] if locks else [0] * 4)
+
+
+def test_the_lock_is_of_one_table(engine: sa.Engine) -> None:
+    Base.metadata.create_all(engine)
+    with engine.begin() as one, engine.begin() as other:
+        one.execute(simhash_lock(Article))
+        other.execute(simhash_lock(Photo))
+        other.execute(sa.text("SET LOCAL lock_timeout = '50ms'"))
+        with pytest.raises(sa.exc.OperationalError, match="lock timeout"):
+            other.execute(simhash_lock(Article.__table__))

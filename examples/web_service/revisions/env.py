@@ -3,8 +3,8 @@
 import os
 
 from alembic import context
-from models import Base
 from sqlalchemy import create_engine
+from tables import Base
 
 if context.is_offline_mode():
     context.configure(dialect_name="postgresql", dialect_opts={"paramstyle": "named"})
