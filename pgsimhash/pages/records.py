@@ -243,7 +243,8 @@ class CollectionStatus:
     the rows; the number of rows of a large table is an estimate.
 
     ``last_write`` is the latest time at which a page was fetched or seen, or a run wrote a batch;
-    ``last_write_age`` is how long ago that is by the server's clock. None without any.
+    ``last_write_age`` is how long ago that is by the server's clock. Both are None without any;
+    comparisons ignore the age.
     """
 
     collection: str
@@ -261,7 +262,7 @@ class CollectionStatus:
     page_table_bytes: int
     page_share_bytes: int
     last_write: datetime | None
-    last_write_age: timedelta | None
+    last_write_age: timedelta | None = field(compare=False)
 
     @property
     def duplicate_percent(self) -> float | None:

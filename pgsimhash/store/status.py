@@ -15,5 +15,5 @@ def read_status(
     connection: psycopg.Connection[Any], collection: str | None = None
 ) -> list[CollectionStatus]:
     """Return the figures of every collection, by name, or of one."""
-    with connection.cursor(row_factory=class_row(CollectionStatus)) as cursor:
+    with connection.cursor(row_factory=class_row(CollectionStatus), binary=True) as cursor:
         return cursor.execute(query("status", connection), {"collection": collection}).fetchall()
