@@ -55,6 +55,7 @@ _VERDICT_TYPES: Final[Mapping[str, pa.DataType]] = {
     "html_bytes": pa.int64(),
     "keep": pa.bool_(),
     "page_id": pa.int64(),
+    "title": pa.string(),
 }
 
 _ALWAYS: Final = ("url", "verdict", "reason", "keep")
@@ -62,8 +63,9 @@ _ALWAYS: Final = ("url", "verdict", "reason", "keep")
 VERDICTS: Final = pa.schema(
     pa.field(one.name, _VERDICT_TYPES[one.name], nullable=one.name not in _ALWAYS)
     for one in fields(Verdict)
+    if one.name in _VERDICT_TYPES
 )
-"""The fields of :class:`~pgsimhash.pages.records.Verdict`."""
+"""The fields of :class:`~pgsimhash.pages.records.Verdict`, but for the Markdown."""
 
 CLUSTERS: Final = pa.schema(
     [
@@ -220,16 +222,16 @@ def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[V
         ArgumentError: the file cannot be written; not one verdict was asked for before.
     """
     with writing(path, VERDICTS, keep=True) as write:
-        rows: list[Verdict] = []
+        rows: list[tuple[Any, ...]] = []
         try:
             for verdict in verdicts:
-                rows.append(verdict)
+                rows.append(_verdict_row(verdict))
                 if len(rows) == ROWS:
-                    write(_verdict_columns(rows))
+                    write(_columns(rows, VERDICTS))
                     rows = []
                 yield verdict
         finally:
-            write(_verdict_columns(rows))
+            write(_columns(rows, VERDICTS))
 
 
 def read_verdicts(path: str | Path) -> Iterator[Verdict]:
@@ -283,10 +285,9 @@ def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
         )
 
 
-def _verdict_columns(rows: Sequence[Verdict]) -> list[pa.Array]:
-    return _columns(
-        [tuple(getattr(row, name) for name in VERDICTS.names) for row in rows], VERDICTS
-    )
+def _verdict_row(verdict: Verdict) -> tuple[Any, ...]:
+    """Return what is written of a verdict: not its Markdown, which would take much memory."""
+    return tuple(getattr(verdict, name) for name in VERDICTS.names)
 
 
 def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:

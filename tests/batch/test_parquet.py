@@ -176,7 +176,9 @@ def test_verdicts_come_back(store: Store, path: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_field_of_a_verdict_has_a_column(path: Path) -> None:
-    assert [field.name for field in parquet.VERDICTS] == [one.name for one in fields(Verdict)]
+    assert [field.name for field in parquet.VERDICTS] == [
+        one.name for one in fields(Verdict) if one.name != "markdown"
+    ]
     strange = Verdict("file:///\udcff", "another", "some_day", 2**64 - 1, 12, keep=True)  # type: ignore[arg-type]
     list(parquet.write_verdicts(path, [strange]))
     (back,) = parquet.read_verdicts(path)

@@ -186,6 +186,7 @@ def test_a_server_that_is_gone_for_a_while_is_waited_for(
 class TestUnsureCommits:
     def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
+            store.start_run("mine")
             list(store.add_many(PAGES[:5], distance=0))
             between.cut_after = between.commits + 1
             # Not unchanged, which is what the pages would be if they were taken again.
@@ -197,8 +198,19 @@ class TestUnsureCommits:
             runs = connection.execute("SELECT pages, new FROM pgsimhash.runs").fetchall()
         assert runs == [(20, 20)]
 
+    def test_without_a_run_the_pages_themselves_tell(self, dsn: str) -> None:
+        with behind_proxy(dsn) as (between, there), connect(there) as store:
+            store.add(*PAGES[0])
+            between.cut_after = between.commits + 1
+            assert store.add(*PAGES[1], distance=0).verdict == "new"
+            between.cut_after = between.commits + 1
+            assert store.add(*PAGES[1]).verdict == "unchanged"
+            assert between.cuts == 2
+            assert [row.pages for row in store.status()] == [2]
+
     def test_a_batch_without_a_new_page_is_counted_once(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
+            store.start_run("mine")
             list(store.add_many(PAGES, distance=0))
             between.cut_after = between.commits + 1
             assert {one.verdict for one in store.add_many(PAGES, distance=0)} == {"unchanged"}

@@ -279,7 +279,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("SELECT pgsimhash.remove_policy('default', '*')")
         assert other.decide("https://c.example/", HTML).verdict == "duplicate"
-        assert [run.pages for run in maintenance.runs(other)] == [1, 1]
+        assert [one.pages for one in other.status()] == [2]
 
 
 def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
@@ -291,7 +291,7 @@ def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn
         assert other.ingest("https://long.example/", HTML).verdict == "new"
         maintenance.set_policy(store, "*", PolicySettings(min_tokens=10_000))
         assert other.ingest("https://a.example/", HTML).reason == "policy"
-        assert [run.pages for run in maintenance.runs(other)] == [1]
+        assert [one.pages for one in other.status()] == [1]
 
 
 def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> None:

@@ -205,10 +205,10 @@ def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
 
 def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
-    store.delete(A)
-    found = store.get(C)
-    assert found is not None
-    assert found.duplicate_of is None
+    with psycopg.connect(dsn, autocommit=True) as hand:
+        # As it is without a deletion by the package.
+        hand.execute("DELETE FROM pgsimhash.pages WHERE url = %s", [A])
+        hand.execute("UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
     verdicts = rejudged(store, save=True)
     assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
     found = store.get(C)
@@ -285,7 +285,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
     )
     assert told == ([A, C] if step == 1 else [A, B, C])
     rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
-    assert rows == [(A, None, None), (C, A, 2) if step == 1 else (C, None, None)]
+    assert rows == [(A, None, None), (C, A, 2)]
     assert content(dsn, "default-2")[0][0] == A
 
 

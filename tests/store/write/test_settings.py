@@ -100,6 +100,7 @@ def test_times_ages_and_texts_come_back_under_any_settings(
                 assert made.set_at.tzinfo is not None
             title = "Łódź, 東京 und \U0001f6a2"
             html = f"<title>{title}</title>{HTML}"
+            store.start_run("a test")
             for number in range(2):
                 store.ingest(f"{URL}{number}", html, fetched_at=WHEN + timedelta(days=number))
             store.ingest(f"{URL}0", html, fetched_at=WHEN + timedelta(days=3))
