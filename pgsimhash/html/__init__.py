@@ -9,7 +9,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article, WeightedWords
-from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.content import Content, unmarked
 from pgsimhash.html.head import canonical_url, page_language, page_title
 from pgsimhash.html.hints import SiteHints
@@ -19,7 +19,7 @@ from pgsimhash.html.soft_404 import PAGE_WORDS_MAX, check_stand_in
 from pgsimhash.html.structure import structure_simhash
 from pgsimhash.pages.page_bytes import BytesLike
 
-_TAG: Final = re.compile("<[a-zA-Z/!?]")
+_TAG: Final = re.compile(b"<[a-zA-Z/!?]")
 
 __all__ = ["Article", "SiteHints", "WeightedWords", "article_of_tree", "read_article"]
 
@@ -47,12 +47,13 @@ def read_article(
             or is an error page (``error_page``), a bot check (``blocked``) or JavaScript-rendered
             (``needs_script``).
     """
-    text = clean_text(html) if isinstance(html, str) else decode(html, charset)
-    if _TAG.search(text) is None:
+    source = clean_utf8(html, charset)
+    if _TAG.search(source) is None:
+        text = source.decode()
         if len(text.split()) <= PAGE_WORDS_MAX:
             check_stand_in(None, text, [])
         return Article(lambda: unmarked(map(str.strip, text.split("\n"))), text)
-    root = parse(text, max_elements)
+    root = parse(source, max_elements)
     return Article("", "") if root is None else article_of_tree(root, url, hints)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from typing import Final
 
+import numpy as np
 import webencodings
 from w3lib.encoding import html_body_declared_encoding, read_bom
 
@@ -56,7 +58,7 @@ _HEAD: Final = 8192
 _PRINTABLE_SHARE: Final = 0.97
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - {0, *b"\t\n\v\f\r\x1a\x1b"})
 _DROPPED: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_DROPPED_ASCII: Final = bytes(byte for byte in range(128) if _DROPPED.match(chr(byte)))
+_ESCAPE: Final = b"\x1b"
 _DROPPED_UTF8: Final = [
     re.compile(pattern)
     for pattern in (rb"\xc2[\x80-\x9f]", rb"\xed[\xa0-\xbf]", rb"\xef\xbf[\xbe\xbf]")
@@ -65,7 +67,12 @@ _CP1252_ERRORS: Final = "pgsimhash.windows-1252"
 
 
 def decode(html: BytesLike, charset: str | None = None) -> str:
-    """Return the text of a page, without NUL and other control characters.
+    """Return the text of :func:`clean_utf8`."""
+    return clean_utf8(html, charset).decode()
+
+
+def clean_utf8(html: BytesLike | str, charset: str | None = None) -> bytes:
+    """Return a page in UTF-8, without NUL and other control characters.
 
     The first of these that applies decides, whatever packages are installed:
 
@@ -77,18 +84,20 @@ def decode(html: BytesLike, charset: str | None = None) -> str:
     - windows-1252.
 
     Args:
-        html: the decompressed bytes.
+        html: the decompressed bytes, or the text of the page.
         charset: the label in the HTTP header, if any; an unknown label is ignored.
 
     Raises:
         PageError: the bytes are an image, an archive, a PDF or another binary format.
     """
+    if isinstance(html, str):
+        return _clean(html.encode("utf-8", "surrogatepass"))
     body, marked = _without_mark(bytes(html))
     codec = marked or _unmarked_utf16(body, charset)
     if codec is not None:
-        return clean_text(body.decode(codec, "replace"))
+        return _clean(body.decode(codec, "replace").encode("utf-8", "surrogatepass"))
     refuse_binary(body)
-    return clean_text(_decode_unmarked(body, charset))
+    return _clean(_to_utf8(body, charset))
 
 
 def refuse_binary(body: bytes) -> None:
@@ -109,12 +118,23 @@ def refuse_binary(body: bytes) -> None:
 
 def clean_text(text: str) -> str:
     """Return ``text`` without NUL, control characters and lone surrogates."""
-    # Searching UTF-8 by a table and three byte patterns is much faster than one pattern.
-    encoded = text.encode("utf-8", "surrogatepass")
-    is_dirty = len(encoded.translate(None, _DROPPED_ASCII)) < len(encoded)
-    if not is_dirty and not text.isascii():
-        is_dirty = any(pattern.search(encoded) for pattern in _DROPPED_UTF8)
-    return _DROPPED.sub("", text) if is_dirty else text
+    if text.isprintable():
+        return text
+    utf8 = text.encode("utf-8", "surrogatepass")
+    cleaned = _clean(utf8)
+    return text if cleaned is utf8 else cleaned.decode()
+
+
+def _clean(utf8: bytes) -> bytes:
+    # Comparing all bytes at once, and searching for three patterns, is much faster than a pattern
+    # of all characters.
+    values = np.frombuffer(utf8, np.uint8)
+    is_dirty = (values - 0x0E < 0x20 - 0x0E) | (values < 0x09) | (values == 0x0B) | (values == 0x7F)
+    if is_dirty.any() or (
+        not utf8.isascii() and any(pattern.search(utf8) for pattern in _DROPPED_UTF8)
+    ):
+        return _DROPPED.sub("", utf8.decode("utf-8", "surrogatepass")).encode()
+    return utf8
 
 
 def codec_for(label: str | None) -> str | None:
@@ -148,17 +168,24 @@ def _unmarked_utf16(body: bytes, charset: str | None) -> str | None:
     return None
 
 
-def _decode_unmarked(body: bytes, charset: str | None) -> str:
+def _to_utf8(body: bytes, charset: str | None) -> bytes:
+    # Only a codec with escape sequences reads ASCII as something else.
+    if body.isascii() and _ESCAPE not in body:
+        return body
+    try:
+        if not body.isascii():
+            body.decode()
+            return body
+    except UnicodeDecodeError as error:
+        # A size limit of the crawler may have cut the last character.
+        if error.reason == "unexpected end of data":
+            return body[: error.start]
     labels = [codec_for(label) for label in (charset, html_body_declared_encoding(body[:_HEAD]))]
     names = [name for name in labels if name and name != "utf-8" and name not in _UTF16]
-    for name in names if body.isascii() else ["utf-8", *names]:
-        try:
-            return body.decode(name)
-        except UnicodeDecodeError as error:
-            # A size limit of the crawler may have cut the last character.
-            if name == "utf-8" and error.reason == "unexpected end of data":
-                return body[: error.start].decode()
-    return _decode_broken(body, names)
+    for name in names:
+        with suppress(UnicodeDecodeError):
+            return body.decode(name).encode("utf-8", "surrogatepass")
+    return _decode_broken(body, names).encode("utf-8", "surrogatepass")
 
 
 def _without_mark(html: bytes) -> tuple[bytes, str | None]:

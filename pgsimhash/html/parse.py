@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -57,10 +58,11 @@ _SEPARATORS: Final = b" \t\n\r\f/\"'"
 
 # One class for all elements: lxml.html's lookup calls Python for each.
 _ELEMENTS: Final = etree.ElementDefaultClassLookup(element=HtmlElement)
+_OF_THREAD: Final = threading.local()
 
 
-def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
-    """Return the root element of ``text``, None without elements and text.
+def parse(page: str | bytes, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
+    """Return the root element of a page, text or UTF-8; None without elements and text.
 
     Nothing is loaded from the network or from files: libxml2's HTML parser supports neither
     external entities nor document types. Three of its faults are corrected here. It is older than
@@ -74,15 +76,12 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
             end tags that matching them takes too long.
         MemoryError: there is too little memory for the tree.
     """
-    source = text.encode("utf-8", "replace")
+    source = page.encode("utf-8", "replace") if isinstance(page, str) else page
     survey = _survey(source, max_elements) if _may_be_too_much(source, max_elements) else None
     if survey is not None and survey.most > ATTRIBUTES_CROWD:
         root = _parse_events(source)
     else:
-        parser = etree.HTMLParser(
-            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
-        )
-        parser.set_element_class_lookup(_ELEMENTS)
+        parser = _parser()
         try:
             root = etree.fromstring(source, parser)
         except etree.XMLSyntaxError as error:
@@ -94,12 +93,25 @@ def parse(text: str, max_elements: int = ELEMENTS_MAX) -> HtmlElement | None:
                 _survey(source, max_elements)
             root = _parse_events(source)
     # A tag opens at most two elements: itself and an implied one.
-    may_exceed = source.count(b"<") > max_elements // 2
+    half = max_elements // 2
+    may_exceed = len(source) > half and source.count(b"<") > half
     if may_exceed and root is not None and root.xpath("count(//*) > $most", most=max_elements):
         raise PageError("too_large", f"the page has more than {max_elements:,} elements")
     if root is not None:
         _empty_head(root)
     return root
+
+
+def _parser() -> etree.HTMLParser:
+    """Return the parser of this thread: a new one costs as much as parsing some kilobytes."""
+    parser: etree.HTMLParser | None = getattr(_OF_THREAD, "parser", None)
+    if parser is None:
+        parser = etree.HTMLParser(
+            encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+        )
+        parser.set_element_class_lookup(_ELEMENTS)
+        _OF_THREAD.parser = parser
+    return parser
 
 
 def _empty_head(root: HtmlElement) -> None:
@@ -122,6 +134,8 @@ def _empty_head(root: HtmlElement) -> None:
 
 def _may_be_too_much(source: bytes, max_elements: int) -> bool:
     """Return whether a page may have too many elements, or attributes, for a tree."""
+    if len(source) <= min(max_elements, _SMALL):
+        return False
     ends = source.count(b"</")
     starts = source.count(b"<") - ends
     return max(starts, ends) > max_elements or may_crowd_attributes(source)

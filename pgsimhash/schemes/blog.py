@@ -18,7 +18,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html.article import Article
-from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.charset import clean_text, clean_utf8
 from pgsimhash.html.head import canonical_url, page_language, page_title
 from pgsimhash.html.links import base_url, restore_images
 from pgsimhash.html.markdown import render
@@ -99,7 +99,7 @@ def read_blog(html: bytes | str, url: str | None = None, charset: str | None = N
         PageError: the bytes have another format (``not_html``), or the page has more than 30,000
             elements (``too_large``).
     """
-    text = clean_text(html) if isinstance(html, str) else decode(html, charset)
+    text = clean_utf8(html, charset)
     root = parse(text, ELEMENTS_MAX)
     if root is None:
         return Article("", "")

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from pgsimhash.html import Article, article_of_tree
-from pgsimhash.html.charset import clean_text, decode
+from pgsimhash.html.charset import clean_utf8
 from pgsimhash.html.markdown_syntax import is_data_table
 from pgsimhash.html.names import BESIDE_TAGS, HEADING_TAGS, LIST_TAGS, words
 from pgsimhash.html.parse import parse
@@ -50,7 +50,7 @@ def read_with_references(
     So is everything in a ``nav`` or ``footer``. Other elements beside the text include only
     references. The arguments and errors are those of :func:`pgsimhash.html.read_article`.
     """
-    root = parse(clean_text(html) if isinstance(html, str) else decode(html, charset))
+    root = parse(clean_utf8(html, charset))
     if root is None:
         return Article("", "")
     return article_of_tree(root, url, also=list(_included(root)))
