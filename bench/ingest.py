@@ -5,7 +5,8 @@ python bench/ingest.py FOLDER [--times N] [--jobs N ...] [--dsn DSN]
 Reads the .html files under FOLDER, from there and from a WARC made of them, each by as many
 processes as `pgsimhash ingest` takes by itself, then by each number of --jobs. Every run is a
 process of its own with a fresh collection. --times repeats the pages under other URLs: memory does
-not grow with their number. Then it prints the share of each step, for one process.
+not grow with their number. Then it prints the share of each step, for one process. Before that it
+prints what reading a page costs, alongside other libraries (bench/reading.py).
 
 "here" is the process that reads, hands pages over and stores; CPU is that of the processes that
 read, without the server. Without --dsn an embedded server is started in a temporary folder.
@@ -40,14 +41,16 @@ from pgsimhash.sources import SourcePage, count_pages, read_pages
 from pgsimhash.store import connect
 
 if TYPE_CHECKING:
+    from bench.reading import print_reading
     from bench.workload import database
 else:  # A script finds its neighbours under their own names.
+    from reading import print_reading
     from workload import database
 
 Item = SourcePage | PageFailure
 
 STEPS = {
-    "decode": (pgsimhash.html, "decode"),
+    "decode": (pgsimhash.html, "clean_utf8"),
     "parse": (pgsimhash.html, "parse"),
     "main content": (pgsimhash.html, "Content"),
     "structure": (pgsimhash.html, "structure_simhash"),
@@ -186,6 +189,7 @@ def write_warc(folder: Path, path: Path) -> None:
 @click.option("--dsn")
 def main(folder: Path, times: int, jobs: tuple[int, ...], dsn: str | None) -> None:
     """Ingest the .html files under FOLDER, and a WARC of them."""
+    print_reading(folder, 300)
     default = choose_jobs(None, (count_pages([folder]) or 0) * times)
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))

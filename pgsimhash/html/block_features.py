@@ -47,7 +47,7 @@ def features(page: Page) -> dict[str, Floats]:
     (
         beside, beside_tags, overlay, hidden, header, content, footer, footer_tag, in_list, alike,
         small_print,
-    ) = tree.inherited()[:, owners]  # fmt: skip
+    ) = tree.inherited().take(owners, 1)  # fmt: skip
     # How little prose there is outside the boilerplate: 1 for an index, near 0 for an article.
     boilerplate = np.max((beside, beside_tags, footer, footer_tag), 0)
     outside = counts * prose * (1 - boilerplate) * (1 - np.maximum(signs, small_print))

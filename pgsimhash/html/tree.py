@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgsimhash.html.blocks import Outline
+from pgsimhash.html.markdown_syntax import CELL_BLOCKS
 from pgsimhash.html.names import (
     BESIDE_TAGS,
     HEADING_TAGS,
@@ -32,24 +33,31 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # One bit for each class of tags.
-_IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_LIST, _IS_H1, _IS_HEADING, _IS_COMMON = (
-    1 << bit for bit in range(8)
+_IS_BESIDE, _IS_FOOTER, _IS_HEADER, _IS_CONTENT, _IS_H1, _IS_HEADING, _IS_COMMON = (
+    1 << bit for bit in range(7)
 )
-_IS_TABLE, _IS_ROW, _IS_CELL = (1 << bit for bit in range(8, 11))
+_IS_CELL = 1 << 8
+IS_TABLE, IS_ROW, IS_LIST, IS_FIGURE, IS_CODE, IS_HEADER_CELL, IS_CELL_BLOCK = (
+    1 << bit for bit in range(9, 16)
+)
 _TAGS: Final = flags_of(
     (
         (_IS_BESIDE, BESIDE_TAGS),
         (_IS_FOOTER, words("footer")),
         (_IS_HEADER, words("header")),
         (_IS_CONTENT, words("article main")),
-        (_IS_LIST, LIST_TAGS),
+        (IS_LIST, LIST_TAGS),
         (_IS_H1, words("h1")),
         (_IS_HEADING, HEADING_TAGS),
         # Siblings with these tags are similar in any text.
         (_IS_COMMON, words("body h2 h3 p pre td tr")),
-        (_IS_TABLE, words("table")),
-        (_IS_ROW, words("tr")),
+        (IS_TABLE, words("table")),
+        (IS_ROW, words("tr")),
         (_IS_CELL, words("td th")),
+        (IS_FIGURE, words("figure")),
+        (IS_CODE, words("pre")),
+        (IS_HEADER_CELL, words("th")),
+        (IS_CELL_BLOCK, CELL_BLOCKS),
     )
 )
 
@@ -79,9 +87,11 @@ class Tree:
         copyrights: Floats,
     ) -> None:
         self.parents = np.maximum(np.array(outline.parents), 0)
-        self.owners = np.array(outline.owners, np.int64)[places]
-        self._ends = np.array(outline.ends)
-        self._kinds = np.array(list(map(_TAGS.get, outline.tags, repeat(0))))
+        self.all_owners = np.array(outline.owners, np.int64)
+        self.owners = self.all_owners[places]
+        self.ends = np.array(outline.ends)
+        self.kinds = np.array(list(map(_TAGS.get, outline.tags, repeat(0))))
+        self._says = np.array([says for says, _ in outline.said_to_be])
         self._outline = outline
         size = len(self.parents)
         self.own = sums_of(self.owners, counts, size)
@@ -92,7 +102,7 @@ class Tree:
 
     def _below(self, amounts: Floats) -> Floats:
         sums = np.concatenate(((0.0,), np.cumsum(amounts)))
-        below: Floats = sums[self._ends] - sums[:-1]
+        below: Floats = sums[self.ends] - sums[:-1]
         return below
 
     def sum(self, amounts: Floats) -> Floats:
@@ -104,7 +114,7 @@ class Tree:
         share = (self.words / self.words[0] / 0.3) ** 4
         # An element with much of the page is not beside the text, whatever its name.
         named, tagged = 1.0 / (1.0 + share), 1.0 / (1.0 + share / 16.0)
-        kinds, says = self._kinds, np.array([says for says, _ in self._outline.said_to_be])
+        kinds, says = self.kinds, self._says
         header = np.maximum(named * (says & SAYS_HEADER > 0), tagged * (kinds & _IS_HEADER > 0))
         content = (says & SAYS_CONTENT) | (kinds & _IS_CONTENT) > 0
         over = 1.0 / (1.0 + share * (0.3 / 0.9) ** 4)
@@ -120,7 +130,7 @@ class Tree:
                 content,
                 named * (says & SAYS_FOOTER > 0),
                 tagged * (kinds & _IS_FOOTER > 0),
-                kinds & _IS_LIST > 0,
+                kinds & IS_LIST > 0,
                 np.log(self._alike),
                 small,
             )
@@ -132,21 +142,27 @@ class Tree:
 
         An element with nearly all of the page is not boilerplate.
         """
-        says = np.array([says for says, _ in self._outline.said_to_be])
-        frame = (says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
-        frame |= (self._kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
+        frame = (self._says & (SAYS_BESIDE | SAYS_FOOTER | SAYS_HEADER)) > 0
+        frame |= (self.kinds & (_IS_BESIDE | _IS_FOOTER | _IS_HEADER)) > 0
         frame &= self.words < 0.95 * self.words[0]
         inside: NDArray[np.bool_] = self._with_all_around(frame)[self.owners]
         return inside
 
     def _with_all_around(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each element the largest value of it and its ancestors."""
-        above = self.parents
-        # Each step doubles the number of levels.
-        while above.any():
-            np.maximum(values, values[..., above], out=values)
-            above = above[above]
+        for above in self._ancestors:
+            np.maximum(values, values.take(above, -1), out=values)
         return values
+
+    @cached_property
+    def _ancestors(self) -> list[Integers]:
+        """The ancestors one level above each element, then 2, 4, and so on up to the root."""
+        ancestors = []
+        above = self.parents
+        while above.any():
+            ancestors.append(above)
+            above = above[above]
+        return ancestors
 
     def _like_siblings(self) -> tuple[Integers, Integers]:
         """Return each element's group of siblings with its tag and first name, and its size.
@@ -158,7 +174,7 @@ class Tree:
         first_names = [first for _, first in outline.said_to_be]
         looks = zip(outline.parents, outline.tags, first_names, strict=True)
         groups = np.fromiter(map(numbers.__getitem__, looks), np.int64, len(first_names))
-        alike: Integers = np.where(self._kinds & _IS_COMMON, 1, np.bincount(groups)[groups])
+        alike: Integers = np.where(self.kinds & _IS_COMMON, 1, np.bincount(groups)[groups])
         alike[0] = 1
         return groups, alike
 
@@ -172,7 +188,7 @@ class Tree:
         Returns, for each block (shape (m,) each): the unlinked words, times the likelihood; the
         likelihood, 0 to 1, of a data table; the likelihood of a list of short items.
         """
-        kinds, owners, size = self._kinds, self.owners, len(self.parents)
+        kinds, owners, size = self.kinds, self.owners, len(self.parents)
         mass = np.maximum(self.words - 0.8 * self.linked, 0.0)
         groups = self._groups
         filled = np.bincount(groups, self.words > 0)[groups]
@@ -182,12 +198,11 @@ class Tree:
         run = self._innermost(is_run)[owners]
         in_run, run_mass = likeness[run], np.bincount(groups, mass)[groups][run]
         in_table, table_mass = np.zeros((2, len(owners)))
-        is_table = kinds & _IS_TABLE > 0
+        is_table = kinds & IS_TABLE > 0
         if is_table.any():
             tables = self._innermost(is_table)
             cells, rows = (
-                np.bincount(tables[kinds & kind > 0], minlength=size)
-                for kind in (_IS_CELL, _IS_ROW)
+                np.bincount(tables[kinds & kind > 0], minlength=size) for kind in (_IS_CELL, IS_ROW)
             )
             # A table that contains tables is for layout.
             inner = np.bincount(tables[self.parents[is_table]], minlength=size)
@@ -224,15 +239,13 @@ class Tree:
         dominant[parents[at_most]] = at_most
         sums = np.array((np.where(dominant[parents] == places, 0.0, rest[parents]), places > 0))
         sums[:, 0] = 0.0
-        above = parents
-        while above.any():
-            sums = sums + sums[:, above]
-            above = above[above]
+        for above in self._ancestors:
+            sums = sums + sums.take(above, 1)
         return (sums[0] + rest)[self.owners], sums[1][self.owners]
 
     def places_of_headings(self) -> Integers:
         """Return the numbers of the heading blocks, ascending."""
-        return np.flatnonzero(self._kinds[self.owners] & _IS_HEADING)
+        return np.flatnonzero(self.kinds[self.owners] & _IS_HEADING)
 
     def headings(self) -> tuple[Floats, Floats, Floats]:
         """Return which blocks are before the first h1, under it, and after the last heading.
@@ -240,7 +253,7 @@ class Tree:
         Under the h1 are later blocks in its parent (1) or grandparent (0.5). After the last heading
         are later blocks outside its parent.
         """
-        owners, kinds, size = self.owners, self._kinds[self.owners], len(self.parents)
+        owners, kinds, size = self.owners, self.kinds[self.owners], len(self.parents)
         before, under, after = np.zeros((3, len(owners)))
         first = np.flatnonzero(kinds & _IS_H1)[:1]
         if len(first):
@@ -250,12 +263,12 @@ class Tree:
             above = self.parents[parent]
             near = np.zeros(size)
             if above:
-                near[above : self._ends[above]] = 0.5
-            near[parent : self._ends[parent]] = 1.0
+                near[above : self.ends[above]] = 0.5
+            near[parent : self.ends[parent]] = 1.0
             under[at:] = near[owners[at:]]
         last = self.places_of_headings()[-1:]
         if len(last):
             at = int(last[0]) + 1
             parent = self.parents[owners[at - 1]]
-            after[at:] = (owners[at:] < parent) | (owners[at:] >= self._ends[parent])
+            after[at:] = (owners[at:] < parent) | (owners[at:] >= self.ends[parent])
         return before, under, after

@@ -65,6 +65,8 @@ COEFFICIENTS: Final = {
 }
 """The coefficient of each feature in the logarithm of a block's level."""
 
+_COEFFICIENTS: Final = np.array([*COEFFICIENTS.values()])
+
 LEVEL: Final = 50.0
 """On a page with this many effective words, blocks are compared with half their mean level."""
 
@@ -91,9 +93,7 @@ def scores_of(page: Page) -> Floats:
     if not len(page.places):
         return page.counts
     values = features(page)
-    scores: Floats = np.array(list(COEFFICIENTS.values())) @ np.array(
-        [values[name] for name in COEFFICIENTS]
-    )
+    scores: Floats = _COEFFICIENTS @ np.array([values[name] for name in COEFFICIENTS])
     return np.clip(scores, -SCORE_MAX, SCORE_MAX)
 
 

@@ -6,31 +6,24 @@ around it. What is shown of an element, and next to it, decides.
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgsimhash.html.markdown_syntax import CELL_BLOCKS
-from pgsimhash.html.names import LIST_TAGS, flags_of, words
 from pgsimhash.html.page_words import Page
-from pgsimhash.html.tree import Floats, Integers
+from pgsimhash.html.tree import (
+    IS_CELL_BLOCK,
+    IS_CODE,
+    IS_FIGURE,
+    IS_HEADER_CELL,
+    IS_LIST,
+    IS_ROW,
+    IS_TABLE,
+    Floats,
+    Integers,
+)
 
-_IS_TABLE, _IS_LIST, _IS_FIGURE, _IS_CODE, _IS_HEADER, _IS_ROW, _IS_CELL_BLOCK = (
-    1 << bit for bit in range(7)
-)
-_TAGS: Final = flags_of(
-    (
-        (_IS_TABLE, words("table")),
-        (_IS_LIST, LIST_TAGS),
-        (_IS_FIGURE, words("figure")),
-        (_IS_CODE, words("pre")),
-        (_IS_HEADER, words("th")),
-        (_IS_ROW, words("tr")),
-        (_IS_CELL_BLOCK, CELL_BLOCKS),
-    )
-)
 _LINKS: Final = 0.5
 """A list with a larger share of its words in links is a list of links."""
 
@@ -46,19 +39,19 @@ def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool
         page: the words of the page.
         shown: which of its blocks with words are shown (shape (m,)).
     """
-    outline = page.outline
-    blocks = len(outline.owners)
+    tree = page.tree
+    blocks = len(tree.all_owners)
     kept = np.zeros(blocks, np.bool_)
     kept[page.places[shown]] = True
-    kinds = np.fromiter(map(_TAGS.get, outline.tags, repeat(0)), np.int64, len(outline.tags))
-    whole = kinds & (_IS_TABLE | _IS_LIST | _IS_FIGURE | _IS_CODE) > 0
+    kinds = tree.kinds
+    whole = kinds & (IS_TABLE | IS_LIST | IS_FIGURE | IS_CODE) > 0
     if not kept.any() or not whole.any():
         return kept
-    parents, ends = page.tree.parents, np.array(outline.ends)
-    starts, stops = _places(np.array(outline.owners), ends)
+    parents, ends = tree.parents, tree.ends
+    starts, stops = _places(tree.all_owners, ends)
     whole &= stops > starts
-    if (kinds & _IS_TABLE).any():
-        whole &= _is_data(kinds, ends) | (kinds & _IS_TABLE == 0)
+    if (kinds & IS_TABLE).any():
+        whole &= _is_data(kinds, ends) | (kinds & IS_TABLE == 0)
     elements = np.flatnonzero(whole)
     first, last = starts[elements], stops[elements]
     near = _around(parents, stops - starts)[elements]
@@ -69,9 +62,9 @@ def with_whole_elements(page: Page, shown: NDArray[np.bool_]) -> NDArray[np.bool
     is_text = _between(page, page.linked, first, last) <= _LINKS * _between(
         page, page.counts, first, last
     )
-    is_text &= kinds[elements] & _IS_FIGURE == 0
+    is_text &= kinds[elements] & IS_FIGURE == 0
     chosen = between | (is_text & (beside | (seen[last] > seen[first])))
-    chosen &= _between(page, page.tree.in_frame(), first, last) == 0
+    chosen &= _between(page, tree.in_frame(), first, last) == 0
     changes = np.zeros(blocks + 1, np.int64)
     np.add.at(changes, first[chosen], 1)
     np.add.at(changes, last[chosen], -1)
@@ -123,6 +116,6 @@ def _is_data(kinds: Integers, ends: Integers) -> NDArray[np.bool_]:
         counts: Floats = sums[ends] - sums[starts]
         return counts
 
-    has_data = (below(_IS_HEADER) > 0) | ((below(_IS_ROW) > 1) & (below(_IS_CELL_BLOCK) == 0))
-    data: NDArray[np.bool_] = has_data & (below(_IS_TABLE) == 0)
+    has_data = (below(IS_HEADER_CELL) > 0) | ((below(IS_ROW) > 1) & (below(IS_CELL_BLOCK) == 0))
+    data: NDArray[np.bool_] = has_data & (below(IS_TABLE) == 0)
     return data
