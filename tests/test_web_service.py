@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from pgsimhash import connect, maintenance
-from tests.alembic.conftest import as_url
+from pgsimhash.testing import url_of_dsn
 from tests.manual import blocks, environment, run_commands
 from tests.store.test_store import ARTICLE, page, paragraph
 
@@ -33,7 +33,7 @@ def free_port() -> int:
 @pytest.fixture
 def url(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database that Alembic brought to the service's newest revision."""
-    monkeypatch.setenv("DATABASE_URL", as_url(empty_dsn))
+    monkeypatch.setenv("DATABASE_URL", url_of_dsn(empty_dsn))
     return empty_dsn
 
 
