@@ -187,3 +187,14 @@ def test_broken_labels_take_no_time(head: bytes) -> None:
 def test_a_page_names_its_encoding_in_many_ways(label: str) -> None:
     page = f"{label}<p>Паром ходит каждый день</p>"
     assert decode(page.encode("koi8-r")) == page
+
+
+@pytest.mark.parametrize("label", [None, "shift_jis", "iso-2022-jp", "gb2312", "utf-16", "koi8-r"])
+def test_ascii_is_ascii_for_every_label_without_escape_sequences(label: str | None) -> None:
+    ascii_page = "".join(map(chr, [9, 10, 13, *range(0x20, 0x7F)]))
+    assert decode(ascii_page.encode(), label) == ascii_page
+    codec = codec_for(label) or "ascii"
+    if codec != "utf-16-le":
+        assert ascii_page.encode().decode(codec) == ascii_page
+    # An escape sequence of ISO-2022-JP, in bytes of ASCII.
+    assert decode(JAPANESE.encode("iso-2022-jp"), "iso-2022-jp") == JAPANESE
