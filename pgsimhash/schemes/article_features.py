@@ -31,9 +31,9 @@ OCCURRENCES: Final = {
 EVENED: Final = 0.1
 """A feature with this sum of weights has half of the largest weight in a signature."""
 
-_KNOWN_MAX: Final = 1 << 17
+_KNOWN_MAX: Final = 1 << 16
 _KNOWN_LENGTH: Final = 32
-"""How many words are remembered, 20 MB at most, and their longest."""
+"""How many words are remembered, about 15 MB at most, and their longest."""
 
 _SINGLES: Final = np.array([*OCCURRENCES.values()][:4])
 _PAIRS: Final = np.array([*OCCURRENCES.values()][4:])
