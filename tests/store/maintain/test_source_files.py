@@ -117,6 +117,7 @@ def test_a_stopped_job_goes_on_within_an_archive(
 
 def test_what_was_deleted_is_read_again(store: Store, folder: Path, tmp_path: Path) -> None:
     file = lines(tmp_path / "pages.jsonl", html(10), html(11))
+    store.start_run("files")
     ingested(store, folder, file)
     store.delete((folder / "1.html").as_uri())
     assert ingested(store, folder) == (["new"], Counter({FILES_BEFORE: 2}))
