@@ -11,7 +11,10 @@ CREATE FUNCTION pgsimhash.add_page(
 DECLARE
     made pgsimhash.verdict;
 BEGIN
-    SELECT v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id INTO made
+    SELECT
+        v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id,
+        v.original_page_id
+    INTO made
     FROM pgsimhash.add_pages(
         ARRAY[url], ARRAY[simhash], collection, ARRAY[fetched_at]
     ) AS v;
@@ -71,7 +74,7 @@ BEGIN
     RETURN QUERY
     SELECT
         p.url, coalesce(v.verdict, 'failed'), coalesce(v.reason, p.failure), v.distance,
-        v.duplicate_of, coalesce(v.keep, false), v.page_id
+        v.duplicate_of, coalesce(v.keep, false), v.page_id, v.original_page_id
     FROM (
         SELECT u.url, u.failure, u.number, count(*) FILTER (WHERE u.failure IS NULL) OVER numbered
             AS place

@@ -241,8 +241,8 @@ CREATE FUNCTION pgsimhash._add_batch(
     html_bytes integer[] DEFAULT NULL, structures bigint[] DEFAULT NULL,
     markdowns text[] DEFAULT NULL
 ) RETURNS TABLE (
-    verdict text, reason text, distance integer, duplicate_of text, keep boolean, page_id bigint,
-    run_pages bigint, lookup_seconds double precision
+    verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
+    keep boolean, page_id bigint, run_pages bigint, lookup_seconds double precision
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -673,6 +673,8 @@ BEGIN
             ELSE b.distance
         END,
         b.original_url,
+        -- Pages of a dry run have no ids.
+        CASE WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id END,
         CASE
             WHEN NOT b.is_stored THEN false
             WHEN b.distance IS NOT NULL THEN greatest(b.copies, 1) < b.max_copies
@@ -683,10 +685,10 @@ BEGIN
         extract(epoch FROM looked_up - started)::double precision
     FROM unnest(
         is_stored, original_distances, version_ids, reasons, version_digests, text_digests,
-        simhashes, version_simhashes, original_urls, copies, max_copies, present_ids
+        simhashes, version_simhashes, original_urls, original_ids, copies, max_copies, present_ids
     ) WITH ORDINALITY AS b (
         is_stored, distance, version_id, reason, version_digest, text_digest, simhash,
-        version_simhash, original_url, copies, max_copies, page_id, number
+        version_simhash, original_url, original_id, copies, max_copies, page_id, number
     )
     ORDER BY b.number;
 END

@@ -290,8 +290,9 @@ CREATE TYPE pgsimhash.verdict AS (
     distance integer,
     duplicate_of text,
     keep boolean,
-    page_id bigint
+    page_id bigint,
+    original_page_id bigint
 );
 
 COMMENT ON TYPE pgsimhash.verdict IS
-    'What was decided about a page, and the number of its row.';
+    'What was decided about a page, and the numbers of its row and of its original''s.';

@@ -593,11 +593,12 @@ CREATE TYPE pgsimhash.verdict AS (
     distance integer,
     duplicate_of text,
     keep boolean,
-    page_id bigint
+    page_id bigint,
+    original_page_id bigint
 );
 
 COMMENT ON TYPE pgsimhash.verdict IS
-    'What was decided about a page, and the number of its row.';
+    'What was decided about a page, and the numbers of its row and of its original''s.';
 
 -- What simhashes are as numbers and as text.
 
@@ -3017,8 +3018,8 @@ CREATE FUNCTION pgsimhash._add_batch(
     html_bytes integer[] DEFAULT NULL, structures bigint[] DEFAULT NULL,
     markdowns text[] DEFAULT NULL
 ) RETURNS TABLE (
-    verdict text, reason text, distance integer, duplicate_of text, keep boolean, page_id bigint,
-    run_pages bigint, lookup_seconds double precision
+    verdict text, reason text, distance integer, duplicate_of text, original_page_id bigint,
+    keep boolean, page_id bigint, run_pages bigint, lookup_seconds double precision
 )
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -3449,6 +3450,8 @@ BEGIN
             ELSE b.distance
         END,
         b.original_url,
+        -- Pages of a dry run have no ids.
+        CASE WHEN remember OR is_given OR b.original_id < page_ids[1] THEN b.original_id END,
         CASE
             WHEN NOT b.is_stored THEN false
             WHEN b.distance IS NOT NULL THEN greatest(b.copies, 1) < b.max_copies
@@ -3459,10 +3462,10 @@ BEGIN
         extract(epoch FROM looked_up - started)::double precision
     FROM unnest(
         is_stored, original_distances, version_ids, reasons, version_digests, text_digests,
-        simhashes, version_simhashes, original_urls, copies, max_copies, present_ids
+        simhashes, version_simhashes, original_urls, original_ids, copies, max_copies, present_ids
     ) WITH ORDINALITY AS b (
         is_stored, distance, version_id, reason, version_digest, text_digest, simhash,
-        version_simhash, original_url, copies, max_copies, page_id, number
+        version_simhash, original_url, original_id, copies, max_copies, page_id, number
     )
     ORDER BY b.number;
 END
@@ -3488,7 +3491,10 @@ CREATE FUNCTION pgsimhash.add_page(
 DECLARE
     made pgsimhash.verdict;
 BEGIN
-    SELECT v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id INTO made
+    SELECT
+        v.url, v.verdict, v.reason, v.distance, v.duplicate_of, v.keep, v.page_id,
+        v.original_page_id
+    INTO made
     FROM pgsimhash.add_pages(
         ARRAY[url], ARRAY[simhash], collection, ARRAY[fetched_at]
     ) AS v;
@@ -3548,7 +3554,7 @@ BEGIN
     RETURN QUERY
     SELECT
         p.url, coalesce(v.verdict, 'failed'), coalesce(v.reason, p.failure), v.distance,
-        v.duplicate_of, coalesce(v.keep, false), v.page_id
+        v.duplicate_of, coalesce(v.keep, false), v.page_id, v.original_page_id
     FROM (
         SELECT u.url, u.failure, u.number, count(*) FILTER (WHERE u.failure IS NULL) OVER numbered
             AS place

@@ -55,6 +55,7 @@ _VERDICT_TYPES: Final[Mapping[str, pa.DataType]] = {
     "html_bytes": pa.int64(),
     "keep": pa.bool_(),
     "page_id": pa.int64(),
+    "original_page_id": pa.int64(),
     "title": pa.string(),
 }
 

@@ -81,8 +81,9 @@ class Verdict:
     :class:`pgsimhash.pages.match_settings.MatchSettings`).
 
     ``page_id`` is the number of the version in the table ``pages``, within the collection; None
-    without a row. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if the
-    collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
+    without a row. ``original_page_id`` is that of the original; None if there is none, or in
+    another collection. ``title`` and ``markdown`` are those of the page; ``markdown`` is there if
+    the collection keeps it or the call asked for it. Comparisons of verdicts ignore these.
     """
 
     url: str
@@ -95,6 +96,7 @@ class Verdict:
     html_bytes: int | None = None
     keep: bool = False
     page_id: int | None = field(default=None, compare=False)
+    original_page_id: int | None = field(default=None, compare=False)
     title: str | None = field(default=None, compare=False)
     markdown: str | None = field(default=None, compare=False, repr=False)
 
@@ -116,6 +118,7 @@ class Verdict:
             "detail": self.detail,
             "keep": self.keep,
             "page_id": self.page_id,
+            "original_page_id": self.original_page_id,
         }
 
 

@@ -191,12 +191,12 @@ def decide(
             html_bytes=record.html_bytes,
             keep=keep,
             page_id=page_id,
+            original_page_id=original_page_id,
             title=record.title,
             markdown=record.markdown,
         )
-        for record, (verdict, reason, distance, duplicate_of, keep, page_id, *_) in zip(
-            records, rows, strict=True
-        )
+        for record, row in zip(records, rows, strict=True)
+        for verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, *_ in [row]
     ]
     return verdicts, run_pages
 

@@ -1,5 +1,7 @@
 -- add_batch --
-SELECT verdict, reason, distance, duplicate_of, keep, page_id, run_pages, lookup_seconds
+SELECT
+    verdict, reason, distance, duplicate_of, original_page_id, keep, page_id, run_pages,
+    lookup_seconds
 FROM pgsimhash._add_batch(
     collection => %(collection)s::text,
     own_id => %(collection_id)s::integer,

@@ -72,4 +72,7 @@ def on_a_terminal(*arguments: str | Path) -> Result:
 
 def without_ids(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The lines without the numbers that the database gave to their pages."""
-    return [{name: value for name, value in line.items() if name != "page_id"} for line in lines]
+    return [
+        {name: value for name, value in line.items() if not name.endswith("page_id")}
+        for line in lines
+    ]

@@ -373,3 +373,29 @@ def test_a_verdict_has_the_markdown_that_is_kept(dsn: str) -> None:
         assert made.markdown is not None
         assert (made.title, made.markdown) == (known.title, known.markdown)
         assert store.add("https://a.example/2", 7).markdown is None
+
+
+def test_a_verdict_has_the_page_id_of_its_original(store: Store, dsn: str) -> None:
+    first = store.add("https://a.example/1", 0)
+    assert (first.duplicate_of, first.original_page_id) == (None, None)
+    copy = store.add("https://a.example/2", 1)
+    assert copy.original_page_id == first.page_id
+    assert store.add("https://a.example/2", 1).original_page_id is None
+    dry = list(store.decide_many([("https://a.example/3", HTML), ("https://a.example/4", HTML)]))
+    assert [one.original_page_id for one in dry] == [None, None]
+    assert dry[1].duplicate_of == "https://a.example/3"
+    new, near = store.add_many([("https://b.example/1", FAR), ("https://b.example/2", FAR)])
+    assert near.original_page_id == new.page_id
+    store.add("https://c.example/", FAR >> 20)
+    maintenance.mark(store, "https://a.example/1", "https://c.example/", same=True)
+    assert store.add("https://c.example/", FAR >> 9).original_page_id == first.page_id
+    with psycopg.connect(dsn) as hand:
+        added = hand.execute("SELECT * FROM pgsimhash.add_page('https://d.example/', 3)")
+        assert added.fetchall()[0][-1] == copy.page_id
+
+
+def test_an_original_in_another_collection_has_no_page_id_here(dsn: str) -> None:
+    with connect(dsn) as store, connect(dsn, collection="other") as other:
+        other.add("https://a.example/", 0)
+        made = store.add("https://b.example/", 1, scope="global")
+        assert (made.duplicate_of, made.original_page_id) == ("https://a.example/", None)
