@@ -86,7 +86,7 @@ def test_tables_on_request_and_a_picture(run: Run, tmp_path: Path) -> None:
     done = run("analyse", "evaluate", EXAMPLES / "pairs.csv", "--summary", "-o", report)
     assert done.code == 0
     assert "recall" in done.stderr
-    assert "Distance 3: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
+    assert "Distance 5: recall 1.0000, precision 1.0000 (0 false of 15 matches)." in done.stderr
     assert report.read_text(encoding="utf-8").count("<svg") == 2
     assert_shows_low_weight_blocks(done, report)
 
