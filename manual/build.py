@@ -47,7 +47,7 @@ PARTS: Final = {
     "Explanation": ["how-it-works", "limits", "alternatives", "measurements"],
     "Project": ["contributing", "security", "changes"],
 }
-"""The parts of the manual and their pages. Sphinx fails for a page that is in none."""
+"""The parts of the manual and their pages. Other pages of docs/ end the how-to part."""
 
 MOVED: Final = {
     "README.md": "index.md",
@@ -89,18 +89,22 @@ def assemble() -> None:
         target = SOURCE / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
-            text = _linked(path, places)
-            target.write_text(text + _contents() if place == "index.md" else text, "utf-8")
+            target.write_text(_linked(path, places), encoding="utf-8")
         else:
             shutil.copyfile(path, target)
+    with (SOURCE / "index.md").open("a", encoding="utf-8") as index:
+        index.write(_contents())
     for name, text in reference.pages().items():
         (SOURCE / name).write_text(text, encoding="utf-8")
 
 
 def _contents() -> str:
+    placed = {page for pages in PARTS.values() for page in pages}
+    others = sorted({path.stem for path in SOURCE.glob("*.md")} - placed - {"index"})
+    parts = PARTS | {"How-to": [*PARTS["How-to"], *others]}
     return "".join(
         f"\n```{{toctree}}\n:hidden:\n:caption: {part}\n\n" + "\n".join(pages) + "\n```\n"
-        for part, pages in PARTS.items()
+        for part, pages in parts.items()
     )
 
 
