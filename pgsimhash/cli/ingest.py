@@ -95,7 +95,7 @@ def ingest(
 
     PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
     line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page,
-    and counts skipped files and records on stderr. After Ctrl-C the same command continues: it
+    and counts skipped files and records on stderr. After Ctrl-C the same command continues. It
     skips files that are stored and were not modified since.
     """
     console = people()
