@@ -158,7 +158,7 @@ collection = LazyGroup(
 
 policy = LazyGroup(
     "policy",
-    help="""Override settings of the collection for some hosts.
+    help="""Override settings for some hosts.
 
     PATTERN is a host with its subdomains, or * for all hosts, and optionally a path in which *
     matches anything: example.com/shop/*. For each setting, the most specific matching pattern that

@@ -34,7 +34,7 @@ def decide(
     dsn: str | None,
     **options: Unpack[MatchOptions],
 ) -> None:
-    """Say what ingest would decide about a page, and store nothing.
+    """Show what ingest would decide about a page, and store nothing.
 
     FILE is an HTML file, - reads one from stdin and needs --url. Prints the verdict as a JSON
     line; exits with 0 if the page is worth keeping ("keep"), else with 1.
