@@ -183,6 +183,11 @@ def fill(store: Store) -> None:
     list(store.add_many([("https://c.example/3", FAR)], **wide))
 
 
+def read_again(store: Store) -> None:
+    file = Path(__file__).parents[3] / "examples" / "pages" / "tide-pools.html"
+    assert [len(list(maintenance.ingest_files(store, [file]))) for _ in range(2)] == [1, 0]
+
+
 def look_up(store: Store) -> None:
     assert len(store.find(5, 8)) == 3
     assert len(store.find(5, 8, host="c.example", since=NOW - DAY, limit=9)) == 2
@@ -350,6 +355,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, 
             change(store)
             move(store, layout, connection)
             remove(store)
+            read_again(store)
         assert "one renamed" in collection_names(pinned(connection))
         delete_collection(connection, "one renamed")
         harm_and_repair(connect(connection, collection="two renamed", create=False), clean)
