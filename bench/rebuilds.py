@@ -34,9 +34,9 @@ SCHEME = register_scheme(Scheme("bench-words-1", read_article, ShingleWeights((1
 WORK: list[tuple[str, dict[str, Any]]] = [
     ("as it is", {}),
     ("another layout", {"layout": "16+16+16+16"}),
-    ("rejudge", {"rejudge": True}),
-    ("rejudge, distance 3", {"distance": 3}),
-    ("rejudge, scope host", {"scope": "host"}),
+    ("reevaluate", {"reevaluate": True}),
+    ("reevaluate, distance 3", {"distance": 3}),
+    ("reevaluate, scope host", {"scope": "host"}),
     ("another scheme", {"scheme": SCHEME}),
 ]
 

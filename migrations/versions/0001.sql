@@ -2997,7 +2997,7 @@ COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
 -- near_simhashes, of which some may be gone, in the collections compared and up to newest_pages. Then
 -- batch_to and batch_simhashes are what is near within the batch.
 --
--- Without remember nothing is locked and nothing is stored. With page_ids, pages are judged as if
+-- Without remember nothing is locked and nothing is stored. With page_ids, pages are evaluated as if
 -- they came when they got these ids, nothing is locked, and each has a row of its own.
 --
 -- Planned once, for planning takes longer than the lookup. BETWEEN is there for the order that only

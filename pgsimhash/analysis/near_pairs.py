@@ -86,7 +86,7 @@ def sample_near_pairs(
     Args:
         urls: the names of the pages.
         simhashes: shape (n,), dtype uint64, in the order of ``urls``.
-        distance: the distance to judge, 0 to 16.
+        distance: the distance to evaluate, 0 to 16.
         borderline: the most pairs to choose.
         seed: the seed of the choice.
         titles: the titles for the borderline pairs, in the order of ``urls``.

@@ -44,7 +44,7 @@ def list_collections(dsn: str | None) -> None:
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change a collection's distance and what it keeps.
 
-    Other settings and earlier verdicts do not change; `collection rebuild --rejudge` re-evaluates
+    Other settings and earlier verdicts do not change; `collection rebuild --reevaluate` changes
     them. Prints the collection as a JSON line.
     """
     if distance is None and keep_markdown is None:

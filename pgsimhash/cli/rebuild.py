@@ -29,7 +29,7 @@ from pgsimhash.store import connect
     type=click.Choice(SHIPPED_NAMES),
     help="The recipe from text to simhash: votes again over the Markdown that is kept.",
 )
-@click.option("--rejudge", is_flag=True, help="Give new verdicts by the present settings too.")
+@click.option("--reevaluate", is_flag=True, help="Re-evaluate all pages by the current settings.")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
@@ -46,7 +46,7 @@ def rebuild(
     into: str | None,
     layout: str | None,
     scheme: str | None,
-    rejudge: bool,
+    reevaluate: bool,
     keep_markdown: bool | None,
     replace: bool,
     verdicts: bool,
@@ -56,7 +56,7 @@ def rebuild(
     """Rebuild a collection with another layout, scheme or settings, while it is used.
 
     A second collection is made from it, and the two exchange their names when it is complete:
-    lookups stay exact and writers go on. With another scheme, --rejudge or settings such
+    lookups stay exact and writers go on. With another scheme, --reevaluate or settings such
     as --distance every version gets a new verdict. After Ctrl-C the same command goes on.
 
     Prints the new collection as a JSON line, after a line for each verdict with --verdicts. Exit
@@ -79,7 +79,7 @@ def rebuild(
             into,
             layout=layout,
             scheme=scheme,
-            rejudge=rejudge,
+            reevaluate=reevaluate,
             keep_markdown=keep_markdown,
             replace=replace,
             verdicts=told,

@@ -55,7 +55,7 @@ def take_pages(work: Work, progress: Progress, verdicts: Callable[[Verdict], Non
 def take_next(connection: psycopg.Connection[Any], work: Work) -> tuple[int, list[Verdict]]:
     """Take the next pages; return how many, and their new verdicts."""
     after = {"after_page": under_lock(connection, work).last_page}
-    batch = {"batch": BATCH_PAGES if work.judged else _COPIED}
+    batch = {"batch": BATCH_PAGES if work.evaluated else _COPIED}
     page_ids = _page_ids(connection, "next_pages", {**work.scope, **after, **batch})
     if not page_ids:
         return 0, []
@@ -74,7 +74,7 @@ def _take_missing(
     page_ids = sorted({*_page_ids(connection, "missing_pages", work.scope)} - tried)
     tried.update(page_ids)
     while page_ids:
-        batch = page_ids[: BATCH_PAGES if work.judged else _COPIED]
+        batch = page_ids[: BATCH_PAGES if work.evaluated else _COPIED]
         rest, verdicts = _take(connection, work, batch)
         told += [verdict for verdict in verdicts if verdict.verdict not in ("failed", "too_short")]
         page_ids = rest + page_ids[len(batch) :]
@@ -92,7 +92,7 @@ def _take(
     connection: psycopg.Connection[Any], work: Work, page_ids: list[int]
 ) -> tuple[list[int], list[Verdict]]:
     """Take pages; return those that are left for another batch, and the new verdicts."""
-    if work.judged:
+    if work.evaluated:
         markdown = work.reread is not None or work.target.keep_markdown
         pages = stored_records(connection, work.source, page_ids, markdown=markdown)
         return _judge_pages(connection, work, pages)
@@ -120,19 +120,19 @@ def _judge_pages(
     everywhere = any(wanted.scope == "global" for wanted in settings)
     some = _before_others(connection, work, pages) if everywhere else len(pages)
     batch = _batch(work, _items(work, pages[:some]), settings[:some])
-    judged = [
+    evaluated = [
         page
         for page, item in zip(pages[:some], batch.items, strict=True)
         if isinstance(item, PageRecord)
     ]
-    verdicts = _decide(connection, work, judged, batch, work.session.memory)
+    verdicts = _decide(connection, work, evaluated, batch, work.session.memory)
     return [page.page_id for page in pages[some:]], batch.verdicts(verdicts)
 
 
 def _before_others(
     connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
 ) -> int:
-    """Return how many pages to judge together: no page of another collection came in between."""
+    """Return how many pages to evaluate together: no page of another collection came in between."""
     others = [
         one.collection_id
         for one in sibling_collections(connection, work.target)
@@ -150,8 +150,8 @@ def _batch(
     work: Work, items: Sequence[PageRecord | PageFailure], settings: Sequence[MatchSettings]
 ) -> Batch:
     pairs = zip(items, settings, strict=True)
-    judged = [(item, wanted) for item, wanted in pairs if isinstance(item, PageRecord)]
-    records, of_records = [item for item, _ in judged], [wanted for _, wanted in judged]
+    evaluated = [(item, wanted) for item, wanted in pairs if isinstance(item, PageRecord)]
+    records, of_records = [item for item, _ in evaluated], [wanted for _, wanted in evaluated]
     if work.reread is not None:
         return sorted_out(items, of_records)
     return Batch(list(items), records, of_records)

@@ -43,7 +43,7 @@ class Asked:
 
     layout: str | None
     scheme: str | Scheme | None
-    rejudge: bool
+    reevaluate: bool
     keep_markdown: bool | None
     options: MatchOptions
 
@@ -63,14 +63,14 @@ class Asked:
 class Work:
     """One rebuild: ``reread`` is how the scheme votes, None where simhashes stay.
 
-    ``judged`` says whether verdicts are given anew.
+    ``evaluated`` says whether pages are evaluated again.
     """
 
     session: Session
     source: Collection
     target: Collection
     reread: Rereading | None
-    judged: bool
+    evaluated: bool
     options: MatchOptions
 
     @property
@@ -99,17 +99,17 @@ def begin(store: Store, into: str, asked: Asked) -> Work:
         source = follow(connection, store.opened)
         check_writable(connection, source)
         reread = _rereading(source, into, asked)
-    judged = (
-        asked.rejudge
+    evaluated = (
+        asked.reevaluate
         or reread is not None
         or any(value is not None for value in asked.options.values())
     )
     with session.transaction() as connection:
         target = find_collection(connection, into)
         if target is None:
-            target = _create(connection, source, into, asked, reread, indexed=judged)
+            target = _create(connection, source, into, asked, reread, indexed=evaluated)
         rules_of(target, asked.options)
-        work = Work(session, source, target, reread, judged, asked.options)
+        work = Work(session, source, target, reread, evaluated, asked.options)
         lock_collections(connection, [target])
         _check_asked(read_row(connection, work), work, asked)
         copy_tables(connection, work)

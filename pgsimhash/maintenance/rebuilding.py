@@ -42,7 +42,7 @@ def rebuild(
     *,
     layout: str | None = None,
     scheme: str | Scheme | None = None,
-    rejudge: bool = False,
+    reevaluate: bool = False,
     keep_markdown: bool | None = None,
     replace: bool = False,
     verdicts: Callable[[Verdict], None] = no_progress,
@@ -52,9 +52,9 @@ def rebuild(
     """Build the collection again in a second one, and exchange the names of the two.
 
     All versions are copied with their ids, times, verdicts and runs, together with marks, policies
-    and simhashes without a page. With another scheme, ``rejudge`` or any option, each version gets
-    a new verdict, as if all came again in the same order. Lookups stay exact and writers go on;
-    they wait while the second collection catches up at the end, a few seconds for each million
+    and simhashes without a page. With another scheme, ``reevaluate`` or any option, each version
+    gets a new verdict, as if all came again in the same order. Lookups stay exact and writers go
+    on; they wait while the second collection catches up at the end, a few seconds for each million
     pages. Stores that have the collection open then use the new one, unless its scheme is another:
     they have to be opened again.
 
@@ -71,7 +71,7 @@ def rebuild(
             the present one does: the same with other tokens, weights or hashes. Versions without
             Markdown fail (``no_markdown``); they are left out, and so are versions that are too
             short for the scheme and simhashes without a page.
-        rejudge: whether verdicts are given again by the present settings too. Policies hold as
+        reevaluate: whether verdicts are given again by the present settings too. Policies hold as
             they are then, except ``min_tokens`` if the scheme stays, which is about pages to come.
         keep_markdown: whether it keeps the Markdown; by default as the present one.
         replace: whether to delete the old collection at the end.
@@ -93,7 +93,7 @@ def rebuild(
     work = begin(
         store,
         into or f"{store.collection}-2",
-        Asked(layout, scheme, rejudge, keep_markdown, options),
+        Asked(layout, scheme, reevaluate, keep_markdown, options),
     )
     take_pages(work, progress, verdicts)
     copy_simhashes(work, progress)

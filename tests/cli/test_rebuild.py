@@ -86,7 +86,7 @@ def test_verdicts_on_other_terms_take_the_place_of_those_there_are(run: Run) -> 
     assert [line["duplicates"] for line in run("status").lines] == [0]
     assert run("collection", "list").lines[0]["default_distance"] == 2
     run("collection", "set", "default", "--distance", "8")
-    run(*REBUILD, "default", "--rejudge", "--replace")
+    run(*REBUILD, "default", "--reevaluate", "--replace")
     assert [line["duplicates"] for line in run("status").lines] == [1]
 
 

@@ -101,7 +101,7 @@ def wait_for_a_rebuild(where: str, work: Work) -> None:
         ["find", "0" * 16],
         ["check"],
         ["expire", "--older-than", "1d"],
-        ["collection", "rebuild", "default", "--rejudge", "--replace"],
+        ["collection", "rebuild", "default", "--reevaluate", "--replace"],
         ["migrate"],
     ],
     ids=" ".join,

@@ -98,10 +98,10 @@ def put_marks(dsn: str, collection: str) -> None:
             )
 
 
-def rejudged(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
+def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
     """The verdicts of a rebuild, which replace the ones there are or are only returned."""
     told: list[Verdict] = []
-    options = {"rejudge": True, "verdicts": told.append, **options}
+    options = {"reevaluate": True, "verdicts": told.append, **options}
     if save:
         maintenance.rebuild(store, "again", replace=True, **options)
     else:
@@ -138,10 +138,10 @@ def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
     ingested = ingest(dsn, "default", crawl(1), settings, batch)
     assert {verdict.verdict for verdict in ingested} >= {"new", "duplicate"}
     before = content(dsn, "default")
-    again = rejudged(store, **options(settings))
+    again = reevaluated(store, **options(settings))
     assert again == stored_ones(ingested)
     assert content(dsn, "default") == before
-    assert rejudged(store, save=True, **options(settings)) == again
+    assert reevaluated(store, save=True, **options(settings)) == again
     assert content(dsn, "default") == before
 
 
@@ -156,10 +156,10 @@ def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
         put_marks(dsn, collection)
     ingest(dsn, "default", records, MatchSettings(1), 20)
     afresh = ingest(dsn, "afresh", records, settings, 20)
-    again = rejudged(store, save=True, **options(settings))
+    again = reevaluated(store, save=True, **options(settings))
     assert again == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
-    assert rejudged(store, **options(settings)) == again
+    assert reevaluated(store, **options(settings)) == again
 
 
 def test_all_collections_are_compared_with_in_the_order_of_their_pages(
@@ -173,9 +173,9 @@ def test_all_collections_are_compared_with_in_the_order_of_their_pages(
         collection = ("default", "other")[number % 3 == 1]
         told[collection] += ingest(dsn, collection, records[start : start + 10], settings, 4)
     # Pages of the other collection came between those of a batch.
-    assert rejudged(store, scope="global") == stored_ones(told["default"])
+    assert reevaluated(store, scope="global") == stored_ones(told["default"])
     with connect(dsn, collection="other") as other:
-        assert rejudged(other, scope="global", save=True) == stored_ones(told["other"])
+        assert reevaluated(other, scope="global", save=True) == stored_ones(told["other"])
 
 
 def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
@@ -189,7 +189,7 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     maintenance.delete_run(store, maintenance.runs(store)[1].run_id)
     connect(dsn, collection="afresh").close()
     afresh = ingest(dsn, "afresh", first + third, MatchSettings(8), 16)
-    assert rejudged(store, save=True) == stored_ones(afresh)
+    assert reevaluated(store, save=True) == stored_ones(afresh)
     assert content(dsn, "default") == content(dsn, "afresh")
 
 
@@ -197,10 +197,10 @@ def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
     maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
     ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
-    assert rejudged(store) == ingested
-    assert [v.duplicate_of for v in rejudged(store, distance=2)] == [None, A, A, A, A]
+    assert reevaluated(store) == ingested
+    assert [v.duplicate_of for v in reevaluated(store, distance=2)] == [None, A, A, A, A]
     maintenance.set_policy(store, "b.example", PolicySettings(distance=2))
-    assert [v.duplicate_of for v in rejudged(store, save=True)][1] == A
+    assert [v.duplicate_of for v in reevaluated(store, save=True)][1] == A
 
 
 def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
@@ -209,7 +209,7 @@ def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
         # As it is without a deletion by the package.
         hand.execute("DELETE FROM pgsimhash.pages WHERE url = %s", [A])
         hand.execute("UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
-    verdicts = rejudged(store, save=True)
+    verdicts = reevaluated(store, save=True)
     assert [verdict.duplicate_of for verdict in verdicts] == [None, B, None]
     found = store.get(C)
     assert found is not None
@@ -219,7 +219,7 @@ def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
 def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     maintenance.mark(store, A, B, same=False)
-    assert [verdict.verdict for verdict in rejudged(store)] == ["new", "new"]
+    assert [verdict.verdict for verdict in reevaluated(store)] == ["new", "new"]
     run = store.start_run("between")
     store.add(C, FAR)
     store.add(C, 5)
@@ -233,7 +233,7 @@ def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: S
     store.start_run("after again")
     store.add(C, 7)
     maintenance.delete_run(store, run)
-    *_, last = rejudged(store, save=True)
+    *_, last = reevaluated(store, save=True)
     assert (last.verdict, last.reason, last.duplicate_of) == ("updated", "same_text", None)
     found = store.get(C)
     assert found is not None
@@ -250,7 +250,7 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 10)
     ingest(dsn, "default", crawl(6), MatchSettings(8), 20)
-    whole = rejudged(store, distance=3)
+    whole = reevaluated(store, distance=3)
     before: list[Verdict] = []
 
     def interrupt(verdict: Verdict) -> None:
@@ -259,9 +259,9 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
             raise InterruptionError
 
     with pytest.raises(InterruptionError):
-        maintenance.rebuild(store, "again", rejudge=True, distance=3, verdicts=interrupt)
+        maintenance.rebuild(store, "again", reevaluate=True, distance=3, verdicts=interrupt)
     # What was stored and not yet told is not told again.
-    rest = rejudged(store, distance=3, save=True)
+    rest = reevaluated(store, distance=3, save=True)
     assert before == whole[:stop]
     assert rest == whole[-(-stop // 10) * 10 :]
 
@@ -281,7 +281,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
 
     told: list[str] = []
     maintenance.rebuild(
-        store, rejudge=True, progress=delete, verdicts=lambda verdict: told.append(verdict.url)
+        store, reevaluate=True, progress=delete, verdicts=lambda verdict: told.append(verdict.url)
     )
     assert told == ([A, C] if step == 1 else [A, B, C])
     rows = [(row[0], row[14], row[15]) for row in content(dsn, "default")]
@@ -301,7 +301,7 @@ def test_pages_that_come_meanwhile_are_judged_too(
                 other.add(D, FAR)
 
     told: list[Verdict] = []
-    maintenance.rebuild(store, rejudge=True, progress=write, verdicts=told.append)
+    maintenance.rebuild(store, reevaluate=True, progress=write, verdicts=told.append)
     assert [(verdict.url, verdict.duplicate_of) for verdict in told] == [
         (A, None),
         (B, A),
@@ -314,9 +314,9 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     ingest(dsn, "default", crawl(7), MatchSettings(8), 20)
     before = analysis.report(store)
     duplicates = ("duplicate", "near")
-    loose = [v for v in rejudged(store, distance=1) if v.verdict in duplicates]
+    loose = [v for v in reevaluated(store, distance=1) if v.verdict in duplicates]
     assert analysis.report(store).distances == before.distances
-    rejudged(store, distance=1, save=True)
+    reevaluated(store, distance=1, save=True)
     after = analysis.report(store)
     assert sum(after.distances.values()) == len(loose) < sum(before.distances.values())
     assert set(after.distances) == {0, 1}
@@ -328,9 +328,9 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
 
 def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
-        rejudged(store, distance=13)
+        reevaluated(store, distance=13)
     with pytest.raises(ArgumentError, check=because("unknown_scope")):
-        rejudged(store, scope="planet")
+        reevaluated(store, scope="planet")
     assert [one.collection for one in store.status()] == ["default"]
 
 
