@@ -32,7 +32,8 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
         ("wells-copy.html", "duplicate"),
     ]
     fields = (
-        "url verdict simhash distance similarity_percent duplicate_of reason detail keep page_id"
+        "url verdict simhash distance similarity_percent duplicate_of reason detail keep page_id "
+        "original_page_id"
     )
     assert {frozenset(line) for line in done.lines} == {frozenset(fields.split())}
     copy = done.lines[-1]
