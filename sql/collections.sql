@@ -332,7 +332,6 @@ COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
 -- A row does not say whether it is this transaction that locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
-    SET search_path = pg_catalog, pg_temp
     RETURN strpos(
         coalesce(current_setting('simhashes.locked', true), ''),
         format(' %s.%s ', 'pgsimhash.collections'::regclass::oid::integer, own_id)
@@ -414,12 +413,17 @@ COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT l.suffix
         FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.collection_id = own_id;
-    END;
+        WHERE c.collection_id = own_id
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
     'What the names of the table and functions of a collection''s layout end in.';

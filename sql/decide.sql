@@ -85,8 +85,11 @@ COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) 
     'The stored simhashes near to those of a batch, and the newest page of each collection.';
 
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT array_agg(
             coalesce(
                 (
@@ -98,8 +101,10 @@ CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint
             )
             ORDER BY c.number
         )
-        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number);
-    END;
+        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number)
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
     'The newest page of each collection, 0 where it has none.';
@@ -633,9 +638,15 @@ BEGIN
             FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
             WHERE NOT b.is_stored;
         END IF;
-        SELECT
-            pgsimhash._count_batch(
-                own_id, run_ids[1], label, batch_size,
+        -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with
+        -- the next batch. A single page belongs to no run unless the caller started one.
+        IF run_ids[1] IS NOT NULL THEN
+            INSERT INTO pgsimhash.runs AS r (
+                run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
+                first_page, last_page
+            )
+            SELECT
+                run_ids[1], own_id, label, batch_size,
                 count(*) FILTER (
                     WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NULL
                 ),
@@ -644,11 +655,21 @@ BEGIN
                     WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NOT NULL
                 ),
                 count(*) FILTER (WHERE NOT b.is_stored),
-                min(b.page_id) FILTER (WHERE b.is_stored), max(b.page_id) FILTER (WHERE b.is_stored)
-            )
-        INTO counted_pages
-        FROM unnest(present_ids, original_distances, version_ids, is_stored)
-            AS b (page_id, distance, version_id, is_stored);
+                min(b.page_id) FILTER (WHERE b.is_stored),
+                max(b.page_id) FILTER (WHERE b.is_stored)
+            FROM unnest(present_ids, original_distances, version_ids, is_stored)
+                AS b (page_id, distance, version_id, is_stored)
+            ON CONFLICT (collection_id, run_id) DO UPDATE SET
+                finished_at = excluded.finished_at,
+                pages = r.pages + excluded.pages,
+                new = r.new + excluded.new,
+                duplicates = r.duplicates + excluded.duplicates,
+                updated = r.updated + excluded.updated,
+                unchanged = r.unchanged + excluded.unchanged,
+                first_page = least(r.first_page, excluded.first_page),
+                last_page = greatest(r.last_page, excluded.last_page)
+            RETURNING r.pages INTO counted_pages;
+        END IF;
     END IF;
     RETURN QUERY
     SELECT

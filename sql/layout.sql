@@ -142,9 +142,10 @@ COMMENT ON FUNCTION pgsimhash.near_duplicates${layout.suffix}(bigint, integer, t
 
 </%def>
 <%def name="functions()">
--- The radius of each permutation for a distance, -1 for a permutation that is not probed.
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not STRICT:
+-- PostgreSQL would no longer inline it.
 CREATE FUNCTION pgsimhash.radii${layout.suffix}(distance integer) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE distance
 % for distance in layout.distances:
         WHEN ${distance} THEN '{${", ".join(str(radius) for radius in layout.radii(distance))}}'::integer[]

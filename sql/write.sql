@@ -129,37 +129,3 @@ CREATE FUNCTION pgsimhash._see_pages(
 
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
     'Notes when stored versions were met again; NULL is now, and the latest time counts.';
-
--- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
--- next batch, and one that was interrupted ends with its last one. A single page belongs to no run
--- unless the caller started one.
-CREATE FUNCTION pgsimhash._count_batch(
-    own_id integer, run bigint, label text, pages bigint, new bigint, duplicates bigint,
-    updated bigint, unchanged bigint, first_page bigint, last_page bigint
-) RETURNS bigint
-    LANGUAGE sql
-    BEGIN ATOMIC
-        INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
-            first_page, last_page
-        )
-        SELECT
-            _count_batch.run, _count_batch.own_id, _count_batch.label, _count_batch.pages,
-            _count_batch.new, _count_batch.duplicates, _count_batch.updated,
-            _count_batch.unchanged, _count_batch.first_page, _count_batch.last_page
-        WHERE _count_batch.run IS NOT NULL
-        ON CONFLICT (collection_id, run_id) DO UPDATE SET
-            finished_at = now(),
-            pages = r.pages + excluded.pages,
-            new = r.new + excluded.new,
-            duplicates = r.duplicates + excluded.duplicates,
-            updated = r.updated + excluded.updated,
-            unchanged = r.unchanged + excluded.unchanged,
-            first_page = least(r.first_page, excluded.first_page),
-            last_page = greatest(r.last_page, excluded.last_page)
-        RETURNING r.pages;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._count_batch(
-    integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
-) IS 'Adds the figures of a batch to those of its run, and returns how many pages that has now.';

@@ -1102,7 +1102,6 @@ COMMENT ON FUNCTION pgsimhash._lock_collections(integer[], boolean) IS
 -- A row does not say whether it is this transaction that locked it.
 CREATE FUNCTION pgsimhash._is_locked(own_id integer) RETURNS boolean
     LANGUAGE sql STABLE
-    SET search_path = pg_catalog, pg_temp
     RETURN strpos(
         coalesce(current_setting('simhashes.locked', true), ''),
         format(' %s.%s ', 'pgsimhash.collections'::regclass::oid::integer, own_id)
@@ -1184,12 +1183,17 @@ COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT l.suffix
         FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.collection_id = own_id;
-    END;
+        WHERE c.collection_id = own_id
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._suffix_of(integer) IS
     'What the names of the table and functions of a collection''s layout end in.';
@@ -1398,49 +1402,16 @@ CREATE FUNCTION pgsimhash._see_pages(
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
     'Notes when stored versions were met again; NULL is now, and the latest time counts.';
 
--- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with the
--- next batch, and one that was interrupted ends with its last one. A single page belongs to no run
--- unless the caller started one.
-CREATE FUNCTION pgsimhash._count_batch(
-    own_id integer, run bigint, label text, pages bigint, new bigint, duplicates bigint,
-    updated bigint, unchanged bigint, first_page bigint, last_page bigint
-) RETURNS bigint
-    LANGUAGE sql
-    BEGIN ATOMIC
-        INSERT INTO pgsimhash.runs AS r (
-            run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
-            first_page, last_page
-        )
-        SELECT
-            _count_batch.run, _count_batch.own_id, _count_batch.label, _count_batch.pages,
-            _count_batch.new, _count_batch.duplicates, _count_batch.updated,
-            _count_batch.unchanged, _count_batch.first_page, _count_batch.last_page
-        WHERE _count_batch.run IS NOT NULL
-        ON CONFLICT (collection_id, run_id) DO UPDATE SET
-            finished_at = now(),
-            pages = r.pages + excluded.pages,
-            new = r.new + excluded.new,
-            duplicates = r.duplicates + excluded.duplicates,
-            updated = r.updated + excluded.updated,
-            unchanged = r.unchanged + excluded.unchanged,
-            first_page = least(r.first_page, excluded.first_page),
-            last_page = greatest(r.last_page, excluded.last_page)
-        RETURNING r.pages;
-    END;
-
-COMMENT ON FUNCTION pgsimhash._count_batch(
-    integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
-) IS 'Adds the figures of a batch to those of its run, and returns how many pages that has now.';
-
 CREATE INDEX simhashes_prefix_2_idx
     ON pgsimhash.simhashes (prefix_2, simhash) WITH (fillfactor = 97);
 
 CREATE INDEX simhashes_prefix_3_idx
     ON pgsimhash.simhashes (prefix_3, simhash) WITH (fillfactor = 97);
 
--- The radius of each permutation for a distance, -1 for a permutation that is not probed.
+-- The radius of each permutation for a distance, -1 for a permutation that is not probed. Not STRICT:
+-- PostgreSQL would no longer inline it.
 CREATE FUNCTION pgsimhash.radii(distance integer) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE distance
         WHEN 0 THEN '{0, -1, -1}'::integer[]
         WHEN 1 THEN '{0, 0, -1}'::integer[]
@@ -2862,8 +2833,11 @@ COMMENT ON FUNCTION pgsimhash._near_pairs(integer, bigint[], integer[], text[]) 
     'The stored simhashes near to those of a batch, and the newest page of each collection.';
 
 CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT array_agg(
             coalesce(
                 (
@@ -2875,8 +2849,10 @@ CREATE FUNCTION pgsimhash._newest_pages(collection_ids integer[]) RETURNS bigint
             )
             ORDER BY c.number
         )
-        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number);
-    END;
+        FROM unnest(collection_ids) WITH ORDINALITY AS c (collection_id, number)
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._newest_pages(integer[]) IS
     'The newest page of each collection, 0 where it has none.';
@@ -3410,9 +3386,15 @@ BEGIN
             FROM unnest(present_ids, fetched_at, is_stored) AS b (page_id, fetched_at, is_stored)
             WHERE NOT b.is_stored;
         END IF;
-        SELECT
-            pgsimhash._count_batch(
-                own_id, run_ids[1], label, batch_size,
+        -- Each batch writes the run's row, so a run that a rollback or an undo removed comes back with
+        -- the next batch. A single page belongs to no run unless the caller started one.
+        IF run_ids[1] IS NOT NULL THEN
+            INSERT INTO pgsimhash.runs AS r (
+                run_id, collection_id, label, pages, new, duplicates, updated, unchanged,
+                first_page, last_page
+            )
+            SELECT
+                run_ids[1], own_id, label, batch_size,
                 count(*) FILTER (
                     WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NULL
                 ),
@@ -3421,11 +3403,21 @@ BEGIN
                     WHERE b.is_stored AND b.distance IS NULL AND b.version_id IS NOT NULL
                 ),
                 count(*) FILTER (WHERE NOT b.is_stored),
-                min(b.page_id) FILTER (WHERE b.is_stored), max(b.page_id) FILTER (WHERE b.is_stored)
-            )
-        INTO counted_pages
-        FROM unnest(present_ids, original_distances, version_ids, is_stored)
-            AS b (page_id, distance, version_id, is_stored);
+                min(b.page_id) FILTER (WHERE b.is_stored),
+                max(b.page_id) FILTER (WHERE b.is_stored)
+            FROM unnest(present_ids, original_distances, version_ids, is_stored)
+                AS b (page_id, distance, version_id, is_stored)
+            ON CONFLICT (collection_id, run_id) DO UPDATE SET
+                finished_at = excluded.finished_at,
+                pages = r.pages + excluded.pages,
+                new = r.new + excluded.new,
+                duplicates = r.duplicates + excluded.duplicates,
+                updated = r.updated + excluded.updated,
+                unchanged = r.unchanged + excluded.unchanged,
+                first_page = least(r.first_page, excluded.first_page),
+                last_page = greatest(r.last_page, excluded.last_page)
+            RETURNING r.pages INTO counted_pages;
+        END IF;
     END IF;
     RETURN QUERY
     SELECT

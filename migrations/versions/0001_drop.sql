@@ -34,10 +34,6 @@ DROP FUNCTION pgsimhash._counts(
     bigint, text[], bigint, bigint, integer, bigint, bigint
 );
 
-DROP FUNCTION pgsimhash._count_batch(
-    integer, bigint, text, bigint, bigint, bigint, bigint, bigint, bigint, bigint
-);
-
 DROP FUNCTION pgsimhash._window(integer[], text, integer, bigint);
 
 DROP PROCEDURE pgsimhash.expire(text, interval, integer);

@@ -63,11 +63,12 @@ def nearby(
     settings: Sequence[MatchSettings],
     memory: Memory,
 ) -> Near:
-    """Return what the cache knows to be near to the records of one collection, and among them.
+    """Return what the cache finds near to the records, and the near pairs among them.
 
-    Nothing if it does not know.
+    Empty where the statement has to look them up: the cache holds one collection, and for a single
+    page it is no faster than the database.
     """
-    if any(wanted.scope == "global" for wanted in settings):
+    if len(records) == 1 or any(wanted.scope == "global" for wanted in settings):
         return Near()
     simhashes = np.unique(_simhashes(records))
     most = max(wanted.distance for wanted in settings)
@@ -89,13 +90,13 @@ def locked(
 ) -> Near:
     """Return all that is near to the records, with the collections compared with locked."""
     scope = {"collection": collection.name, "collection_id": collection.collection_id}
-    asked = {
-        "simhashes": [to_bigint(record.simhash) for record in records],
-        "distances": [wanted.distance for wanted in settings],
-        "scopes": [wanted.scope for wanted in settings],
-    }
     with connection.cursor(row_factory=tuple_row) as cursor, refusals():
         if near.near_to is None:
+            asked = {
+                "simhashes": [to_bigint(record.simhash) for record in records],
+                "distances": [wanted.distance for wanted in settings],
+                "scopes": [wanted.scope for wanted in settings],
+            }
             with memory.looking_up(collection):
                 cursor.execute(query("near_pairs", connection), {**scope, **asked})
                 ((compared, near_to, near_simhashes, newest),) = cursor

@@ -526,7 +526,6 @@ class Store:
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
-        self._ingest.check(options)
         return self._ingest.decide_one(record, options, remember=True)
 
     def add_many(
