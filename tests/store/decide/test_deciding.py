@@ -122,6 +122,22 @@ def test_each_verdict_has_its_reason(store: Store) -> None:
     ]
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_of_equally_near_pages_the_earliest_is_the_original(store: Store, together: bool) -> None:
+    simhash = 0x0F0F_0F0F_0F0F_0F0F
+    # The page that comes first has the larger simhash; the other one is found first by the index.
+    pages = [
+        ("https://a.example/1", simhash | 1 << 60),
+        ("https://a.example/2", simhash ^ 1),
+        ("https://a.example/3", simhash),
+    ]
+    if together:
+        *_, verdict = store.add_many(pages, distance=1)
+    else:
+        *_, verdict = [store.add(*page, distance=1) for page in pages]
+    assert (verdict.distance, verdict.duplicate_of) == (1, "https://a.example/1")
+
+
 def test_within_a_batch_equal_bytes_are_told_from_equal_simhashes(store: Store) -> None:
     copy = HTML.replace("<body>", "<body><nav><a href=/>Home</a></nav>")
     pages = [("https://a.example/1", HTML), ("https://a.example/2", HTML)]
