@@ -1,7 +1,7 @@
-"""Every error pgsimhash raises on purpose: a base, what people catch, and codes for the reasons.
+"""The exceptions that pgsimhash raises, each with stable codes for its reasons.
 
-``reason`` is a short stable code for programs, the message is for people and names the fix. Each
-class lists all its codes in ``reasons``; the manual's site shows them in tables.
+Programs read the code in ``reason``. The message is for people and says how to fix the problem.
+Each class lists its codes in ``reasons``.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from reprlib import repr as short_repr
 from typing import Any, ClassVar, Final
 
 INSTALL: Final = "in an up-to-date clone of pgsimhash: pip install '.{}'"
-"""How to install the package, with an extra in the braces.
+"""Command to install the package, with an extra in the braces.
 
-The first release changes this. Until then anyone can register the name on PyPI.
+Anyone can register the name on PyPI until the first release, so it names a clone.
 """
 
 _Codes = Mapping[str, str]
 
 
 class PgsimhashError(Exception):
-    """Base of all errors of this package.
+    """Base class of all exceptions of this package.
 
     Attributes:
         reason: one of the codes in ``reasons``.
     """
 
     reasons: ClassVar[_Codes] = {}
-    """Every code that the class is raised with, and what it means."""
+    """The codes of the class and their meanings."""
 
     def __init__(self, reason: str, message: str) -> None:
-        # Both, so that errors come back from other processes.
+        # Both arguments, so that the exception can be pickled.
         super().__init__(reason, message)
         self.reason = reason
 
@@ -40,197 +40,198 @@ class PgsimhashError(Exception):
 
 
 def install_command(extra: str = "") -> str:
-    """Return where and how to install or upgrade the package, with an extra."""
+    """Return the command to install or upgrade the package, with an extra."""
     return INSTALL.format(f"[{extra}]" if extra else "")
 
 
 class PageError(PgsimhashError, ValueError):
-    """One page cannot become a fingerprint; the other pages of a batch go on.
+    """A page has no usable fingerprint. The other pages of a batch are not affected.
 
-    Verdicts and failures of pages have the same codes.
+    Verdicts and failures of pages use the same codes.
     """
 
     reasons: ClassVar[_Codes] = {
-        "too_short": "it holds too little text: its simhash would match every other such page",
-        "error_page": 'it says that there is none ("page not found"), and next to nothing else',
-        "blocked": "it wants a check first: a captcha, JavaScript or cookies",
-        "needs_script": "it is a shell that scripts fill in a browser",
-        "policy": "it has fewer words than `min_tokens` asks for",
+        "too_short": "it has too little text: its simhash would match every other short page",
+        "error_page": 'it says "page not found" and has almost no other text',
+        "blocked": "it asks for a captcha, JavaScript or cookies first",
+        "needs_script": "it is empty until a browser runs its scripts",
+        "policy": "it has fewer words than `min_tokens`",
         "too_large": "it is larger than `max_bytes`, or has too many elements",
         "not_html": "the bytes are an image, an archive, a PDF or another binary format",
         "unreadable": "a missing file, a broken record, a bad JSON line",
-        "invalid_url": "its URL is not an absolute one, or is too long",
-        "invalid_time": "when it was fetched names no zone, is in the future or before 1970",
-        "invalid_simhash": "what was given as its simhash is none",
-        "no_markdown": "no Markdown was kept of it, and another scheme needs that",
-        "unexpected": "an error that no module foresaw; the detail names it",
-        "crashed": "the process that read it ended",
+        "invalid_url": "its URL is not absolute, or is too long",
+        "invalid_time": "its time has no time zone, is in the future or before 1970",
+        "invalid_simhash": "its simhash is not a 64-bit number",
+        "no_markdown": "its Markdown was not stored, and the new scheme needs it",
+        "unexpected": "an unexpected exception; the detail names it",
+        "crashed": "the process that read it crashed",
         "too_slow": "it took longer to read than `page_seconds`",
-        "no_memory": "there is too little memory to read it",
+        "no_memory": "reading it needs too much memory",
     }
 
 
 class NotFoundError(PgsimhashError, LookupError):
-    """The collection does not have what was asked for by its name or number."""
+    """A page or run does not exist in the collection."""
 
     reasons: ClassVar[_Codes] = {
-        "unknown_page": "it does not know the URL",
-        "unknown_run": "it has no run of this number",
-        "no_run": "it has no run to undo",
+        "unknown_page": "the collection has no page of this URL",
+        "unknown_run": "the collection has no run with this number",
+        "no_run": "the collection has no run to undo",
     }
 
 
 class ArgumentError(PgsimhashError, ValueError):
-    """An argument, or a file of them, says what it cannot."""
+    """An argument, or the content of a file, is invalid."""
 
     reasons: ClassVar[_Codes] = {
-        "invalid_type": "an argument has a type that it cannot have; the message says what to give",
+        "invalid_type": "an argument has the wrong type; the message says what to pass",
         "invalid_simhash": "a value is not a 64-bit simhash",
-        "invalid_hash": "a feature's ready hash is not one of 64 bits",
+        "invalid_hash": "the hash of a feature is not a 64-bit number",
         "invalid_signature": "a value is not a 128-bit signature",
-        "invalid_distance": "the layout does not answer the distance, or no level has the name",
+        "invalid_distance": "the layout does not support the distance, or no level has this name",
         "unknown_layout": "no layout has this name",
-        "invalid_layout": "the layout would take too many columns, or too wide ones",
-        "invalid_blocks": "so many blocks cannot find pairs within the distance, or not in time",
-        "unknown_rule": "no rule for a canonical page has this name",
+        "invalid_layout": "the layout would need too many columns, or columns that are too wide",
+        "invalid_blocks": "with this number of blocks, pairs are missed or found too slowly",
+        "unknown_rule": "no rule for the canonical page has this name",
         "unknown_linkage": "no linkage has this name",
         "unknown_scope": "no scope has this name",
-        "invalid_connection": "a store cannot be opened over what was given",
+        "invalid_connection": "a store cannot be opened over this object",
         "invalid_number": "a number is too small or too large",
-        "invalid_time": "a time names no zone, is in the future or before 1970",
-        "invalid_age": "an age is none, or reaches too far back",
-        "invalid_schema": "the tables cannot be in a schema of this name",
-        "unknown_revision": "this package has no revision of this name",
+        "invalid_time": "a time has no time zone, is in the future or before 1970",
+        "invalid_age": "an age is not a positive duration, or is too long",
+        "invalid_schema": "the tables cannot use a schema with this name",
+        "unknown_revision": "this package has no revision with this name",
         "invalid_role": "a role cannot have this name",
-        "unknown_scheme": "no scheme of this name is registered in this process",
-        "scheme_taken": "another recipe has the scheme's name",
-        "unsendable_scheme": "a part of the scheme cannot be sent to other processes",
-        "other_reader": "the scheme reads pages in another way than the one that kept the Markdown",
-        "invalid_recipe": "a part of a recipe was given what it cannot use",
-        "invalid_weight": "a weight is negative or not finite, or all are too large together",
-        "invalid_hint": "a site hint names no host, or its selector is none",
-        "invalid_labels": "a file of labelled pairs cannot be used; the message names the lines",
-        "invalid_policy": "a policy's pattern or settings are none, or contradict layout or scheme",
-        "invalid_file": "a Parquet file cannot be read or written, or holds something else",
-        "other_work": "a folder holds pairs of other simhashes, or within another distance",
+        "unknown_scheme": "no scheme with this name is registered in this process",
+        "scheme_taken": "another recipe is registered under the scheme's name",
+        "unsendable_scheme": "a part of the scheme cannot be pickled for other processes",
+        "other_reader": "the Markdown was stored by a scheme with another reader",
+        "invalid_recipe": "a part of a recipe has an invalid setting",
+        "invalid_weight": "a weight is negative or not finite, or the sum of all is too large",
+        "invalid_hint": "a site hint has no host, or an invalid selector",
+        "invalid_labels": "a file of labelled pairs has errors; the message names the lines",
+        "invalid_policy": "a policy is invalid, or contradicts the layout or scheme",
+        "invalid_file": "a Parquet file cannot be read or written, or has the wrong content",
+        "other_work": "a folder has pairs of other simhashes or for another distance",
         "invalid_frame": "a data frame, or a column of it, cannot be used",
-        "invalid_setting": "a setting of a crawler is none",
-        "no_expiry": "neither an age nor a policy says when pages expire",
-        "same_url": "a mark is about two URLs, and both are one",
-        "contrary_mark": "other marks say the contrary",
-        "no_prefixes": "a column has no prefix columns beside it that a lookup could go by",
-        "no_order": "simhashes are compared by size, and have none",
-        "invalid_column": "a column's name is too long for those of its prefix columns",
-        "mixin_order": "the declarative base stands before the mixin",
-        "read_only_class": "a row of ours was to be written by the ORM",
+        "invalid_setting": "a crawler setting is invalid",
+        "no_expiry": "neither an age nor a policy defines when pages expire",
+        "same_url": "a mark needs two different URLs",
+        "contrary_mark": "the mark contradicts other marks",
+        "no_prefixes": "a column has no prefix columns for lookups",
+        "no_order": "simhashes cannot be ordered",
+        "invalid_column": "a column's name is too long to derive the names of its prefix columns",
+        "mixin_order": "the declarative base precedes the mixin",
+        "read_only_class": "the ORM would write a row of pgsimhash's tables",
     }
 
 
 class MissingPackageError(PgsimhashError, ImportError):
-    """A package that is an extra of this one is not installed."""
+    """An optional dependency of this package is not installed."""
 
-    reasons: ClassVar[_Codes] = {"not_installed": "the message names the extra"}
+    reasons: ClassVar[_Codes] = {"not_installed": "an extra is not installed; the message names it"}
 
 
 class StoreError(PgsimhashError):
-    """The database, or the connection to it, cannot be used as it is."""
+    """The database or the connection cannot be used in its present state."""
 
     reasons: ClassVar[_Codes] = {
         "closed": "the connection, the pool or the store is closed",
-        "wrong_driver": "SQLAlchemy speaks to the server by another driver than psycopg 3",
-        "pool_exhausted": "a pool gave no connection in time: all are in use",
+        "wrong_driver": "SQLAlchemy uses another driver than psycopg 3",
+        "pool_exhausted": "all connections of the pool are in use",
         "old_server": "the server is older than PostgreSQL 14",
-        "wrong_encoding": "the database or the connection is not in UTF-8",
+        "wrong_encoding": "the database or the connection does not use UTF-8",
         "wrong_strings": "`standard_conforming_strings` is off",
-        "wrong_nulls": "`array_nulls` is off, by which NULL is stored as a text",
+        "wrong_nulls": "`array_nulls` is off, so NULL would be stored as text",
         "wrong_isolation": "the isolation level is not READ COMMITTED",
-        "failed_transaction": "the connection is in a transaction that failed",
-        "no_transaction": "the connection is in no transaction, and what is asked takes one",
-        "mixed_statements": "a pooler mixes up the prepared statements of its clients",
-        "read_only": "the database takes no writes",
-        "not_permitted": "the user may not do this",
-        "not_migrated": "the database refuses a statement of a migration; the message says why",
-        "hidden_rows": "row security may hide rows, without which this would do harm",
-        "locked": "someone else held what was waited for, longer than `lock_timeout`",
-        "gave_up": "a time-out, a cancelled query, no disk space; what was committed stays",
-        "invalid_value": "the database cannot hold a value",
-        "unfinished_call": "another call of the store is not done yet",
-        "other_schema": "the connection works with another schema",
-        "needs_autocommit": "the connection is in a transaction, and many are needed",
-        "ended_within_batch": "the caller's transaction ended within a batch",
-        "moved": "the collection was replaced or deleted at this moment",
-        "invalid_table": "the name is none of a table",
-        "table_exists": "the table is there already",
-        "other_table": "a table, column or index of the name is there, and is another than wanted",
-        "no_such_schema": "the table's schema is not there",
-        "partitioned_table": "a partitioned table's indexes cannot be built beside writers",
+        "failed_transaction": "the connection's transaction has failed",
+        "no_transaction": "the call needs a transaction",
+        "mixed_statements": "a pooler mixes up prepared statements",
+        "read_only": "the database is read-only",
+        "not_permitted": "the user lacks a permission",
+        "not_migrated": "a statement of a migration failed; the message says why",
+        "hidden_rows": "row security may hide rows that this operation needs",
+        "locked": "a lock was not available within `lock_timeout`",
+        "gave_up": "a timeout, a cancelled query or a full disk; committed work stays",
+        "invalid_value": "the database cannot store a value",
+        "unfinished_call": "another call of the store is not finished",
+        "other_schema": "the connection uses another schema",
+        "needs_autocommit": "the call needs several transactions, and the connection is in one",
+        "ended_within_batch": "the caller's transaction ended in the middle of a batch",
+        "moved": "the collection was replaced or deleted during the call",
+        "invalid_table": "the name is not a table's name",
+        "table_exists": "the table exists already",
+        "other_table": "a different table, column or index with this name exists",
+        "no_such_schema": "the table's schema does not exist",
+        "partitioned_table": "indexes of a partitioned table cannot be built concurrently",
     }
 
 
 class NoServerError(StoreError):
-    """No PostgreSQL server can be reached; later, or with another DSN, one may be."""
+    """No PostgreSQL server can be reached. Try again later, or use another DSN."""
 
     reasons: ClassVar[_Codes] = {
-        "invalid_dsn": "the DSN cannot be read, or is not PostgreSQL's",
+        "invalid_dsn": "the DSN is invalid, or names another database system",
         "no_server": "no server answers",
-        "login_refused": "the server refuses user or password",
+        "login_refused": "the server refuses the user or password",
         "no_database": "the server has no such database or user",
-        "connection_lost": "the connection was lost; what was committed stays",
+        "connection_lost": "the connection was lost; committed work stays",
         "embedded_missing": "the embedded server is not installed",
-        "embedded_folder": "the embedded server cannot have its data, or run, in the folder",
+        "embedded_folder": "the embedded server cannot use the folder",
         "embedded_failed": "the embedded server does not start",
-        "embedded_open": "others could use the embedded server",
+        "embedded_open": "other users could access the embedded server",
     }
 
 
 class SchemaError(StoreError):
-    """The schema is not the one that this package works with: migrate."""
+    """The schema has another version than this package: migrate."""
 
     reasons: ClassVar[_Codes] = {
         "missing": "the schema is not in the database",
         "older": "the schema is older than this package",
         "newer": "the schema is newer than this package",
-        "unversioned": "it has tables and no recorded revision, as a copy without rows",
+        "unversioned": "it has tables but no recorded revision, like a copy without rows",
         "unknown_revision": "this package does not know the revision",
-        "other_owner": "the schema, or something in it, belongs to a role that is not trusted",
+        "other_owner": "the schema, or an object in it, belongs to an untrusted role",
     }
 
 
 class CollectionError(StoreError):
-    """The collection is not there, or not what it was, or not what the caller takes it for."""
+    """The collection does not exist, has changed, or differs from what the caller expects."""
 
     reasons: ClassVar[_Codes] = {
         "unknown": "no collection has this name",
         "no_name": "the name is empty",
-        "other_scheme": "it holds simhashes of another scheme",
+        "other_scheme": "it has simhashes of another scheme",
         "other_layout": "it has another layout",
-        "unknown_layout": "it has a layout that this package does not know",
+        "unknown_layout": "this package does not know its layout",
         "renamed": "it was renamed meanwhile",
-        "cannot_rename": "the new name is another collection's or, to swap, none's",
-        "being_made": "it, or another one in the layout, is still being made from another one",
-        "not_being_made": "someone else finished or deleted it",
-        "taken": "it is there already, and was not begun by such a call",
-        "layout_distance": "the new layout does not answer a distance that is set",
-        "no_markdown": "it keeps no Markdown",
-        "other_settings": "it has other settings than asked for",
+        "cannot_rename": "the new name is taken or, for a swap, does not exist",
+        "being_made": "it, or another collection with the layout, is still being built",
+        "not_being_made": "it was finished or deleted in the meantime",
+        "taken": "it exists already, and was not started by such a call",
+        "layout_distance": "the new layout does not support the configured distance",
+        "no_markdown": "it does not store Markdown",
+        "other_settings": "its settings differ from the requested ones",
     }
 
 
 _OF_WORDS: Final = {int: Integral, float: Real}
-"""NumPy's numbers are numbers too."""
+"""Accepts NumPy's numbers too."""
 
 
 def check_type(name: str, value: object, *types: type | None, wanted: str) -> Any:
-    """Return an argument, if it is of one of these types, of which None is one.
+    """Return an argument if it has one of these types.
 
     Args:
-        name: what it is called.
+        name: the argument's name, for the message.
         value: the argument.
-        types: what it can be; int and float stand for numbers of any library, without bool.
-        wanted: what to give, for people.
+        types: the allowed types, or None to allow None. int and float allow the numbers of any
+            library, but not bool.
+        wanted: what to pass instead, for the message.
 
     Raises:
-        ArgumentError: it is of another type.
+        ArgumentError: it has another type.
     """
     if value is None and None in types:
         return value
@@ -244,10 +245,10 @@ def check_type(name: str, value: object, *types: type | None, wanted: str) -> An
 
 
 def check_many(name: str, values: object, wanted: str) -> Any:
-    """Return what is iterated over, if it is not a text or a mapping, which a slip makes of it.
+    """Return an iterable argument. Texts and mappings are refused: they are usually a mistake.
 
     Raises:
-        ArgumentError: it is one, or nothing to iterate over.
+        ArgumentError: it is a text or a mapping, or is not iterable.
     """
     if isinstance(values, str | bytes | bytearray | memoryview | Mapping):
         return check_type(name, values, wanted=wanted)
