@@ -48,64 +48,60 @@ def connect(
 ) -> Store:
     """Open the store.
 
-    Over a DSN, a URL, a pool or an Engine each call checks out a connection, and batches are
-    committed one by one; threads may share the store. Over a connection or a session of the
-    caller's it neither commits nor closes, and what the caller rolls back is gone. Only where such
-    a connection is on autocommit each batch is a transaction.
+    Over a DSN, a URL, a pool or an Engine, each call checks out a connection and commits batch by
+    batch. Threads may share the store. Over your own connection or session, the store neither
+    commits nor closes it, and your rollback undoes its work. If that connection is in autocommit
+    mode, each batch is a transaction.
 
     Args:
-        where: where PostgreSQL is: a DSN in any form libpq understands, or a URL as SQLAlchemy has
-            them (of ``postgresql+psycopg://`` and its like the driver is left out); a connection or
-            a pool of psycopg 3; an Engine, a Connection or a Session of SQLAlchemy, scoped or not,
-            with psycopg 3 under it. None means PGSIMHASH_DSN, else "embedded": the embedded server,
-            whose schema is deployed and upgraded on the way.
-        collection: the set of pages to compare with.
-        create: whether to create the collection where it does not exist.
-        scheme: the recipe of a collection that is created, by default "pgsimhash-article-1"; for
-            one that exists, what it is expected to hold.
-        layout: the layout of a collection that is created, by name; by default the database's,
-            which is "22+21+21" unless that was changed; ``pgsimhash collection plan`` compares
-            them.
-        keep_markdown: whether the collection keeps the main content of each page as Markdown,
-            compressed, for explanations and another scheme later; by default one that is created
-            does not. ``maintenance.change_settings`` changes it.
-        normalize_urls: whether the collection brings URLs into one spelling, as crawlers do: see
-            :func:`pgsimhash.pages.urls.normalized_url`; by default one that is created takes them
-            as they are.
-        schema: the schema that the tables are in; None means PGSIMHASH_SCHEMA, else "pgsimhash".
-        lookup_memory: how many bytes the store may take, with those of others in this process, to
-            hold the collection's simhashes, 64 for each, once that is faster than to ask the
-            database about one batch after the other; 0 is none. None means
-            PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's memory.
-        prepare: whether statements that are sent often are prepared, on a connection that is opened
-            here. A pooler of transactions may not bear it. None means unless a pooler is met.
+        where: a DSN in any form of libpq; a URL of SQLAlchemy, whose driver is ignored; a
+            connection or pool of psycopg 3; or an Engine, Connection or Session (scoped or not) of
+            SQLAlchemy with psycopg 3. None means PGSIMHASH_DSN, else "embedded": the embedded
+            server, whose schema is created and upgraded automatically.
+        collection: the name of the set of pages to compare with.
+        create: whether to create the collection if it does not exist.
+        scheme: the scheme of a new collection, by default "pgsimhash-article-1"; the expected
+            scheme of an existing one.
+        layout: the layout of a new collection, by default the database's: "22+21+21" unless
+            changed. ``pgsimhash collection plan`` compares layouts.
+        keep_markdown: whether the collection stores the main content of each page as compressed
+            Markdown, for explanations and a later change of the scheme. A new collection does not
+            by default; ``maintenance.change_settings`` changes it.
+        normalize_urls: whether the collection normalizes URLs, see
+            :func:`pgsimhash.pages.urls.normalized_url`. A new collection does not by default.
+        schema: the schema of the tables; None means PGSIMHASH_SCHEMA, else "pgsimhash".
+        lookup_memory: memory limit in bytes for caching the collection's simhashes (64 bytes each),
+            shared by all stores of the process. The cache is filled once it pays off. 0 disables
+            it. None means PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's
+            memory.
+        prepare: whether frequent statements are prepared, on connections that the store opens. Some
+            transaction poolers do not support it. None means yes, unless a pooler is detected.
         lock_timeout: how many seconds a transaction waits for other writers before it raises a
-            StoreError that names them; 0 is for ever. None means five minutes in transactions of
-            the store's own, unless the role or the DSN has a ``lock_timeout``, and in those of the
-            caller what is set there. What is given holds until the transaction ends.
-        statement_timeout: how many seconds the server works at one statement of a lookup or of a
-            batch before it raises a StoreError, with what it waits; 0 is for ever. None means five
-            minutes more than ``lock_timeout`` for what writes, unless the role or the DSN has a
-            timeout, and for lookups what is set there.
-        retry_seconds: for how long a lookup or a batch is tried again whose connection was lost or
-            whose transaction the server gave up for others, each with its effect once; 0 is not
-            at all, None a minute. In transactions of the caller's nothing is tried again.
-        on_event: a function that takes an :class:`~pgsimhash.store.events.Event` after each batch
-            and each lookup. An exception of it is logged.
+            StoreError that names them; 0 waits forever. None means five minutes in the store's own
+            transactions, unless the role or the DSN sets ``lock_timeout``; your own transactions
+            keep their setting. A given value applies until the transaction ends.
+        statement_timeout: how many seconds a statement of a lookup or batch may run before it
+            raises a StoreError; 0 means no limit. None means five minutes more than
+            ``lock_timeout`` for writes, unless the role or the DSN sets a timeout, and the existing
+            setting for lookups.
+        retry_seconds: for how long to retry a lookup or batch after a lost connection or a
+            transaction that the server aborted. Each takes effect once. 0 disables retries, None
+            means a minute. Nothing is retried in your own transactions.
+        on_event: a function that receives an :class:`~pgsimhash.store.events.Event` after each
+            batch and each lookup. Its exceptions are logged.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login; or the embedded server is wanted
-            and does not start.
+        NoServerError: no server answers, it refuses the login, or the embedded server does not
+            start.
         SchemaError: the schema is missing, or older or newer than this package.
-        CollectionError: the collection is missing and ``create`` is false, or it has another
-            scheme, layout, ``keep_markdown`` or ``normalize_urls``.
-        ArgumentError: ``where`` is none of these; no scheme is registered under that name in this
-            process, or there is no such layout; ``schema`` is no name that the schema can have; or
-            ``prepare`` is given for a connection that is not opened here.
-        StoreError: what is given is closed, or stands on another driver than psycopg 3; or a store
-            over it works with another schema.
+        CollectionError: the collection does not exist and ``create`` is false, or its scheme,
+            layout, ``keep_markdown`` or ``normalize_urls`` differs.
+        ArgumentError: an argument is invalid, the scheme is not registered in this process, or
+            ``prepare`` is given for a connection that the store does not open.
+        StoreError: the connection is closed, does not use psycopg 3, or is in use by a store with
+            another schema.
     """
-    # A command that says its --help has no use for them, and they are half of what loads.
+    # Imported here because `--help` does not need them, and they take half of the import time.
     from pgsimhash.db.opening import source_of
     from pgsimhash.store.store import Store
 

@@ -1,4 +1,4 @@
-"""Rows as parameters of a statement, an array for each column."""
+"""Convert rows to statement parameters: one array per column."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW: Final = 8
-"""So many texts psycopg writes as fast."""
+"""Up to this many texts, psycopg's own adaptation is as fast."""
 
 
 def as_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Return what ``unnest`` takes, by name; a column that says nothing is None.
+    """Return the columns for ``unnest``, by name; a column without values becomes None.
 
-    Columns of integers and of texts are written here: psycopg asks of each value what it is, which
-    for a batch takes longer than the lookup.
+    Integers and texts are formatted here: psycopg inspects each value, which takes longer than the
+    lookup of a batch.
     """
     if not rows:
         return dict.fromkeys(names, "{}")
@@ -34,13 +34,13 @@ def as_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
 
 
 def as_texts(values: Sequence[str | None]) -> Any:
-    """Return an array of texts, all of them escaped at once."""
+    """Return an array of texts."""
     given: list[Any] = list(values)
     if None in given:
         given = [value for value in given if value is not None]
     joined = "\0".join(given)
     if joined.count("\0") >= max(1, len(given)):
-        # One that PostgreSQL has no place for: psycopg says so.
+        # An invalid character: psycopg raises the error.
         return list(values)
     if not given:
         return "{" + ",".join(["NULL"] * len(values)) + "}"
@@ -52,5 +52,5 @@ def as_texts(values: Sequence[str | None]) -> Any:
 
 
 def bigint_array(simhashes: NDArray[np.uint64]) -> str:
-    """Return simhashes as an array of PostgreSQL."""
+    """Return simhashes as a PostgreSQL array literal."""
     return f"{{{','.join(map(str, simhashes.view('int64').tolist()))}}}"

@@ -1,4 +1,4 @@
-"""The store for asyncio: the same store in greenlets, awaited."""
+"""The store for asyncio: the synchronous store, run in greenlets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _END: Any = object()
 def _awaited(
     method: Callable[Concatenate[Store, _P], _T],
 ) -> Callable[Concatenate[AsyncStore, _P], Coroutine[Any, Any, _T]]:
-    """Return a method of Store's, to be awaited."""
+    """Return a method of Store as a coroutine function."""
 
     @wraps(method)
     async def call(self: AsyncStore, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -78,7 +78,7 @@ def _awaited(
 def _iterated(
     method: Callable[Concatenate[Store, _P], Iterator[_T]],
 ) -> Callable[Concatenate[AsyncStore, _P], AsyncIterator[_T]]:
-    """Return a method of Store's that yields, for ``async for``."""
+    """Return a method of Store that yields as an asynchronous generator."""
 
     @wraps(method)
     async def call(
@@ -96,7 +96,7 @@ def _iterated(
 
 
 def _at_once(method: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
-    """Let a method use up what it yields, so that a loop that is left has no transaction open."""
+    """Exhaust the iterator, so that no transaction stays open when the caller leaves the loop."""
 
     @wraps(method)
     def call(*arguments: _P.args, **options: _P.kwargs) -> Iterator[_T]:
@@ -108,7 +108,7 @@ def _at_once(method: Callable[_P, Iterator[_T]]) -> Callable[_P, Iterator[_T]]:
 def _iterated_over(
     method: Callable[Concatenate[Store, Iterable[_V], _P], Iterator[_T]],
 ) -> Callable[Concatenate[AsyncStore, Iterable[_V] | AsyncIterable[_V], _P], AsyncIterator[_T]]:
-    """Return a method of Store's that takes pages and yields; they may come asynchronously."""
+    """Return a method of Store that takes pages and yields. The pages may be an async iterable."""
     iterated = _iterated(method)
 
     @wraps(method)
@@ -121,19 +121,19 @@ def _iterated_over(
         waited = _waited_for(pages) if isinstance(pages, AsyncIterable) else pages
         return iterated(self, waited, *arguments, **options)
 
-    # Callers may name the pages; to a type checker they are the first argument.
+    # The names of Store's parameters are positional-only to a type checker.
     return call  # type: ignore[return-value]
 
 
 def _waited_for(values: AsyncIterable[_T]) -> Iterator[_T]:
-    """Yield in a greenlet what comes asynchronously."""
+    """Yield the items of an asynchronous iterable in a greenlet."""
     coming = aiter(values)
     while (value := await_(anext(coming, _END))) is not _END:
         yield value
 
 
 class _GreenletStore(Store):
-    """The store in a greenlet. It reads pages in threads, or in processes if they have limits."""
+    """A store in a greenlet. It reads pages in threads, or in processes if they have limits."""
 
     reader: PageReader
 
@@ -166,7 +166,7 @@ class _GreenletStore(Store):
         try:
             for source in sources:
                 reading.append(asyncio.ensure_future(asyncio.to_thread(extract, source)))
-                # What came before a pause is not to wait for what comes after it.
+                # Pages before a pause do not wait for pages after it.
                 while len(reading) >= jobs or (reading and source is PAUSE):
                     yield await_(reading.popleft())
             while reading:
@@ -179,13 +179,14 @@ class _GreenletStore(Store):
 
 
 class AsyncStore:
-    """A collection of pages in PostgreSQL, for asyncio; made by :func:`pgsimhash.connect_async`.
+    """A collection of pages in PostgreSQL, for asyncio; see :func:`pgsimhash.connect_async`.
 
-    Its methods are those of :class:`pgsimhash.Store`: awaited, or iterated over by ``async for``
-    where those yield; all clusters are found and in memory before the first comes. Pages are
-    fingerprinted in threads, or in processes where they have limits.
-    Over a pool or an engine, calls of several tasks run at a time, each on a connection of its own;
-    over a DSN, a connection or a session they wait for one another.
+    It has the methods of :class:`pgsimhash.Store`: await them, or iterate over them with ``async
+    for`` if they yield. :meth:`clusters` finds all clusters before it yields the first. Pages are
+    fingerprinted in threads, or in processes if they have limits.
+
+    Over a pool or an engine, each call has its own connection and tasks run concurrently. Over a
+    DSN, a connection or a session, calls wait for one another.
     """
 
     def __init__(self, store: Store, reader: PageReader) -> None:
@@ -201,8 +202,8 @@ class AsyncStore:
     ) -> _T:
         """Call a function that takes a store, such as those of ``pgsimhash.maintenance``.
 
-        ``await store.run(maintenance.rename, "other")``. Use up within the function what yields:
-        ``await store.run(lambda own: list(maintenance.check(own)))``.
+        Example: ``await store.run(maintenance.rename, "other")``. Exhaust iterators within the
+        function: ``await store.run(lambda store: list(maintenance.check(store)))``.
         """
         return await greenlet_spawn(lambda: function(self._store, *arguments, **options))
 
@@ -213,13 +214,13 @@ class AsyncStore:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections that the store opened, and end processes that read pages."""
+        """Close the connections that the store opened, and stop its processes."""
         await asyncio.to_thread(self._reader.close)
         await self.run(Store.close)
 
     @property
     def opened(self) -> Collection:
-        """The row of the collection as it was read last."""
+        """The row of the collection, as last read."""
         return self._store.opened
 
     @property
@@ -229,12 +230,12 @@ class AsyncStore:
 
     @property
     def scheme(self) -> str:
-        """The name of the scheme whose simhashes the collection holds."""
+        """The name of the collection's scheme."""
         return self._store.scheme
 
     @property
     def layout(self) -> str:
-        """The name of the collection's layout when it was read last."""
+        """The name of the collection's layout, as last read."""
         return self._store.layout
 
     async def find(
@@ -247,7 +248,7 @@ class AsyncStore:
         since: datetime | None = None,
         signature: int | None = None,
     ) -> list[Match]:
-        """Do as :meth:`pgsimhash.Store.find`; what several tasks ask at a time goes together."""
+        """Do the same as :meth:`pgsimhash.Store.find`; concurrent calls share a statement."""
         check_simhash(simhash)
         check_limit(limit)
         plain = (host, since, signature) == (None, None, None) and (limit is None or limit >= 0)
@@ -290,7 +291,7 @@ class AsyncStore:
 def find_together(
     store: Store, simhashes: Sequence[int], distance: int | None
 ) -> list[list[Match]]:
-    """Return the matches of each simhash, by one statement."""
+    """Return the matches of each simhash, with one statement."""
     with store.session.looking_up(distance) as (connection, collection):
         return find_each(connection, collection, simhashes, distance)
 
@@ -321,14 +322,14 @@ async def connect_async(
     page_seconds: float | None = None,
     page_memory: int | None = None,
 ) -> AsyncStore:
-    """Open the store for asyncio; see :func:`pgsimhash.connect`, and for the errors too.
+    """Open the store for asyncio; see :func:`pgsimhash.connect` for arguments and errors.
 
-    ``where`` is a DSN or a URL, as there; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``;
+    ``where`` is a DSN or a URL; psycopg's ``AsyncConnection`` or ``AsyncConnectionPool``; or
     SQLAlchemy's ``AsyncEngine``, ``AsyncConnection`` or ``AsyncSession`` with psycopg 3.
 
-    A page that takes longer to read than ``page_seconds`` is a failure, and so is one that takes
-    more than ``page_memory`` bytes on Linux, because processes read pages then. With neither,
-    threads do, which nobody can stop.
+    With ``page_seconds`` or ``page_memory``, processes read the pages. A page that takes longer, or
+    more bytes of memory (on Linux), fails. Without them, threads read the pages, which cannot be
+    interrupted.
     """
     reader = PageReader(page_seconds, page_memory)
     source = async_source_of(where, schema, prepare)

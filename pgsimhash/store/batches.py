@@ -1,4 +1,4 @@
-"""What goes into the store, made records and gathered into batches."""
+"""Convert input to records, and gather records into batches."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from pgsimhash.pages.urls import check_url, normalized_url
 from pgsimhash.sources import PAUSE, SourcePage
 
 BATCH_PAGES: Final = 256
-"""How many pages are decided together: few enough to see progress while they are read."""
+"""Pages per batch: few enough to show progress while pages are read."""
 
 BATCH_SIMHASHES: Final = 1000
-"""The same where nothing has to be read."""
+"""Records per batch if no page has to be read."""
 
 BATCH_SECONDS: Final = 2.0
 
 _TOO_SHORT: Final = frozenset({"policy", "too_short", "error_page", "blocked", "needs_script"})
-"""The reasons of pages that are what they should be, but say too little."""
+"""The reasons of pages that are intact but have too little text."""
 
 Page = SourcePage | PageFailure | PageRecord | tuple[str, str | BytesLike]
-"""What a store takes; a record was read before, by the scheme of the collection."""
+"""The input of a store. A record must be fingerprinted by the collection's scheme."""
 
 Source = SourcePage | PageFailure | PageRecord
-"""The same, but for pairs."""
+"""The same without pairs."""
 
 Item = PageRecord | PageFailure
 
 PAGES: Final = "a list of pairs, such as [('https://example.com/', html)]"
-"""What to give for pages, for people."""
+"""The expected type of pages, for error messages."""
 
 PAIRS: Final = "a list of pairs, such as [('https://example.com/', simhash)]"
 
 
 def as_source(page: Page) -> Source:
-    """Return a page or a ``(url, html)`` pair as a page, or as the failure that its types make."""
+    """Convert a ``(url, html)`` pair to a page, or to a failure if a type is wrong."""
     if isinstance(page, tuple | list):
         url, html = _pair(page, PAGES)
         page = SourcePage(url, frozen(html))
@@ -60,7 +60,7 @@ def as_source(page: Page) -> Source:
 
 
 def as_record(page: tuple[str, int]) -> Item:
-    """Return a ``(url, simhash)`` pair as a record, or as the failure it is."""
+    """Convert a ``(url, simhash)`` pair to a record, or to a failure if it is invalid."""
     url, simhash = _pair(page, PAIRS)
     try:
         return PageRecord(check_url(url), check_simhash(simhash))
@@ -72,14 +72,13 @@ def _pair(page: object, wanted: str) -> tuple[Any, Any]:
     if isinstance(page, tuple | list) and len(page) == 2:
         return page[0], page[1]
     check_type("a page", page, wanted=f"one of {wanted}")
-    raise AssertionError  # pragma: no cover - no type was allowed
+    raise AssertionError
 
 
 def next_batch(items: Iterator[Item], size: int) -> list[Item]:
-    """Return the next items in order, none at the end.
+    """Return the next items in order; an empty list at the end.
 
-    A batch is full at ``size`` items, or when two seconds have passed and the next one, or a pause
-    in place of it, comes.
+    A batch ends at ``size`` items, or with the first item or pause after two seconds.
     """
     batch: list[Item] = []
     started = time.monotonic()
@@ -93,12 +92,12 @@ def next_batch(items: Iterator[Item], size: int) -> list[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Pages in order, and which of them to decide about.
+    """Items in order, and the records among them.
 
     Attributes:
-        items: all of them: records and failures.
-        records: the records among them.
-        settings: what makes each of the records a duplicate.
+        items: records and failures.
+        records: the records among the items.
+        settings: the match settings of each record.
     """
 
     items: list[Item]
@@ -106,7 +105,7 @@ class Batch:
     settings: list[MatchSettings]
 
     def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
-        """Return a verdict for each item; ``made`` are those of the records."""
+        """Return a verdict for each item, given those of the records."""
         rest = iter(made)
         return [
             next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
@@ -114,7 +113,7 @@ class Batch:
 
 
 def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSettings]) -> Batch:
-    """Return items as a batch; pages of fewer words than is asked for have become failures."""
+    """Return items as a batch. Pages with fewer words than ``min_tokens`` become failures."""
     batch = Batch([], [], [])
     rest = iter(settings_of_records)
     for item in items:
@@ -123,7 +122,7 @@ def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSetting
             continue
         settings = next(rest)
         if item.tokens is not None and item.tokens < settings.min_tokens:
-            detail = f"it has {item.tokens} words, and {settings.min_tokens} are asked for"
+            detail = f"it has {item.tokens} words, fewer than {settings.min_tokens}"
             batch.items.append(PageFailure(item.url, "policy", detail))
             continue
         batch.items.append(item)
@@ -133,7 +132,7 @@ def sorted_out(items: Iterable[Item], settings_of_records: Sequence[MatchSetting
 
 
 def with_checked_time(item: Item) -> Item:
-    """Return ``item`` with its time in UTC, or the failure that its time makes it."""
+    """Return ``item`` with its time in UTC, or a failure if the time is invalid."""
     if isinstance(item, PageRecord) and item.fetched_at is not None:
         try:
             return replace(item, fetched_at=check_time(item.fetched_at))
@@ -143,7 +142,7 @@ def with_checked_time(item: Item) -> Item:
 
 
 def with_normalized_url(item: Item) -> Item:
-    """Return ``item`` with its URLs in one spelling, or the failure that they make it."""
+    """Return ``item`` with normalized URLs, or a failure if one is invalid."""
     if isinstance(item, PageFailure):
         return item
     try:

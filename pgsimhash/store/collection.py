@@ -1,4 +1,4 @@
-"""The collection a store works in: found or created, checked and locked."""
+"""Find, create, check and lock collections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Collection:
     """A row of ``pgsimhash.collections``.
 
-    ``source_id`` is the number of the collection that it is being made from, if it is.
+    ``source_id`` is the id of the collection that a rebuild copies into this one, if any.
     """
 
     collection_id: int
@@ -45,7 +45,7 @@ class Collection:
     source_id: int | None = None
 
     def page_url(self, url: str) -> str:
-        """Return ``url`` as the collection spells it; what is no URL stays as it is."""
+        """Return ``url`` in the collection's spelling; an invalid URL is returned unchanged."""
         check_type("a URL", url, str, wanted="a text, such as 'https://example.com/'")
         if not self.normalize_urls:
             return url
@@ -56,7 +56,7 @@ class Collection:
 
 
 class MovedCollectionError(StoreError):
-    """The name of a collection went to another one since its row was read; nothing was done."""
+    """The collection's name belongs to another collection now; nothing was done."""
 
 
 def open_collection(
@@ -69,11 +69,11 @@ def open_collection(
     keep_markdown: bool | None = None,
     normalize_urls: bool | None = None,
 ) -> Collection:
-    """Return the collection ``name``, created where it is missing.
+    """Return the collection ``name``; create it if it is missing.
 
     Raises:
-        CollectionError: it is missing and ``create`` is false, or is another than asked for.
-        ArgumentError: there is no such layout.
+        CollectionError: it is missing and ``create`` is false, or its settings differ.
+        ArgumentError: the layout does not exist.
     """
     found = find_collection(connection, name)
     if found is None and create:
@@ -107,25 +107,26 @@ def create_collection(
     normalize_urls: bool | None = None,
     indexed: bool = True,
 ) -> Collection:
-    """Return the collection ``name``, created where it is missing.
+    """Return the collection ``name``; create it if it is missing.
 
     Args:
-        connection: where to create it.
-        name: what to call it.
-        scheme: the scheme whose simhashes it holds, by default the package's.
-        layout: the name of its layout, deployed where it is not yet; by default the database's.
-        distance: its default distance; by default the scheme's, or what the layout answers.
-        keep_markdown: whether the main content of each page is kept; by default not.
-        normalize_urls: whether URLs are brought into one spelling; by default not.
-        indexed: whether a layout that is deployed now gets its indexes now.
+        connection: the connection.
+        name: the name of the collection.
+        scheme: its scheme, by default the package's.
+        layout: the name of its layout, deployed if necessary; by default the database's.
+        distance: its default distance; by default the scheme's, or the layout's maximum if that is
+            smaller.
+        keep_markdown: whether to store the main content of each page; by default not.
+        normalize_urls: whether to normalize URLs; by default not.
+        indexed: whether to create the indexes of a newly deployed layout now.
 
     Raises:
-        ArgumentError: there is no such layout, or it does not answer ``distance``.
-        CollectionError: the name is empty; it is there and another than asked for; or the layout
-            has no indexes yet, because another collection is being made in it.
+        ArgumentError: the layout does not exist or does not support ``distance``.
+        CollectionError: the name is empty; the collection exists with other settings; or the layout
+            has no indexes yet because another collection is being built in it.
     """
     if not name:
-        raise CollectionError("no_name", "a collection has a name; give one that is not empty")
+        raise CollectionError("no_name", "the name of a collection is empty; give one")
     found = find_collection(connection, name)
     if found is None:
         found = _insert_collection(
@@ -181,10 +182,9 @@ def _insert_collection(
 def find_collection(
     connection: psycopg.Connection[Any], name: str, bounds: Mapping[str, str | None] | None = None
 ) -> Collection | None:
-    """Return the collection ``name``, None where there is none.
+    """Return the collection ``name``, or None if it does not exist.
 
-    With ``bounds``, see :class:`pgsimhash.store.session.Session`, what the transaction waits from
-    now on is bounded.
+    ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
     """
     check_type("a collection", name, str, wanted="its name, such as collection='news'")
     wanted = "collection" if bounds is None else "collection_to_write"
@@ -202,7 +202,7 @@ def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
 def sibling_collections(
     connection: psycopg.Connection[Any], collection: Collection
 ) -> list[Collection]:
-    """Return all collections that a collection is compared with and itself, by their numbers."""
+    """Return the collections that a collection is compared with, including itself, by id."""
     scope = {"collection_id": collection.collection_id}
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         return cursor.execute(query("siblings", connection), scope).fetchall()
@@ -213,10 +213,10 @@ def follow(
     opened: Collection,
     bounds: Mapping[str, str | None] | None = None,
 ) -> Collection:
-    """Return the collection that has the name of ``opened`` now; as :func:`find_collection`.
+    """Return the collection that has the name of ``opened`` now; see :func:`find_collection`.
 
     Raises:
-        CollectionError: none has, or it holds simhashes of another scheme.
+        CollectionError: the name does not exist any more, or its collection has another scheme.
     """
     found = find_collection(connection, opened.name, bounds)
     if found is None:
@@ -228,7 +228,7 @@ def follow(
     if found.scheme != opened.scheme:
         raise CollectionError(
             "other_scheme",
-            f"collection {opened.name!r} holds simhashes of scheme {found.scheme!r} now, not "
+            f"collection {opened.name!r} has simhashes of scheme {found.scheme!r} now, not "
             f"{opened.scheme!r}; open it again",
         )
     return found
@@ -237,15 +237,15 @@ def follow(
 def checked_distance(
     collection: Collection, distance: int | None, largest: int | None = None
 ) -> int:
-    """Return ``distance``, the collection's own for None.
+    """Return ``distance``, or the collection's default for None.
 
     Args:
-        collection: which one.
-        distance: what is asked for.
-        largest: what is answered at most; by default what the collection's layout answers.
+        collection: the collection.
+        distance: the requested distance.
+        largest: the largest allowed distance; by default the layout's.
 
     Raises:
-        ArgumentError: it is more than that, or below 0.
+        ArgumentError: the distance is larger or negative.
     """
     if largest is None:
         largest = get_layout(collection.layout).distances[-1]
@@ -258,14 +258,14 @@ def lock_collections(
     *,
     loaders: bool = False,
 ) -> None:
-    """Wait until no other writer works on the collections, and hold them until the commit.
+    """Lock the collections against other writers until the transaction ends.
 
-    With ``loaders`` nobody adds simhashes without pages either.
+    ``loaders`` also locks out callers that add standalone simhashes.
 
     Raises:
         InvalidTransactionState: the isolation level is not READ COMMITTED; see
             :func:`pgsimhash.db.connection.translated_errors`.
-        LockNotAvailable: someone else held one for longer than ``lock_timeout``; see there.
+        LockNotAvailable: a lock was not available within ``lock_timeout``.
     """
     ids = [collection.collection_id for collection in collections]
     connection.execute(
@@ -274,10 +274,10 @@ def lock_collections(
 
 
 def check_there(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check that a collection is still there, by whatever name.
+    """Check that a collection still exists, under any name.
 
     Raises:
-        MovedCollectionError: it is not.
+        MovedCollectionError: it does not.
     """
     scope = {"collection_id": collection.collection_id}
     if connection.execute(query("collection_there", connection), scope).fetchone() is None:
@@ -285,11 +285,11 @@ def check_there(connection: psycopg.Connection[Any], collection: Collection) -> 
 
 
 def check_writable(connection: psycopg.Connection[Any], collection: Collection) -> None:
-    """Check under its lock that a collection still has its name, and is not being made.
+    """Check, under the lock, that a collection has the same name and is not being built.
 
     Raises:
-        MovedCollectionError: the name is another one's now.
-        CollectionError: it is being made from another one, or is gone.
+        MovedCollectionError: the name belongs to another collection now.
+        CollectionError: it is being built from another one, or was deleted.
     """
     present = follow(connection, collection)
     if present.collection_id != collection.collection_id:
@@ -297,14 +297,15 @@ def check_writable(connection: psycopg.Connection[Any], collection: Collection) 
     if present.source_id is not None:
         raise CollectionError(
             "being_made",
-            f"collection {present.name!r} is being made from another one, and written by nobody "
-            "else until that is done: pgsimhash collection rebuild",
+            f"collection {present.name!r} is being built from another one and is read-only "
+            "until that is finished: pgsimhash collection rebuild",
         )
 
 
 def _moved(collection: Collection) -> MovedCollectionError:
     return MovedCollectionError(
-        "moved", f"collection {collection.name!r} was replaced or deleted at this moment; try again"
+        "moved",
+        f"collection {collection.name!r} was replaced or deleted during the call; try again",
     )
 
 
@@ -319,29 +320,29 @@ def _check_settings(
     keep_markdown: bool | None,
     normalize_urls: bool | None,
 ) -> None:
-    """Refuse what a caller asks for and the collection, which was there, has otherwise."""
+    """Raise CollectionError if an existing collection differs from the requested settings."""
     name = collection.name
     if distance not in (None, collection.default_distance):
         raise CollectionError(
             "other_settings",
-            f"collection {name!r} is there already, with distance {collection.default_distance}; "
+            f"collection {name!r} exists already, with distance {collection.default_distance}; "
             f"to change it: pgsimhash collection set {name} --distance {distance}",
         )
     if keep_markdown not in (None, collection.keep_markdown):
         option = "--keep-markdown" if keep_markdown else "--no-keep-markdown"
-        keeps = "keeps the Markdown" if collection.keep_markdown else "keeps no Markdown"
+        keeps = "stores Markdown" if collection.keep_markdown else "does not store Markdown"
         raise CollectionError(
             "other_settings",
-            f"collection {name!r} is there already, and {keeps}; to change it: "
+            f"collection {name!r} exists already and {keeps}; to change it: "
             f"pgsimhash collection set {name} {option}",
         )
     if normalize_urls not in (None, collection.normalize_urls):
         option = "--normalize-urls" if normalize_urls else "--no-normalize-urls"
-        does = "normalises" if collection.normalize_urls else "does not normalise"
+        does = "normalizes" if collection.normalize_urls else "does not normalize"
         raise CollectionError(
             "other_settings",
-            f"collection {name!r} is there already, and {does} URLs, so that its pages have other "
-            f"ones; ingest them into another: pgsimhash collection create {name}-2 {option}",
+            f"collection {name!r} exists already and {does} URLs, so its pages have different "
+            f"URLs; use another collection: pgsimhash collection create {name}-2 {option}",
         )
 
 
@@ -350,7 +351,7 @@ def _check(collection: Collection, scheme: Scheme | None, layout: str | None) ->
     if scheme is not None and collection.scheme != scheme.name:
         raise CollectionError(
             "other_scheme",
-            f"collection {name!r} holds simhashes of scheme {collection.scheme!r}, "
+            f"collection {name!r} has simhashes of scheme {collection.scheme!r}, "
             f"which cannot be compared with {scheme.name!r}; open another collection, "
             f"such as {name}-2",
         )

@@ -1,4 +1,4 @@
-"""Deletes pages in bounded batches, while writers go on."""
+"""Delete pages in bounded batches, so that writers can continue."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session
 
 BATCH: Final = 1000
-"""How many pages go in one transaction: writers wait for each some tens of milliseconds."""
+"""Pages per transaction: each blocks other writers for some tens of milliseconds."""
 
 Deleted = Callable[[int], None]
-"""Told how many pages are gone so far."""
+"""Receives the number of pages deleted so far."""
 
 
 def expire(session: Session, older_than: timedelta | None, progress: Deleted) -> Deletion:
-    """Delete the versions not seen for so long, or as policies say; return what went.
+    """Delete versions last seen longer ago than an age, or as policies define.
 
     Raises:
-        ArgumentError: no age is given, and no policy gives one.
+        ArgumentError: neither an age nor a policy is given.
         CollectionError: no collection of the scheme has the name any more.
     """
     return _in_all(_expire_batches(session, older_than), progress)
@@ -35,7 +35,7 @@ def expire(session: Session, older_than: timedelta | None, progress: Deleted) ->
 def delete(
     session: Session, statement: str, parameters: dict[str, Any], progress: Deleted
 ) -> Deletion:
-    """Delete the pages that ``sql/queries/<statement>.sql`` finds; return what went.
+    """Delete the pages that ``sql/queries/<statement>.sql`` selects.
 
     Raises:
         CollectionError: no collection of the scheme has the name any more.
@@ -52,7 +52,7 @@ def _in_all(batches: Iterable[Deletion], progress: Deleted) -> Deletion:
         gone.update(dict.fromkeys(batch.gone))
         reverted.update(dict.fromkeys(batch.reverted))
         progress(versions)
-    # What went back to an earlier version in one batch may be gone with another one.
+    # A page that one batch reverted to an earlier version may be deleted by a later batch.
     return Deletion(versions, list(gone), [url for url in reverted if url not in gone])
 
 

@@ -1,4 +1,4 @@
-"""Tell the caller about each batch and each lookup of a store, for metrics."""
+"""Report each batch and each lookup of a store to the caller, for metrics."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Event:
     """One batch or one lookup of a store.
 
     Attributes:
-        name: ``ingest`` for a batch that was stored, ``decide`` for one that was only decided, else
-            the method of the lookup, such as ``find``. ``find_together`` is the ``find`` of several
-            tasks of asyncio in one statement.
+        name: ``ingest`` for a stored batch, ``decide`` for one that was only decided, else the name
+            of the lookup method, such as ``find``. ``find_together`` is one statement for the
+            ``find`` of several asyncio tasks.
         collection: the name of the collection.
-        run_id: the run that the batch belongs to, if it was stored.
-        seconds: how long it took, with waiting for other writers and retries.
+        run_id: the run of a stored batch.
+        seconds: the duration, including retries and waiting for other writers.
         count: the number of pages of the batch, or of URLs or simhashes that were looked up.
-        results: for a batch the number of pages by verdict; for a lookup the number of pages or
-            simhashes that it ``found``.
+        results: for a batch, the number of pages by verdict; for a lookup, the number of pages or
+            simhashes as ``found``.
         cached_simhashes: the number of simhashes in memory. 0 means that the database answers.
         error: the ``reason`` of the error that ended it, or the name of its class; else None.
     """
@@ -46,26 +46,26 @@ class Event:
 
 
 OnEvent = Callable[[Event], object]
-"""A function that takes each event, in the thread of the call, so it has to be fast."""
+"""A function that receives each event, in the calling thread, so it must be fast."""
 
 
 def checked_on_event(on_event: OnEvent | None) -> OnEvent | None:
-    """Return the function that takes events.
+    """Return the function if it is callable.
 
     Raises:
-        ArgumentError: it cannot be called.
+        ArgumentError: it is not.
     """
     if on_event is not None and not callable(on_event):
-        check_type("on_event", on_event, None, wanted="a function that takes a store's event")
+        check_type("on_event", on_event, None, wanted="a function that receives a store's events")
     return on_event
 
 
 class Observation:
-    """A batch or a lookup under way; its end is an event.
+    """A running batch or lookup; its end creates an event.
 
     Attributes:
-        answer: what it came to, set by the block.
-        run_id: the run that it belongs to.
+        answer: the result, set by the block.
+        run_id: the run it belongs to.
     """
 
     __slots__ = ("_count", "_name", "_session", "_started", "answer", "run_id")
@@ -101,7 +101,7 @@ class Observation:
         try:
             on_event(event)
         except Exception:
-            # A fault of the metrics is none of the data.
+            # A failure of the metrics must not affect the data.
             logger.exception("on_event failed", extra={"collection": event.collection})
 
 
@@ -116,7 +116,7 @@ def _found(answer: Any) -> int:
         return len(answer.queries)
     if isinstance(answer, list):
         return sum(len(part) if isinstance(part, list) else 1 for part in answer)
-    # A page or None, or whether there is any.
+    # A page or None, or a bool.
     return int(bool(answer))
 
 

@@ -1,4 +1,4 @@
-"""All near-copies within a collection: pairs, clusters, and tables of them."""
+"""All near-duplicates within a collection: pairs and clusters."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from pgsimhash.store.lookups import simhash_slices
 from pgsimhash.store.marks import all_marks
 
 _ROWS: Final = 2_000
-"""How many members of clusters the server sends at a time."""
+"""Members of clusters per fetch from the server."""
 
 
 def spool(connection: psycopg.Connection[Any], collection: Collection) -> Spool:
-    """Return all distinct simhashes of a collection, which is read at once."""
+    """Return all distinct simhashes of a collection in a temporary file."""
     return Spool(simhash_slices(connection, collection))
 
 
@@ -48,7 +48,7 @@ def clusters(
     score: Score,
     progress: Compared = no_progress,
 ) -> Iterator[Cluster]:
-    """Yield the clusters of more than one page; ``connection`` is in a transaction."""
+    """Yield the clusters of more than one page; ``connection`` must be in a transaction."""
     with spool(connection, collection) as read:
         simhashes = read.read()
         simhashes.sort()
@@ -81,7 +81,7 @@ def _joined(
     marks: Sequence[Mark],
     simhashes: NDArray[np.uint64],
 ) -> list[tuple[int, int]]:
-    """Return the present simhashes of the pages that marks join."""
+    """Return the present simhashes of the pages that must-links join."""
     said = [mark for mark in marks if mark.same]
     urls = [url for mark in said for url in (mark.a, mark.b)]
     scope = {"collection_id": collection.collection_id, "urls": urls}
@@ -93,12 +93,12 @@ def _joined(
         for mark in said
         if mark.a in present and mark.b in present
     ]
-    # One that came after the simhashes were read is left for the next time.
+    # Skip simhashes that were added after the others were read.
     return [pair for pair in ends if np.isin(pair, simhashes).all()]
 
 
 def _with_company(simhashes: NDArray[np.uint64], roots: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which simhashes are not alone in their cluster."""
+    """Return which simhashes share their cluster with others."""
     joined = simhashes != roots
     heads: NDArray[np.bool_] = np.zeros(len(simhashes), dtype=np.bool_)
     heads[np.searchsorted(simhashes, roots[joined])] = True

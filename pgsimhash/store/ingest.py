@@ -1,4 +1,4 @@
-"""From records that come to verdicts, batch by batch."""
+"""Decide about records in batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pgsimhash.store.writer import evaluate_batch, write_batch
 
 
 class Ingest:
-    """Decides about what comes into a collection, and stores it."""
+    """Decides about incoming records and stores them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -33,7 +33,7 @@ class Ingest:
         self._writers: list[_Writer] = []
 
     def start_run(self, label: str) -> int:
-        """Let what comes from now on belong to a run of its own, and return its number."""
+        """Start a run for everything that is stored from now on, and return its id."""
         writer = _Writer(self._session, label)
         number = writer.start_run()
         self._label, self._writers = label, [writer]
@@ -41,9 +41,9 @@ class Ingest:
 
     @contextmanager
     def _writer(self) -> Iterator[_Writer]:
-        """Give a writer for one batch, which no other thread or task uses meanwhile.
+        """Lend a writer for one batch; no other thread or task uses it meanwhile.
 
-        Its pages belong to the run that the caller started, and without one to none.
+        Its pages belong to the run that the caller started, if any.
         """
         idle = self._writers
         try:
@@ -56,15 +56,15 @@ class Ingest:
             idle.append(writer)
 
     def check(self, options: MatchOptions) -> None:
-        """Check the requested settings.
+        """Check options.
 
         Raises:
-            ArgumentError: an option is wrong.
+            ArgumentError: an option is invalid.
         """
         rules_of(self._session.collection, options)
 
     def decide_one(self, item: Item, options: MatchOptions, *, remember: bool) -> Verdict:
-        """Return the verdict of one item, and with ``remember`` store it."""
+        """Return the verdict of one item; ``remember`` stores it."""
         with self._writer() as writer:
             (verdict,) = writer.decide([item], options, remember)
         return verdict
@@ -79,29 +79,26 @@ class Ingest:
         asked: int | None = None,
         label: str = "ingest_many",
     ) -> Iterator[Verdict]:
-        """Yield a verdict for each item as they come, decided in batches.
+        """Yield a verdict for each item, decided in batches.
 
-        What is stored is a run of its own, unless the caller started one. Wrong options are refused
-        at once.
+        Stored items form a run, unless the caller started one. Options are checked immediately.
 
         Args:
-            items: what to decide about.
-            size: how many make a batch, where the transaction ends with it.
-            options: by what settings.
-            remember: whether to store them.
-            asked: how many the caller wants in a batch. Without that, what is stored in the
-                caller's transaction is decided one by one, as the verdicts are taken.
+            items: records and failures.
+            size: the number of items per batch, if each batch is committed.
+            options: the match settings.
+            remember: whether to store the items.
+            asked: the caller's batch size. Without it, items that are stored in the caller's
+                transaction are decided one by one, when their verdicts are consumed.
             label: the name of the run.
 
         Raises:
-            ArgumentError: ``asked`` is below 1, or an option is wrong.
+            ArgumentError: ``asked`` is below 1, or an option is invalid.
         """
         self.check(options)
         check_type("batch_size", asked, int, None, wanted="a number, such as batch_size=100")
         if asked is not None and asked < 1:
-            raise ArgumentError(
-                "invalid_number", f"batch_size is how many pages to decide together, not {asked}"
-            )
+            raise ArgumentError("invalid_number", f"batch_size must be at least 1, not {asked}")
         own = _Writer(self._session, label) if remember and self._label is None else None
         return self._batch_by_batch(iter(items), size, options, own, remember, asked)
 
@@ -125,21 +122,21 @@ class Ingest:
 
 
 class _Writer:
-    """Decides about one batch after the other, which belong to one run, or to none."""
+    """Decides about batches of one run, or of no run."""
 
     def __init__(self, session: Session, label: str | None) -> None:
         self._session = session
-        # The name of the run, None where there is none.
+        # The name of the run, or None without a run.
         self._label = label
-        # Whether there may be policies. Where there are none nobody asks again what they say: the
-        # batch hears it from the lookup when there are some.
+        # Whether there may be policies. If not, batches skip the lookup of policies; `_add_batch`
+        # reports when there are some.
         self._policies = True
         self._run: Run | None = None
-        # What a batch came to whose transaction may have been committed or not.
+        # The verdicts of a batch whose commit is in doubt.
         self._unsure: list[Verdict] | None = None
 
     def start_run(self) -> int:
-        """Draw the run, and return its number."""
+        """Start the run, and return its id."""
         with self._session.transaction() as connection:
             run = self._run_of_batch(connection)
         return 0 if run is None else run.run_id
@@ -150,7 +147,7 @@ class _Writer:
         return self._run
 
     def decide(self, batch: list[Item], options: MatchOptions, remember: bool) -> list[Verdict]:
-        """Return a verdict for each item; again after a fault that passes, with its effect once."""
+        """Return a verdict for each item; retries are safe, because the batch is stored once."""
         self._unsure = None
         name = "ingest" if remember else "decide"
         with Observation(self._session, name, len(batch)) as observation:
@@ -195,11 +192,11 @@ class _Writer:
     def _decide_batch(
         self, items: list[Item], options: MatchOptions, remember: bool
     ) -> list[Verdict]:
-        """Decide about one batch, and with ``remember`` store it, in one transaction.
+        """Decide about one batch in one transaction; ``remember`` stores it.
 
         Raises:
-            StalePoliciesError: there are policies that nobody asked, and nothing was decided.
-            MovedCollectionError: the name went to another collection, and nothing was decided.
+            StalePoliciesError: policies were added that were not applied; nothing was decided.
+            MovedCollectionError: the name belongs to another collection now; nothing was decided.
         """
         if not any(isinstance(item, PageRecord) for item in items):
             return sorted_out(items, []).verdicts([])
@@ -239,12 +236,12 @@ class _Writer:
         return self._unsure
 
     def _stored(self) -> list[Verdict] | None:
-        """Return what the batch came to, if it was stored though the connection was lost."""
+        """Return the verdicts of the batch if it was committed although the connection was lost."""
         unsure = self._unsure
         if unsure is None:
             return None
         with self._session.writing() as (connection, collection):
-            # The process that was told to commit it has the lock until it has.
+            # A server process that is still committing the batch holds this lock.
             lock_collections(connection, [collection])
             stored = is_stored(connection, collection, unsure, self._run)
         self._unsure = None
@@ -265,10 +262,10 @@ class _Writer:
 
 
 def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:
-    """Yield the verdicts of a batch that was stored, if ``theirs``, in a caller's transaction.
+    """Yield the verdicts of a batch that was stored, if ``theirs``, in the caller's transaction.
 
     Raises:
-        StoreError: that transaction ended before the last of them was taken.
+        StoreError: that transaction ended before the last verdict was consumed.
     """
     goes_on = theirs and session.is_in_transaction()
     for number, verdict in enumerate(verdicts, 1):
@@ -277,6 +274,6 @@ def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator
             raise StoreError(
                 "ended_within_batch",
                 f"the transaction ended after {number} of the {len(verdicts)} verdicts of a batch, "
-                "which is stored as a whole; end it after a batch, or leave out batch_size, and "
-                "each page is stored when its verdict is taken",
+                "which is stored as a whole; end it between two batches, or omit batch_size: then "
+                "each page is stored when its verdict is consumed",
             )

@@ -1,4 +1,4 @@
-"""Deploys the table, indexes and functions of a layout."""
+"""Deploy the table, indexes and functions of a layout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pgsimhash.search.permutation import Permutation
 
 
 def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | None:
-    """Return None without the layout's table, else whether all its indexes are built."""
+    """Return None without the layout's table, else whether all its indexes exist."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         return cursor.execute(
             query("layout_deployed", connection), {"layout": layout.name}
@@ -28,10 +28,10 @@ def is_deployed(connection: psycopg.Connection[Any], layout: Layout) -> bool | N
 
 
 def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Create what ``layout`` needs, in one transaction, where it is not there yet.
+    """Create the missing objects of ``layout`` in one transaction.
 
     Raises:
-        CollectionError: it has no indexes yet, because a collection is still being made in it.
+        CollectionError: it has no indexes yet because a collection is still being built in it.
     """
     indexed = is_deployed(connection, layout)
     if indexed is None:
@@ -45,7 +45,7 @@ def deploy_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
 
 
 def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Create what ``layout`` needs but for its indexes, which are built when the table is full."""
+    """Create the objects of ``layout`` without its indexes, which are built afterwards."""
     if is_deployed(connection, layout) is None:
         with connection.transaction(), _as_owner(connection):
             _create(connection, layout, indexed=False)
@@ -54,12 +54,12 @@ def deploy_table(connection: psycopg.Connection[Any], layout: Layout) -> None:
 def build_indexes(
     connection: psycopg.Connection[Any], layout: Layout, *, concurrently: bool = True
 ) -> None:
-    """Build the indexes that are missing; what an interrupted run left half built, anew.
+    """Build the missing indexes, and again those that an interrupted run left invalid.
 
     Args:
-        connection: where to build them; if concurrently, in autocommit.
-        layout: whose table they are on.
-        concurrently: whether writers to the table may go on meanwhile.
+        connection: the connection; in autocommit mode if concurrently.
+        layout: the layout of the table.
+        concurrently: whether other sessions may write to the table meanwhile.
     """
     if is_deployed(connection, layout):
         return
@@ -85,14 +85,14 @@ def build_indexes(
 
 
 def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
-    """Leave an empty table only its first index until the transaction ends; False if it is not.
+    """Drop the indexes of an empty table, except the first; return False if it has rows.
 
-    Nobody else can use the table until then. It is truncated too: what is copied into a table of
-    the same transaction may count as seen by everyone, and lookups need no VACUUM first.
+    The table stays locked until the transaction ends. It is truncated too: rows copied into a table
+    of the same transaction can be frozen, so lookups need no VACUUM first.
 
     Raises:
-        psycopg.errors.LockNotAvailable: someone is at the table.
-        psycopg.errors.InsufficientPrivilege: it is another role's.
+        psycopg.errors.LockNotAvailable: another session uses the table.
+        psycopg.errors.InsufficientPrivilege: another role owns it.
     """
     schema = schema_of(connection)
     table = sql.Identifier(schema, layout.table)
@@ -111,7 +111,7 @@ def empty_table(connection: psycopg.Connection[Any], layout: Layout) -> bool:
 
 
 def fill_indexes(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Build what :func:`empty_table` dropped, in the same transaction."""
+    """Build the indexes that :func:`empty_table` dropped, in the same transaction."""
     _execute(connection, "indexes", layout)
     table = sql.Identifier(schema_of(connection), layout.table)
     connection.execute(sql.SQL("ANALYZE {}").format(table))
@@ -122,17 +122,17 @@ def _index_name(layout: Layout, permutation: Permutation) -> str:
 
 
 def default_layout(connection: psycopg.Connection[Any]) -> Layout:
-    """Return the layout that new collections get in this database."""
+    """Return the default layout of new collections."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         name = cursor.execute(query("default_layout", connection)).fetchone()
     return DEFAULT_LAYOUT if name is None else get_layout(name)
 
 
 def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Deploy ``layout`` and let new collections have it.
+    """Deploy ``layout`` and make it the default of new collections.
 
     Raises:
-        CollectionError: it has no indexes yet, because a collection is still being made in it.
+        CollectionError: it has no indexes yet because a collection is still being built in it.
     """
     deploy_layout(connection, layout)
     statement = sql.SQL("ALTER TABLE {} ALTER COLUMN layout SET DEFAULT {}")
@@ -142,7 +142,7 @@ def set_default_layout(connection: psycopg.Connection[Any], layout: Layout) -> N
 
 
 def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> None:
-    """Let no collection be made in a layout until the transaction ends, if none is."""
+    """Block new collections in a layout until the transaction ends; raise if one is being built."""
     scope = {"layout": layout.name}
     connection.execute(query("lock_layout", connection), scope)
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -151,8 +151,8 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
         name, source = made
         raise CollectionError(
             "being_made",
-            f"layout {layout.name!r} has no indexes yet, because collection {name!r} is still "
-            f"being made in it; finish that: pgsimhash collection rebuild {source} --into {name} "
+            f"layout {layout.name!r} has no indexes yet because collection {name!r} is still "
+            f"being built in it; finish that: pgsimhash collection rebuild {source} --into {name} "
             f"--layout '{layout.name}', or delete it: pgsimhash collection delete {name}",
         )
 
@@ -166,7 +166,7 @@ def _create(connection: psycopg.Connection[Any], layout: Layout, *, indexed: boo
 
 @contextmanager
 def _as_owner(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Let what is created inside the block, which is in a transaction, be the schema owner's."""
+    """Create objects in this block as the schema owner; it must be in a transaction."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         before = cursor.execute(query("act_as_owner", connection)).fetchone()
         yield

@@ -1,4 +1,4 @@
-"""Simhashes without pages: many at a time, and the first of a layout before its indexes are."""
+"""Load standalone simhashes in bulk; an empty table is filled before its indexes are built."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pgsimhash.store.session import Session
 
 LARGE: Final = 100_000
-"""From how many on indexes are built afterwards: below it takes a second either way."""
+"""Build indexes afterwards from this number on; below, either way takes a second."""
 
 TOGETHER: Final = 1 << 20
-"""As many go in a transaction, or more where an array has more."""
+"""The minimum number of simhashes per transaction."""
 
 _BATCH: Final = 10_000
 
@@ -37,7 +37,7 @@ def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int
 
     Raises:
         ArgumentError: an array has another shape or dtype.
-        CollectionError: no collection of the scheme has the name any more, or it is being made
+        CollectionError: no collection of the scheme has the name any more, or it is being built
             from another one.
     """
     waiting = _together(arrays)
@@ -54,7 +54,7 @@ def add_simhashes(session: Session, arrays: Iterable[NDArray[np.uint64]]) -> int
 
 
 def _together(arrays: Iterable[NDArray[np.uint64]]) -> Iterator[NDArray[np.uint64]]:
-    """Yield arrays that are not empty, small ones put together."""
+    """Yield non-empty arrays; small ones are concatenated."""
     parts: list[NDArray[np.uint64]] = []
     count = 0
     for array in arrays:
@@ -70,9 +70,9 @@ def _together(arrays: Iterable[NDArray[np.uint64]]) -> Iterator[NDArray[np.uint6
 def _add(
     connection: psycopg.Connection[Any], collection: Collection, simhashes: NDArray[np.uint64]
 ) -> int:
-    """Add an array, in statements of a bounded size."""
+    """Add an array, in statements of bounded size."""
     added = 0
-    # The order of the first index: each batch goes to a place of its own there.
+    # In the order of the first index, so that each batch touches few of its pages.
     ordered = np.sort(simhashes).view(np.int64)
     with connection.cursor(row_factory=scalar_row) as cursor:
         for start in range(0, len(ordered), _BATCH):
@@ -83,7 +83,7 @@ def _add(
 
 
 def _may_fill(connection: psycopg.Connection[Any], collection: Collection) -> bool:
-    """Take the layout's table for this transaction alone, if it is empty and nobody is at it."""
+    """Lock the layout's table if it is empty and unused; return whether it is locked."""
     layout = get_layout(collection.layout)
     check_writable(connection, collection)
     if not is_deployed(connection, layout):
@@ -100,13 +100,13 @@ def _fill(
     collection: Collection,
     arrays: Iterable[NDArray[np.uint64]],
 ) -> int:
-    """Add arrays to a table that has the first index only, and then build the others."""
+    """Add arrays to a table with only its first index, then build the other indexes."""
     layout = get_layout(collection.layout)
     table = (schema_of(connection), layout.table)
     added = 0
     last = -1
     for array in arrays:
-        # The order of the first index, which grows at its end only.
+        # In the order of the first index, which then grows only at its end.
         distinct = np.unique(array)
         if int(distinct[0]) > last:
             columns: dict[str, NDArray[np.signedinteger]] = {

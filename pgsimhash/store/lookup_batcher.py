@@ -1,4 +1,4 @@
-"""Lookups of several tasks in one statement, for asyncio."""
+"""Combine the lookups of several asyncio tasks into one statement."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple
 from pgsimhash.pages.records import Match
 
 _STATEMENTS: Final = 2
-"""How many statements are under way at once: one is answered while the next is being sent."""
+"""Concurrent statements: the next is sent while the server answers the first."""
 
 _BATCH: Final = 64
-"""How many lookups go into one statement: it bounds how long the first waits for the last."""
+"""Lookups per statement: this bounds how long the first waits for the last."""
 
 
 class Lookup(NamedTuple):
-    """What one task looks up, and the future that it awaits."""
+    """The lookup of one task, and the future that the task awaits."""
 
     simhash: int
     distance: int | None
@@ -25,13 +25,13 @@ class Lookup(NamedTuple):
 
 
 FindEach = Callable[[Sequence[int], int | None], Awaitable[Sequence[list[Match]]]]
-"""Looks up simhashes at one distance, and returns the matches of each."""
+"""Look up simhashes at one distance, and return the matches of each."""
 
 
 class LookupBatcher:
-    """Lookups that come while others are being answered wait for those, and go together.
+    """Lookups that arrive during a statement are combined into the next one.
 
-    A lookup that comes alone goes at once.
+    A single lookup is sent immediately.
     """
 
     def __init__(self, find_each: FindEach) -> None:
@@ -52,7 +52,7 @@ class LookupBatcher:
             while batch := self._next():
                 await self._answer(batch)
         finally:
-            # Not by a callback: a lookup that comes before it ran would have no worker.
+            # Not in a callback: a lookup that arrives before it runs would have no worker.
             self._workers.remove(asyncio.current_task())
 
     async def _answer(self, batch: list[Lookup]) -> None:
@@ -73,7 +73,7 @@ class LookupBatcher:
                     lookup.answer.set_result(matches)
 
     def _next(self) -> list[Lookup]:
-        """Take the lookups of the next statement; tasks that were cancelled wait no longer."""
+        """Take the lookups for the next statement, without those of cancelled tasks."""
         batch: list[Lookup] = []
         others: list[Lookup] = []
         while self._waiting and len(batch) < _BATCH:

@@ -1,4 +1,4 @@
-"""Questions to the database, each one statement."""
+"""Lookups, each in one statement."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pgsimhash.store.memory import Memory
 
 _BATCH: Final = 10_000
-"""How many simhashes are looked up in one statement: it bounds what the server holds."""
+"""Simhashes per statement: this bounds the server's memory."""
 
 SLICES: Final = 64
-"""In how many statements a collection is read: it bounds what the server sends at a time."""
+"""Slices of a collection, one statement each: this bounds the size of a result."""
 
 
 def check_limit(limit: int | None) -> None:
-    """Check the type of a number of matches.
+    """Check the type of a limit.
 
     Raises:
-        ArgumentError: it is no integer.
+        ArgumentError: it is not an integer.
     """
     check_type("limit", limit, int, None, wanted="a number, such as limit=10")
 
@@ -72,7 +72,7 @@ def find_each(
     simhashes: Sequence[int],
     distance: int | None,
 ) -> list[list[Match]]:
-    """Return the matches of each of some simhashes, nearest first."""
+    """Return the matches of each simhash, nearest first."""
     parameters = {
         **_lookup(collection, distance),
         "simhashes": [to_bigint(simhash) for simhash in simhashes],
@@ -98,7 +98,7 @@ def near_pages(
     """Return the pages near a URL or a simhash, nearest first.
 
     Raises:
-        NotFoundError: the URL is not known.
+        NotFoundError: the URL is unknown.
     """
     parameters = {**_lookup(collection, distance), "limit": limit}
     if isinstance(page, str):
@@ -128,14 +128,14 @@ def find_many(
     """Return the matches of an array of simhashes, by query, nearest first.
 
     Raises:
-        ArgumentError: the array has another shape or dtype; the layout does not answer
+        ArgumentError: the array has another shape or dtype, or the layout does not support
             ``distance``.
-        MovedCollectionError: the collection was replaced while it was looked up in memory.
+        MovedCollectionError: the collection was replaced during a lookup in memory.
     """
     import numpy as np
 
     check_simhashes(simhashes)
-    # What is remembered is that of a number, not of a name.
+    # The cache belongs to a collection's id, not to its name.
     present = follow(connection, collection)
     most = checked_distance(present, distance)
     found = []
@@ -184,7 +184,7 @@ def _still_there(
     near: Near,
     start: int,
 ) -> Matches:
-    """Return what is remembered as near and was not deleted since."""
+    """Return the cached matches that still exist in the database."""
     import numpy as np
 
     known = {
@@ -234,7 +234,7 @@ def simhash_slice(
 
 
 def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:
-    """Return when the versions of a page came, the oldest first; none where it is not known."""
+    """Return the visits of a page, oldest first; empty if it is unknown."""
     parameters = {"collection": collection.name, "url": collection.page_url(url)}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("visits", connection), parameters).fetchall()
@@ -258,10 +258,10 @@ def get(connection: psycopg.Connection[Any], collection: Collection, url: str) -
 
 
 def unknown_page(collection: Collection, url: str) -> NotFoundError:
-    """Return what to raise where a collection does not have a page."""
+    """Return the error for a page that a collection does not have."""
     return NotFoundError(
         "unknown_page",
-        f"collection {collection.name!r} does not know {url}: URLs are compared as they were "
+        f"collection {collection.name!r} does not know {url}: URLs are compared as "
         "given; correct it, name another --collection, or ingest the page first",
     )
 

@@ -1,4 +1,4 @@
-"""What a store remembers of the simhashes of its collection, where many lookups make that pay."""
+"""A cache of the collection's simhashes, filled when lookups are frequent."""
 
 from __future__ import annotations
 
@@ -26,40 +26,41 @@ from pgsimhash.store.lookups import SLICES, simhash_slice
 LIMIT_VARIABLE: Final = "PGSIMHASH_LOOKUP_MEMORY"
 
 HELD_BYTES: Final = 64
-"""How many bytes a simhash takes while all are read; afterwards about half."""
+"""Bytes per simhash while all are read; afterwards about half."""
 
 HELD_SHARE: Final = 8
-"""A store holds simhashes in such a part of the machine's memory, unless told otherwise."""
+"""Divisor of the machine's memory for the default limit."""
 
 _AT_LEAST: Final = 1e-3
-"""Seconds that a lookup takes in memory too, with hearing what is new."""
+"""Seconds that a cached lookup takes at least, including reading what is new."""
 
 _PATIENCE: Final = 0.1
-"""Seconds of lookups after which it is asked how many simhashes there are."""
+"""Seconds of lookups after which the size of the collection is checked."""
 
 _READ_SECONDS: Final = 4e-7
-"""What reading and sorting one simhash takes, about."""
+"""Approximate seconds to read and sort one simhash."""
 
 
 class Memory:
-    """All simhashes of a collection, once lookups in the database cost as much as reading them.
+    """All simhashes of a collection, read once lookups have cost as much as reading them.
 
-    So it costs at most twice what the better of the two would have, however many lookups come.
-    What is answered is exact: each time it hears what came since. That are pages by their ids, as
-    these are drawn under the lock of the collection; all that came in another way makes it forget
-    everything (table ``cache_epochs``). What is gone it does not know, and answers nevertheless.
+    So the total cost is at most twice the optimum, for any number of lookups. Matches are exact:
+    before each answer, the cache reads the simhashes of newer page ids, which are assigned under
+    the lock of the collection. Any other addition changes the cache epoch (table ``cache_epochs``),
+    which empties the cache. Deleted simhashes stay in it, so callers check that matches still
+    exist.
     """
 
     def __init__(self, limit: int | None) -> None:
-        """Remember nothing yet.
+        """Create an empty cache.
 
         Args:
-            limit: how many bytes it may take, with those of other stores of this process; 0 is
-                none. None is PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the
-                machine's memory.
+            limit: memory limit in bytes, shared by all stores of the process; 0 disables the cache.
+                None means PGSIMHASH_LOOKUP_MEMORY, in megabytes, else an eighth of the machine's
+                memory.
 
         Raises:
-            ArgumentError: the variable is no number.
+            ArgumentError: the environment variable is not a number.
         """
         self._limit = _default_limit() if limit is None else limit
         self._lock = threading.Lock()
@@ -80,22 +81,22 @@ class Memory:
         return 0 if index is None else len(index)
 
     def holds(self, collection: Collection) -> bool:
-        """Return whether it holds the simhashes of a collection."""
+        """Return whether the simhashes of a collection are cached."""
         return self._index is not None and self._of == collection.collection_id
 
     @property
     def newest(self) -> int:
-        """The newest page that it has heard of."""
+        """The newest page id that the cache includes."""
         return self._newest
 
     def spent(self, collection: Collection, seconds: float) -> None:
-        """Take down what a lookup in the database cost more than one in memory."""
+        """Record by how much a lookup in the database was slower than a cached one."""
         if collection.collection_id == self._of:
             self._spent += max(0.0, seconds - _AT_LEAST)
 
     @contextmanager
     def looking_up(self, collection: Collection) -> Iterator[None]:
-        """Take down what lookups in the database cost more than in memory."""
+        """Record by how much the lookups in this block were slower than cached ones."""
         started = time.perf_counter()
         yield
         self.spent(collection, time.perf_counter() - started)
@@ -107,7 +108,7 @@ class Memory:
         simhashes: NDArray[np.uint64],
         distance: int,
     ) -> Near | None:
-        """Return what is near, and maybe some that is gone; None to have the database asked."""
+        """Return the cached simhashes near, maybe deleted ones too; None means ask the database."""
         if not self._limit:
             return None
         with self._lock:
@@ -131,7 +132,7 @@ class Memory:
     def take_in(self, connection: psycopg.Connection[Any], collection: Collection) -> None:
         """Read all simhashes of a collection, if they fit."""
         self._forget(collection.collection_id)
-        # What comes while the slices are read is heard of afterwards.
+        # Simhashes that arrive while the slices are read are read afterwards.
         epoch, newest, _ = _arrived(connection, collection, None)
         read: list[NDArray[np.uint64]] = []
         for number in range(SLICES):
@@ -151,7 +152,7 @@ class Memory:
         self._hear(connection, collection, self._index)
 
     def _pays_off(self, connection: psycopg.Connection[Any], collection: Collection) -> bool:
-        """Return whether lookups have cost what reading would, as one slice tells."""
+        """Return whether lookups have cost as much as reading would, estimated from one slice."""
         if self._spent < self._pays:
             return False
         rows = len(simhash_slice(connection, collection, 0)) * SLICES
@@ -159,7 +160,7 @@ class Memory:
         return self._spent >= self._pays
 
     def _takes(self, rows: int) -> bool:
-        """Return whether there is room for so many simhashes, and take it."""
+        """Reserve memory for this many simhashes; return whether there is enough."""
         with _taking:
             others = sum(taken for one, taken in _taken.items() if one is not self)
             _taken[self] = max(1, rows) * HELD_BYTES
@@ -167,7 +168,7 @@ class Memory:
 
     def _give_up(self, collection: Collection) -> None:
         logger.info(
-            "the simhashes of %r do not fit into %d bytes of memory; the database is asked",
+            "the simhashes of %r do not fit into %d bytes of memory; lookups use the database",
             collection.name,
             self._limit,
             extra={"collection": collection.name},
@@ -181,7 +182,7 @@ class Memory:
         epoch, self._newest, simhashes = _arrived(connection, collection, self._newest)
         if epoch != self._epoch:
             logger.info(
-                "simhashes were loaded into %r, or its server is another one: those in memory go",
+                "simhashes were loaded into %r, or the server changed; the cache is emptied",
                 collection.name,
                 extra={"collection": collection.name},
             )
@@ -193,21 +194,20 @@ class Memory:
 
 
 _taken: WeakKeyDictionary[Memory, int] = WeakKeyDictionary()
-"""The bytes that each one in this process has: of many threads none takes them all."""
+"""The bytes that each cache of this process uses; together they stay within the limit."""
 
 _taking: Final = threading.Lock()
 
 NO_MEMORY: Final = Memory(0)
-"""Every lookup goes to the database."""
+"""A disabled cache: every lookup goes to the database."""
 
 
 def _arrived(
     connection: psycopg.Connection[Any], collection: Collection, newest: int | None
 ) -> tuple[Any, int, NDArray[np.uint64]]:
-    """Return the cache epoch, the newest page, and the simhashes of pages after ``newest``.
+    """Return the cache epoch, the newest page id, and the simhashes of pages after ``newest``.
 
-    The epoch is different after a load, and on another server: a standby that was promoted may lack
-    the last pages.
+    The epoch also depends on the server: a promoted standby may lack the last pages.
     """
     scope = {"collection_id": collection.collection_id, "newest_page": newest}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
@@ -224,6 +224,6 @@ def _default_limit() -> int:
     if not given.isdecimal():
         raise ArgumentError(
             "invalid_number",
-            f"{LIMIT_VARIABLE} is a number of megabytes, 0 for none, not {given!r}; correct it",
+            f"{LIMIT_VARIABLE} must be a number of megabytes (0: no cache), not {given!r}",
         )
     return int(given) << 20

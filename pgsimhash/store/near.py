@@ -1,4 +1,4 @@
-"""The simhashes near to those of a batch: stored, arrived meanwhile, and within the batch."""
+"""Find the simhashes near those of a batch: stored, recently added, and within the batch."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pgsimhash.store.collection import Collection, MovedCollectionError
 from pgsimhash.store.memory import Memory
 
 _ROOM: Final = 1 << 16
-"""How many distances are held at once."""
+"""Distances that are computed at once."""
 
 
 class Near(NamedTuple):
-    """What is near to the simhashes of a batch, simhashes as literals of PostgreSQL's arrays.
+    """The simhashes near those of a batch, as array literals of PostgreSQL.
 
     ``near_to`` has the query of each of ``near_simhashes``, which are stored in the collections
-    ``compared``, up to ``newest_pages``; ``batch_to`` and ``batch_simhashes`` are pairs within the
-    batch. None is for the statement to find.
+    ``compared``, up to ``newest_pages``. ``batch_to`` and ``batch_simhashes`` are pairs within the
+    batch. With None, the statement searches itself.
     """
 
     compared: list[int] | None = None
@@ -42,11 +42,11 @@ class Near(NamedTuple):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what the statements of a batch refuse into errors of this package.
+    """Translate the errors that the statements of a batch raise.
 
     Raises:
-        ArgumentError: a layout does not answer the distance.
-        MovedCollectionError: the collection's name is another one's now.
+        ArgumentError: a layout does not support the distance.
+        MovedCollectionError: the name belongs to another collection now.
     """
     try:
         yield
@@ -63,10 +63,10 @@ def nearby(
     settings: Sequence[MatchSettings],
     memory: Memory,
 ) -> Near:
-    """Return what the cache finds near to the records, and the near pairs among them.
+    """Return the simhashes near the records, according to the cache, and the near pairs among them.
 
-    Empty where the statement has to look them up: the cache holds one collection, and for a single
-    page it is no faster than the database.
+    The result is empty if the statement has to look them up: the cache has no answer, several
+    collections are compared, or it is a single page, for which the cache is no faster.
     """
     if len(records) == 1 or any(wanted.scope == "global" for wanted in settings):
         return Near()
@@ -88,7 +88,7 @@ def locked(
     memory: Memory,
     near: Near,
 ) -> Near:
-    """Return all that is near to the records, with the collections compared with locked."""
+    """Lock the compared collections, and return all simhashes near the records."""
     scope = {"collection": collection.name, "collection_id": collection.collection_id}
     with connection.cursor(row_factory=tuple_row) as cursor, refusals():
         if near.near_to is None:
@@ -103,7 +103,7 @@ def locked(
             near = Near(compared, near_to, near_simhashes, newest, *among(records, settings))
         cursor.execute(query("lock_compared", connection), {**scope, **near._asdict()})
         ((newest_pages, arrived),) = cursor
-    # What came while it was looked up and waited for.
+    # Simhashes added between the lookup and the lock.
     came = np.array(arrived, dtype=np.int64).view(np.uint64)
     batch = _simhashes(records)
     rows, places = _pairs(batch, came, settings)
@@ -115,12 +115,12 @@ def locked(
 
 
 def among(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> tuple[str, str]:
-    """Return the pairs within a batch, ``batch_to`` and ``batch_simhashes`` of :class:`Near`."""
+    """Return the pairs within a batch: ``batch_to`` and ``batch_simhashes`` of :class:`Near`."""
     batch = _simhashes(records)
     values, first = np.unique(batch, return_index=True)
     last = len(batch) - 1 - np.unique(batch[::-1], return_index=True)[1]
     rows, places = _pairs(values, values, settings)
-    # Only what comes before a page matters to it.
+    # A page is compared only with those before it.
     before = first[places] < last[rows]
     return _literal(values[rows[before]]), _literal(values[places[before]])
 
@@ -128,7 +128,7 @@ def among(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> t
 def _pairs(
     some: NDArray[np.uint64], others: NDArray[np.uint64], settings: Sequence[MatchSettings]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of ``some`` are near which of ``others``, as places in both."""
+    """Return the index pairs of simhashes near each other."""
     most = max(wanted.distance for wanted in settings)
     step = max(1, _ROOM // max(1, len(others)))
     pairs = [
@@ -145,6 +145,6 @@ def _simhashes(records: Sequence[PageRecord]) -> NDArray[np.uint64]:
 
 
 def _literal(simhashes: NDArray[np.uint64], before: str | None = None) -> str:
-    """Return simhashes as the literal of an array, after those of another one."""
+    """Append simhashes to an array literal."""
     values = ",".join(map(str, simhashes.view(np.int64).tolist()))
     return "{" + ",".join(filter(None, ((before or "")[1:-1], values))) + "}"

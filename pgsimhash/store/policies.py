@@ -1,4 +1,4 @@
-"""The policies of a collection, and what they make of what a caller asks for."""
+"""The policies of a collection, combined with the caller's options."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pgsimhash.store.collection import Collection, checked_distance
 
 
 class StalePoliciesError(Exception):
-    """There are policies now, and nobody asked what they say; nothing was decided yet."""
+    """Policies were added that were not applied; nothing was decided yet."""
 
 
 class Said(NamedTuple):
-    """What policies say about some URLs.
+    """The policies that apply to some URLs.
 
     Attributes:
-        policies: whether the collection has any.
-        groups: settings, and the indexes of the URLs that they hold for; those of which no policy
-            says anything are in none.
+        policies: whether the collection has any policies.
+        groups: settings, with the indexes of the URLs that they apply to; URLs without a policy are
+            in no group.
     """
 
     policies: bool
@@ -41,7 +41,7 @@ def read_policies(connection: psycopg.Connection[Any], collection: Collection) -
 def said_about(
     connection: psycopg.Connection[Any], collection: Collection, urls: Sequence[str]
 ) -> Said:
-    """Return what policies say about URLs."""
+    """Return the policies that apply to the URLs."""
     parameters = {"collection_id": collection.collection_id, "urls": list(urls)}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows = cursor.execute(query("settings_for", connection), parameters).fetchall()
@@ -57,7 +57,7 @@ def said_about(
 
 
 def settings_by(rules: Rules, said: Said, count: int) -> list[MatchSettings]:
-    """Return the settings of the ``count`` URLs that policies were asked about."""
+    """Return the settings of each of the ``count`` URLs."""
     settings = [rules.plain] * count
     for by_policy, places in said.groups:
         made = rules.settings(by_policy)
@@ -69,18 +69,17 @@ def settings_by(rules: Rules, said: Said, count: int) -> list[MatchSettings]:
 def settings_for(
     connection: psycopg.Connection[Any], collection: Collection, rules: Rules, urls: Iterable[str]
 ) -> list[MatchSettings]:
-    """Return the settings of each URL as policies are at this moment."""
+    """Return the settings of each URL under the present policies."""
     asked = list(urls)
     return settings_by(rules, said_about(connection, collection, asked), len(asked))
 
 
 def rules_of(collection: Collection, options: MatchOptions) -> Rules:
-    """Return what ``options`` ask for, over what the collection has.
+    """Return the rules made of ``options`` and the collection's settings.
 
     Raises:
-        ArgumentError: the layout does not answer the distance; there is no such scope, or a number
-            is below 1; the age is none.
-        TypeError: there is no such option.
+        ArgumentError: an option is invalid, or the layout does not support the distance.
+        TypeError: an option does not exist.
     """
     rules = Rules(options, collection.default_distance)
     checked_distance(collection, options.get("distance"))

@@ -1,4 +1,4 @@
-"""Calls that are made again after a fault that passes: a lost connection, a deadlock, a restart."""
+"""Retry calls after transient faults: a lost connection, a deadlock, a restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 RETRY_SECONDS: Final = 60.0
-"""How long it is tried, unless told otherwise: a server that begins anew takes some of them."""
+"""How long to retry by default: a restarting server takes some of these seconds."""
 
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
@@ -36,21 +36,21 @@ _ABORTED: Final = (
     errors.CannotConnectNow,
     errors.TooManyConnections,
 )
-"""What the server says when a transaction came to nothing and the next one may do better."""
+"""Errors of an aborted transaction that may succeed when it is repeated."""
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether a fault may be gone when the same is tried again."""
+    """Return whether a fault is transient."""
     if isinstance(error, NoServerError) and error.reason in {"connection_lost", "no_server"}:
         return True
     return isinstance(error.__cause__, _ABORTED)
 
 
 def checked_retry_seconds(seconds: float | None) -> float:
-    """Return how long to try, :data:`RETRY_SECONDS` for None.
+    """Return how long to retry, :data:`RETRY_SECONDS` for None.
 
     Raises:
-        ArgumentError: it is negative, or no number.
+        ArgumentError: it is negative or not a number.
     """
     if seconds is None:
         return RETRY_SECONDS
@@ -58,8 +58,7 @@ def checked_retry_seconds(seconds: float | None) -> float:
     if not 0 <= seconds <= 86_400:
         raise ArgumentError(
             "invalid_number",
-            "retry_seconds is for how long to try again after a fault that passes, up to a day, "
-            f"and 0 is not at all, not {seconds!r}",
+            f"retry_seconds must be between 0 (no retries) and a day, not {seconds!r}",
         )
     return seconds
 
@@ -75,10 +74,10 @@ def _tell_again(session: Session, state: RetryCallState) -> None:
 def retried(
     method: Callable[Concatenate[Store, _P], _T],
 ) -> Callable[Concatenate[Store, _P], _T]:
-    """Let a lookup be called again after a fault that passes, and tell of it as an event.
+    """Decorate a lookup: retry it after transient faults, and report it as an event.
 
-    A function whose name begins with an underscore is no event. If the collection was replaced
-    meanwhile, the call is made again at once, over any connection.
+    A function whose name begins with an underscore reports no event. If the collection was replaced
+    meanwhile, the call is repeated immediately, over any connection.
     """
 
     def follow(store: Store, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
@@ -105,7 +104,7 @@ def retried(
 
 
 def _count(queries: object) -> int:
-    """Return how many simhashes or URLs a lookup is about."""
+    """Return how many simhashes or URLs a lookup has."""
     return len(queries) if isinstance(queries, Sized) and not isinstance(queries, str) else 1
 
 
@@ -116,10 +115,10 @@ def again(
     *arguments: _P.args,
     **options: _P.kwargs,
 ) -> _T:
-    """Call a function, after a pause, until a fault has passed or it is no use any more.
+    """Repeat a call with pauses until it succeeds or fails permanently.
 
-    Pauses are drawn at random below a bound that doubles, so that writers that were cut off
-    together do not come back together.
+    Each pause is random below a bound that doubles, so that writers that lost their connections
+    together do not return together.
     """
     from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 

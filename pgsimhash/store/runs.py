@@ -1,4 +1,4 @@
-"""The runs of a collection: what was added together, and when."""
+"""The runs of a collection: which pages were added together, and when."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Run:
     """A run that a caller started, or one call of ``ingest_many`` or ``add_many``.
 
     Attributes:
-        run_id: its number.
+        run_id: its id.
         label: its name.
-        pages: how many it has, those of the batch included that was written last.
+        pages: the number of its pages, including the last batch.
     """
 
     run_id: int
@@ -30,7 +30,7 @@ class Run:
 
 
 def draw_run(connection: psycopg.Connection[Any], label: str) -> Run:
-    """Return a run with a number of its own; its row comes with the first batch."""
+    """Return a new run; its row is inserted with the first batch."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         run_id = cursor.execute(query("draw_run", connection)).fetchone()
     return Run(int(run_id or 0), label)
@@ -42,9 +42,9 @@ def is_stored(
     verdicts: Sequence[Verdict],
     run: Run | None,
 ) -> bool:
-    """Return whether a batch was committed: its run has these pages, or its pages are there.
+    """Return whether a batch was committed: its run has these pages, or its pages exist.
 
-    Without a run, a batch that added no page counts as not committed: it may be done again.
+    Without a run, a batch that added no page counts as not committed: repeating it is harmless.
     """
     page_ids = [verdict.page_id for verdict in verdicts if verdict.verdict != "unchanged"]
     parameters = {

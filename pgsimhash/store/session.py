@@ -1,4 +1,4 @@
-"""The transactions of a store, over the connections of its source."""
+"""The transactions of a store, over connections of its source."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 _LOCK_SECONDS: Final = 300
 
 LOCK_TIMEOUT: Final = f"{_LOCK_SECONDS}s"
-"""How long a transaction of our own waits for each lock, unless told otherwise."""
+"""How long the store's own transactions wait for each lock by default."""
 
 _AFTER_LOCKS: Final = 300
-"""For how many seconds more a statement that writes may go on, unless told otherwise."""
+"""How many seconds longer than that a statement that writes may run by default."""
 
 _LONGEST: Final = 2**31 // 1000
-"""What PostgreSQL can be told, in seconds: 24 days."""
+"""PostgreSQL's maximum in seconds: 24 days."""
 
 
 class Session:
-    """The transactions of a store, each on a connection that is checked out for it.
+    """The transactions of a store, each on a connection checked out for it.
 
-    ``collection`` is the row of the store's collection as it was read last. A store goes by the
-    name: :meth:`reading` and :meth:`writing` read the row that has it at that moment.
+    ``collection`` is its row as last read. A store is bound to the name: :meth:`reading` and
+    :meth:`writing` read the row that has the name at that moment.
     """
 
     collection: Collection
@@ -63,27 +63,26 @@ class Session:
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
-        """Take over a source of connections; see :func:`pgsimhash.connect` for the limits.
+        """Use a connection source; see :func:`pgsimhash.connect` for the limits.
 
         Raises:
-            ArgumentError: ``lock_timeout``, ``statement_timeout`` or ``retry_seconds`` is no such
-                number.
+            ArgumentError: ``lock_timeout``, ``statement_timeout`` or ``retry_seconds`` is invalid.
         """
         self.source = source
         self._schema = schema
-        # Those whose settings are checked; their schema is the store's.
+        # Connections whose settings were checked, with the store's schema.
         self._known: WeakSet[psycopg.Connection[Any]] = WeakSet()
         check_type("lookup_memory", lookup_memory, int, None, wanted="bytes, such as 500_000_000")
         self._lookup_memory = lookup_memory
         self.retry_seconds = checked_retry_seconds(retry_seconds)
         self.on_event = checked_on_event(on_event)
         locks = _LOCK_SECONDS if lock_timeout is None else lock_timeout
-        # For the length of a transaction, so that a pooler may give the next one to another server.
+        # For one transaction only: the next one may use another server behind a pooler.
         self._bounds = {
             "lock_timeout": _milliseconds("lock_timeout", lock_timeout),
             "otherwise": LOCK_TIMEOUT if source.owned else "0",
             "statement_timeout": _milliseconds("statement_timeout", statement_timeout),
-            # Who waits as long as it takes has no statement that takes less.
+            # With an unlimited lock timeout, statements are not limited either.
             "statement_otherwise": (
                 f"{locks + _AFTER_LOCKS:.0f}s" if source.owned and locks else "0"
             ),
@@ -91,8 +90,8 @@ class Session:
 
     @cached_property
     def memory(self) -> Memory:
-        """What is remembered of the collection, in this process."""
-        # A lookup of one simhash needs no numpy.
+        """The cache of the collection's simhashes in this process."""
+        # Imported here because a lookup of one simhash needs no numpy.
         from pgsimhash.store.memory import Memory
 
         return Memory(self._lookup_memory)
@@ -104,11 +103,11 @@ class Session:
         return 0 if memory is None else len(memory)
 
     def may_retry(self, error: PgsimhashError) -> bool:
-        """Return whether to do again what failed: nothing of it stayed, and it may do better."""
+        """Return whether to retry: nothing was committed, and the fault may be transient."""
         return self.source.owned and self.retry_seconds > 0 and passes(error)
 
     def is_in_callers_transaction(self) -> bool:
-        """Return whether what is written now goes into a transaction that the caller ends."""
+        """Return whether writes belong to a transaction that the caller ends."""
         if self.source.owned:
             return False
         with self._checked_out() as connection:
@@ -141,7 +140,7 @@ class Session:
 
     @contextmanager
     def read(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run statements that write nothing: in no transaction of their own."""
+        """Lend a connection for statements that only read, outside a transaction of the store."""
         with self._checked_out() as connection:
             if _is_alone(connection):
                 yield connection
@@ -151,22 +150,22 @@ class Session:
 
     @contextmanager
     def bounded(self) -> Iterator[psycopg.Connection[Any]]:
-        """Do as :meth:`read`, and let no statement take longer than was asked for."""
+        """Do the same as :meth:`read`, with the statement timeout of lookups."""
         with self.read() as connection:
             if self._bounds["statement_timeout"] is None:
                 yield connection
                 return
-            # For the length of a transaction, as a pooler needs it.
+            # Set for one transaction, for poolers.
             with connection.transaction():
                 connection.execute(query("bound_statements", connection), self._bounds)
                 yield connection
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """Run a block in a transaction, inside the caller's where there is one.
+        """Run a block in a transaction, inside the caller's if there is one.
 
         Raises:
-            StoreError: a transaction of a store over the caller's connection is not done.
+            StoreError: another transaction of a store is open on the caller's connection.
         """
         with self._begun() as connection:
             connection.execute(query("bound_waits", connection), self._bounds)
@@ -185,13 +184,13 @@ class Session:
     def reading(
         self, *, together: bool = False
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do as :meth:`bounded`, over the collection that has the name at this moment.
+        """Do the same as :meth:`bounded`, with the collection that has the name now.
 
-        With ``together`` it is one transaction, as cursors and temporary tables need it.
+        ``together`` makes it one transaction, for cursors and temporary tables.
 
         Raises:
-            CollectionError: none has, or it is of another scheme.
-            MovedCollectionError: it was deleted before all was read.
+            CollectionError: no collection has the name, or its scheme differs.
+            MovedCollectionError: it was deleted during the reads.
         """
         with self._begun(loop=True) if together else self.bounded() as connection:
             self.collection = opened = follow(connection, self.collection)
@@ -202,32 +201,32 @@ class Session:
     def looking_up(
         self, distance: int | None
     ) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do as :meth:`bounded`, for statements that go by the collection's name and scheme.
+        """Do the same as :meth:`bounded`, for statements that use the collection's name and scheme.
 
         Raises:
-            CollectionError: none has the name, or it is of another scheme.
-            ArgumentError: its layout does not answer ``distance``.
+            CollectionError: no collection has the name, or its scheme differs.
+            ArgumentError: its layout does not support ``distance``.
         """
         try:
             checked_distance(self.collection, distance)
         except ArgumentError:
-            # The collection may have got another layout since its row was read.
+            # The layout of the collection may have changed since its row was read.
             with self.reading() as (_, collection):
                 checked_distance(collection, distance)
         try:
             with self.bounded() as connection:
                 yield connection, self.collection
         except CollectionError:
-            # Raises what has become of it.
+            # Raises the reason.
             with self.reading():
                 raise
 
     @contextmanager
     def writing(self) -> Iterator[tuple[psycopg.Connection[Any], Collection]]:
-        """Do as :meth:`transaction`, over the collection that has the name at this moment.
+        """Do the same as :meth:`transaction`, with the collection that has the name now.
 
         Raises:
-            CollectionError: none has, or it is of another scheme.
+            CollectionError: no collection has the name, or its scheme differs.
         """
         with self._begun() as connection:
             self.collection = follow(connection, self.collection, self._bounds)
@@ -236,16 +235,16 @@ class Session:
 
 @contextmanager
 def _not_within_another(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Refuse a transaction within another one of a store's, on the caller's connection.
+    """Refuse a transaction inside an unfinished call on the caller's connection.
 
-    What a loop's body wrote would be gone when the loop over ``clusters()`` is left before its end.
+    Rows that the body of a loop over ``clusters()`` wrote would be lost if it left the loop early.
     """
     own = getattr(connection, "unpinned", connection)
     if own in _in_transaction:
         raise StoreError(
             "unfinished_call",
-            "a call is not done yet, and its transaction would take along what this one "
-            "writes: a loop over clusters() is under way, or a function that was passed "
+            "another call is not finished, and its rollback would undo this write: "
+            "a loop over clusters() is running, or a function that was passed "
             "to a call; loop over list(store.clusters()), or open a store over a DSN or a pool",
         )
     _in_transaction.add(own)
@@ -260,15 +259,16 @@ def _block(connection: psycopg.Connection[Any]) -> Iterator[None]:
     status = connection.info.transaction_status
     begins = status == TransactionStatus.IDLE and not connection.autocommit
     if begins or status == TransactionStatus.INERROR:
-        # Begin what only the caller may commit: the block below is then a savepoint. In one
-        # that failed be told here: psycopg complains of savepoints that it did not make.
+        # Begin the transaction that only the caller may commit, so that the block below is a
+        # savepoint. In a failed transaction this raises the clear error; psycopg would complain
+        # about savepoints.
         execute_alone(connection, "SELECT 1")
     with connection.transaction():
         yield
 
 
 def _is_alone(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether each statement is a transaction."""
+    """Return whether each statement is its own transaction."""
     return connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
 
 
@@ -279,8 +279,7 @@ def _milliseconds(name: str, seconds: float | None) -> str | None:
     if not 0 <= seconds <= _LONGEST:
         raise ArgumentError(
             "invalid_number",
-            f"{name} is how many seconds to wait at most, up to {_LONGEST}, and 0 is for ever, not "
-            f"{seconds!r}",
+            f"{name} must be between 0 (no limit) and {_LONGEST} seconds, not {seconds!r}",
         )
     return str(math.ceil(seconds * 1000))
 

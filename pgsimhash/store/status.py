@@ -1,4 +1,4 @@
-"""The figures of a database, for all its collections."""
+"""The statistics of a database, for all its collections."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from pgsimhash.pages.records import CollectionStatus
 def read_status(
     connection: psycopg.Connection[Any], collection: str | None = None
 ) -> list[CollectionStatus]:
-    """Return the figures of every collection, by name, or of one."""
+    """Return the statistics of every collection, by name, or of one."""
     with connection.cursor(row_factory=class_row(CollectionStatus), binary=True) as cursor:
         return cursor.execute(query("status", connection), {"collection": collection}).fetchall()

@@ -1,4 +1,4 @@
-"""The store: what is known about pages, asked and told in PostgreSQL."""
+"""The store: look up, decide about, write and delete pages in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from pgsimhash.store.retries import retried
 from pgsimhash.store.session import Session
 from pgsimhash.store.status import read_status
 
-# What only some methods need is loaded by those: a lookup reads no page, and needs no numpy.
+# Methods import what only they need: a lookup reads no page and needs no numpy.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 class Limits(TypedDict):
-    """By how many processes pages are read, what one may take, and whether it needs Markdown."""
+    """How pages are read: number of processes, limits per page, whether to return Markdown."""
 
     jobs: int
     markdown: bool
@@ -73,33 +73,37 @@ class Limits(TypedDict):
 
 
 class Store:
-    """A collection of pages in PostgreSQL; made by :func:`pgsimhash.connect`.
+    """A collection of pages in PostgreSQL; create it with :func:`pgsimhash.connect`.
 
-    The options of ``ingest``, ``decide``, ``add`` and their like are those of
-    :class:`~pgsimhash.pages.match_settings.MatchSettings`: ``distance``, ``verify``, ``scope``,
-    ``window_size``, ``max_age``, ``canonical_link``, ``max_copies`` and ``min_tokens``. Settings
-    that are not given are those of the policies, else those of the collection.
+    The ``options`` of methods are those of :class:`~pgsimhash.pages.match_settings.MatchSettings`:
+    ``distance``, ``verify``, ``scope``, ``window_size``, ``max_age``, ``canonical_link``,
+    ``max_copies`` and ``min_tokens``. Missing options are taken from the policies, else from the
+    collection.
 
-    Deleting goes in transactions of a thousand pages, unless the caller is in a transaction, and
-    returns the URLs that are gone (some 150 bytes each), for whoever has rows of their own to them.
-    Simhashes that no other page has go too, unless they were added without a page as well. Of the
-    copies of a deleted page the earliest becomes an original, in the same transaction, and those
-    that are near to it by the policies point to it. The transaction's isolation level has to be
-    READ COMMITTED, or StoreError says so.
+    Deletions commit every thousand pages, unless the caller is in a transaction, and return the
+    deleted URLs (about 150 bytes each), so that you can delete your own rows. They also delete
+    simhashes that no other page has, unless those were added as standalone simhashes too. The
+    earliest copy of a deleted page becomes an original in the same transaction, and pages near it
+    point to it. Your transaction must use READ COMMITTED.
 
-    A store goes by the collection's name. Where that goes to another collection of the same
-    scheme, as by a rebuild, the store follows; where none has it any more, or one of another
-    scheme, every method raises CollectionError, and nothing was done.
-
-    :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store and
-    use two attributes of it: ``session``, the connection and its transactions, and ``opened``, the
-    row of the collection as it was read last.
+    A store is bound to the collection's name. If a rebuild gives the name to another collection of
+    the same scheme, the store uses that one.
 
     A store over a DSN, a pool or an engine commits batch by batch. Each call checks out a
-    connection, so threads may share the store. One over a connection or a session of the caller's
-    neither commits nor closes it: on autocommit each batch is a transaction, else the caller
-    commits. Threads that share it wait for one another. While a loop over :meth:`clusters` is under
-    way there, or a function that was passed to a method, reads are answered and writes are refused.
+    connection, so threads may share the store. A store over your own connection or session neither
+    commits nor closes it: with autocommit each batch is a transaction, else you commit. Threads
+    that share it wait for one another. During a loop over :meth:`clusters`, or a callback, it
+    answers reads and refuses writes.
+
+    :mod:`pgsimhash.maintenance` and :mod:`pgsimhash.analysis` have functions that take a store.
+    They use ``session``, its transactions, and ``opened``, the row of the collection as last read.
+
+    Raises:
+        ArgumentError: an argument or option is invalid, or the layout does not support the
+            distance.
+        CollectionError: no collection of this scheme has the name any more. Methods that write
+            raise it too while the collection is being built from another one.
+        StoreError: the database does not answer or refuses a statement. Committed batches stay.
     """
 
     def __init__(
@@ -119,18 +123,7 @@ class Store:
         retry_seconds: float | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
-        """Open ``collection`` over a source, creating it where ``create`` is true.
-
-        Raises:
-            SchemaError: the schema is missing, or older or newer than this package.
-            CollectionError: the collection is missing and ``create`` is false, or it has another
-                scheme, layout, ``keep_markdown`` or ``normalize_urls``.
-            ArgumentError: no scheme is registered under that name in this process; there is no such
-                layout; ``schema`` is no name that the schema can have; or ``lock_timeout``,
-                ``statement_timeout`` or ``retry_seconds`` no number of seconds.
-            StoreError: another store over the connection works with another schema; it is in a
-                transaction that failed, or texts would not come back from it as they are.
-        """
+        """Open ``collection`` over a connection source; see :func:`pgsimhash.connect`."""
         recipe = None if scheme is None else schemes.get_scheme(scheme)
         self.session = Session(
             source,
@@ -165,7 +158,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the connections that the store opened, those in use when their call is done."""
+        """Close the connections that the store opened; those in use close after their call."""
         self.session.source.close()
 
     @cached_property
@@ -176,7 +169,7 @@ class Store:
 
     @property
     def opened(self) -> Collection:
-        """The row of the collection as it was read last."""
+        """The row of the collection, as last read."""
         return self.session.collection
 
     @property
@@ -186,12 +179,12 @@ class Store:
 
     @property
     def scheme(self) -> str:
-        """The name of the scheme whose simhashes the collection holds."""
+        """The name of the collection's scheme."""
         return self.opened.scheme
 
     @property
     def layout(self) -> str:
-        """The name of the collection's layout when it was read last."""
+        """The name of the collection's layout, as last read."""
         return self.opened.layout
 
     @retried
@@ -205,24 +198,19 @@ class Store:
         since: datetime | None = None,
         signature: int | None = None,
     ) -> list[Match]:
-        """Return every known simhash within ``distance`` bits, each once, nearest first.
+        """Return every stored simhash within ``distance`` bits, each once, nearest first.
 
-        Exact: none is missed. (Manku, Jain, Das Sarma, WWW 2007, section 3.) Of the pages that
-        share a simhash it names the first; :meth:`near_pages` has them all.
+        The search is exact (Manku, Jain, Das Sarma, WWW 2007, section 3). A match names the first
+        of the pages that share its simhash; :meth:`near_pages` returns all of them.
 
         Args:
-            simhash: what to look for.
+            simhash: the simhash to look up.
             distance: the largest number of differing bits; by default the collection's.
-            limit: at most so many matches, the nearest.
-            host: only matches that have a page on this host.
-            since: only matches that have a page fetched then or later.
-            signature: the signature that belongs to ``simhash``: matches whose page has a different
-                one are left out (see :mod:`pgsimhash.hashing.signature`).
-
-        Raises:
-            ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
-                ``distance``.
-            StoreError: the database does not answer.
+            limit: the maximum number of matches; the nearest are returned.
+            host: only matches with a page on this host.
+            since: only matches with a page fetched at this time or later.
+            signature: the signature that belongs to ``simhash``: omit matches whose page has a
+                different one (see :mod:`pgsimhash.hashing.signature`).
         """
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.find(
@@ -248,28 +236,25 @@ class Store:
     ) -> list[NearPage]:
         """Return every page whose present version is within ``distance`` bits, nearest first.
 
-        Where :meth:`find` has one line for a simhash, here is each page that shares it. Exact: none
-        is missed. Marks do not count, and neither do simhashes without a page.
+        Unlike :meth:`find` it returns each page that shares a simhash. The search is exact. It
+        ignores marks and standalone simhashes.
 
         Args:
-            page: the URL of a known page, whose present version is asked about and which is not in
-                the answer; or a simhash.
+            page: the URL of a stored page, which is not part of the result; or a simhash.
             distance: the largest number of differing bits; by default the collection's.
-            limit: at most so many pages: the nearest, and of equally near ones the first that came.
-            verify: whether matches whose signature differs are left out (see
+            limit: the maximum number of pages; the nearest are returned, of equally near ones the
+                earliest.
+            verify: whether to omit matches with a different signature (see
                 :mod:`pgsimhash.hashing.signature`).
-            signature: the signature that belongs to a simhash; without it, its matches are not
-                verified.
+            signature: the signature that belongs to a simhash; without it, matches of a simhash are
+                not verified.
 
         Raises:
-            NotFoundError: the URL is not known.
-            ArgumentError: ``page`` is a number that is not in 0..2**64-1; the layout does not
-                answer ``distance``; ``limit`` is below 1.
-            StoreError: the database does not answer.
+            NotFoundError: the URL is unknown.
         """
         lookups.check_limit(limit)
         if limit is not None and limit < 1:
-            raise ArgumentError("invalid_number", f"limit is a number, 1 or more, not {limit!r}")
+            raise ArgumentError("invalid_number", f"limit must be at least 1, not {limit!r}")
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.near_pages(
                 connection,
@@ -290,12 +275,7 @@ class Store:
             distance: the largest number of differing bits; by default the collection's.
 
         Returns:
-            The matches of all of them, by query, nearest first.
-
-        Raises:
-            ArgumentError: the array has another shape or dtype; the layout does not answer
-                ``distance``.
-            StoreError: the database does not answer.
+            All matches, by query, nearest first.
         """
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.find_many(
@@ -304,40 +284,26 @@ class Store:
 
     @retried
     def exists(self, simhash: int, distance: int | None = None) -> bool:
-        """Return whether any known simhash is within ``distance`` bits; stops at the first.
-
-        Raises:
-            ArgumentError: ``simhash`` is not in 0..2**64-1; the layout does not answer
-                ``distance``.
-            StoreError: the database does not answer.
-        """
+        """Return whether any stored simhash is within ``distance`` bits; stop at the first."""
         with self.session.looking_up(distance) as (connection, collection):
             return lookups.exists(connection, collection, simhash, distance)
 
     @retried
     def get(self, url: str) -> StoredPage | None:
-        """Return the present version of the page at ``url``, or None if it is not known.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
+        """Return the present version of the page at ``url``, or None if it is unknown."""
         with self.session.bounded() as connection:
             return lookups.get(connection, self.opened, url)
 
     @retried
     def should_fetch(self, url: str, *, now: datetime | None = None) -> bool:
-        """Return whether to fetch a page: it is not known, or due again.
+        """Return whether to fetch a page: it is unknown, or due again.
 
-        Due is what :func:`pgsimhash.pages.recrawl.recrawl_hint` says by when the page changed and
-        when it was last met unchanged; ``pgsimhash.analysis.advise_fetch`` has that hint too.
+        A page is due according to :func:`pgsimhash.pages.recrawl.recrawl_hint`, which uses the
+        times of its changes; ``pgsimhash.analysis.advise_fetch`` returns that hint too.
 
         Args:
             url: the page.
             now: the time to decide for, with a time zone; by default the present.
-
-        Raises:
-            ArgumentError: ``now`` names no zone.
-            StoreError: the database does not answer.
         """
         with self.session.bounded() as connection:
             visits = lookups.visits(connection, self.opened, url)
@@ -353,26 +319,17 @@ class Store:
         markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
-        """Fingerprint one page, decide whether it is known, and remember it.
+        """Fingerprint one page, decide whether it is known, and store it.
 
         Args:
             url: the page's absolute URL.
-            html: the page; bytes are decoded as a browser would.
+            html: the page; bytes are decoded like in a browser.
             fetched_at: when it was fetched, by default now.
-            max_bytes: a larger page is a failure.
+            max_bytes: larger pages fail.
             markdown: whether the verdict has the main content as Markdown, even if the collection
-                does not keep it.
-            options: settings that differ from those of the policies and the collection; see
+                does not store it.
+            options: settings that override those of the policies and the collection; see
                 :class:`~pgsimhash.pages.match_settings.MatchSettings`.
-
-        Raises:
-            ArgumentError: the scheme of the collection is not registered in this process; the
-                layout does not answer ``distance``; there is no such scope, or a number is below 1;
-                ``max_age`` is none, or ``fetched_at`` names no zone, is in the future or before
-                1970.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
         """
         page = page_of(url, html, fetched_at)
         return self._decide_page(page, max_bytes, options, markdown=markdown, remember=True)
@@ -389,43 +346,39 @@ class Store:
         markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
-        """Ingest pages as they come and yield a verdict for each, in their order.
+        """Ingest a stream of pages and yield a verdict for each, in order.
 
-        Lazy: pages are taken, stored and let go in batches as the verdicts are consumed, so
-        memory does not grow with their number. A page that fails is reported and the rest goes on.
+        It is lazy: pages are read, stored and released in batches while you consume the verdicts,
+        so memory does not grow with their number. A page that fails gets a verdict too, and the
+        rest continues.
 
-        A batch is stored as a whole before its first verdict comes. Where the store commits, each
-        is one transaction, of 256 pages or those of two seconds: whoever stops within it has
-        stored pages of which he was told nothing. In a transaction of the caller's, a page is
-        stored when its verdict is taken, so that rows that the caller adds are committed with it,
-        whenever that is. Ingest first, before other rows: two callers with different orders can
-        deadlock. With ``batch_size`` the transaction may end between two batches only.
+        A batch is stored as a whole before its first verdict. If the store commits, a batch is one
+        transaction of up to 256 pages or two seconds; if you stop within it, pages are stored whose
+        verdicts you have not seen. In your own transaction, each page is stored when you consume
+        its verdict, so your rows commit with it. In that case ingest before you write other rows:
+        two writers with different orders can deadlock. With ``batch_size``, end the transaction
+        only between two batches.
 
         Args:
-            pages: ``(url, html)`` pairs, or what :func:`pgsimhash.sources.read_pages` yields. Where
-                none comes for long, ``pgsimhash.sources.PAUSE`` has what came decided meanwhile.
-            jobs: in how many processes to fingerprint; with more than one, the calling script
-                needs the usual ``if __name__ == "__main__":`` guard.
-            max_bytes: a larger page is a failure.
-            page_seconds: a page that takes longer to read is a failure. Without it, other
-                processes have 30 seconds for a page, and this one as long as it takes; with it,
-                pages are read by another process even where ``jobs`` is 1, unless it is infinite.
-            page_memory: a page for which a process takes more bytes is a failure; it too has pages
-                read by other processes. On Linux.
-            batch_size: how many pages are stored together.
+            pages: ``(url, html)`` pairs, or the items of :func:`pgsimhash.sources.read_pages`.
+                Yield ``pgsimhash.sources.PAUSE`` during a pause, so that earlier pages are decided
+                meanwhile.
+            jobs: the number of processes that fingerprint pages; with more than one, the calling
+                script needs the usual ``if __name__ == "__main__":`` guard.
+            max_bytes: larger pages fail.
+            page_seconds: a page that takes longer to read fails. By default, other processes have
+                30 seconds per page, and this process has no limit. A finite limit makes another
+                process read the pages even if ``jobs`` is 1.
+            page_memory: a page that needs more bytes of memory fails (on Linux); other processes
+                read the pages.
+            batch_size: the number of pages per batch.
             markdown: whether the verdicts have the main content as Markdown, even if the collection
-                does not keep it.
-            options: settings that differ from those of the policies and the collection; see
+                does not store it.
+            options: settings that override those of the policies and the collection; see
                 :class:`~pgsimhash.pages.match_settings.MatchSettings`.
 
         Raises:
-            ArgumentError: the scheme of the collection is not registered in this process; the
-                layout does not answer ``distance``; there is no such scope, or a number is below 1;
-                ``max_age`` is none.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer, and the batches before stay; or the caller's
-                transaction ended within a batch.
+            StoreError: the caller's transaction ended within a batch.
         """
         items = self._read(
             pages,
@@ -446,14 +399,13 @@ class Store:
         max_bytes: int = MAX_BYTES,
         **options: Unpack[MatchOptions],
     ) -> bool:
-        """Decide and remember, as :meth:`ingest`, and return whether the page is worth keeping.
+        """Do the same as :meth:`ingest`, and return whether the page is worth keeping.
 
-        It is if its verdict is ``new``, or fewer than ``max_copies`` near-copies are known, under
-        this URL or another; not if it says too little.
+        It is if its verdict is ``new``, or if fewer than ``max_copies`` near-duplicates are stored,
+        under any URL. A page with too little text is not.
 
         Raises:
-            PageError: the page cannot be read, so that nothing was decided; ``reason`` and the
-                message say why. Otherwise as for :meth:`ingest`.
+            PageError: the page cannot be read, so nothing was decided.
         """
         verdict = self.ingest(url, html, fetched_at=fetched_at, max_bytes=max_bytes, **options)
         return worth_keeping(verdict)
@@ -468,11 +420,7 @@ class Store:
         markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
-        """Return the verdict that :meth:`ingest` would give now, and remember nothing.
-
-        Raises:
-            As for :meth:`ingest`.
-        """
+        """Return the verdict that :meth:`ingest` would give now, and store nothing."""
         page = page_of(url, html, fetched_at)
         return self._decide_page(page, max_bytes, options, markdown=markdown, remember=False)
 
@@ -487,13 +435,9 @@ class Store:
         markdown: bool = False,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
-        """Yield for each page the verdict that :meth:`ingest` would give now, in their order.
+        """Yield the verdicts that :meth:`ingest_many` would give now, and store nothing.
 
-        Nothing is remembered: pages are compared with the store, and in batches with the ones
-        just before them.
-
-        Raises:
-            As for :meth:`ingest_many`.
+        Pages are compared with the store, and with those before them in the same batch.
         """
         items = self._read(
             pages,
@@ -513,16 +457,10 @@ class Store:
         fetched_at: datetime | None = None,
         **options: Unpack[MatchOptions],
     ) -> Verdict:
-        """Ingest a page that the caller fingerprinted, with the collection's scheme.
+        """Ingest a page that you fingerprinted yourself, with the collection's scheme.
 
         Raises:
-            PageError: ``url`` is not one.
-            ArgumentError: ``simhash`` is not in 0..2**64-1; ``fetched_at`` names no zone, is in the
-                future or before 1970, or ``max_age`` is none; the layout does not answer
-                ``distance``; there is no such scope, or a number is below 1.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
+            PageError: ``url`` is invalid.
         """
         moment = None if fetched_at is None else check_time(fetched_at)
         record = PageRecord(check_url(url), check_simhash(simhash), moment)
@@ -535,20 +473,13 @@ class Store:
         batch_size: int | None = None,
         **options: Unpack[MatchOptions],
     ) -> Iterator[Verdict]:
-        """Add ``(url, simhash)`` pairs as they come; :meth:`ingest_many` without the reading.
+        """Add ``(url, simhash)`` pairs; :meth:`ingest_many` without the reading.
 
-        A batch is of 1,000 pairs where the store commits.
-
-        A pair that is none (a URL that is not one, a number that is no simhash) is reported as
-        failed and the rest goes on.
+        If the store commits, a batch has 1,000 pairs. An invalid pair gets a verdict ``failed``,
+        and the rest continues.
 
         Raises:
-            ArgumentError: the layout does not answer ``distance``; there is no such scope, or a
-                number is below 1; ``max_age`` is none.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer, and the batches before stay; or the caller's
-                transaction ended within a batch.
+            StoreError: the caller's transaction ended within a batch.
         """
         items = map(as_record, check_many("pages", pages, PAIRS))
         return self._ingest.decide(
@@ -556,38 +487,30 @@ class Store:
         )
 
     def add_simhashes(self, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]) -> int:
-        """Add simhashes without pages or verdicts, and return how many were not known.
+        """Add standalone simhashes, and return how many were new.
 
-        For a load from elsewhere: all of an array or none. Lookups find them with no URL, and they
-        stay when pages that share them are deleted. Batches that another writer is deciding at
-        that moment may not see them.
+        Use it to import simhashes from elsewhere. An array is added completely or not at all.
+        Lookups return standalone simhashes with no URL, and deletions of pages do not remove them.
+        A batch that another writer decides at the same time may not see them.
 
-        100,000 and more go into an empty table of the collection's layout before its indexes are
-        built, where nobody else uses the table at that moment, it may be altered, and the
-        transaction is the store's own; others wait for it until then.
+        From 100,000 simhashes on, the indexes of an empty table are built afterwards. This requires
+        that nobody else uses the table, that the role owns it, and that the transaction is the
+        store's own. Other sessions wait meanwhile.
 
         Args:
-            simhashes: shape (n,), dtype uint64; or such arrays one after the other, a million or
-                more in a transaction, and all in one where the first find the table empty.
-
-        Raises:
-            ArgumentError: an array has another shape or dtype.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
+            simhashes: shape (n,), dtype uint64; or an iterable of such arrays. Each transaction
+                adds at least a million; a table that is empty at first is filled in one
+                transaction.
         """
         from pgsimhash.store.loading import add_simhashes
 
         return add_simhashes(self.session, simhash_arrays(simhashes))
 
     def start_run(self, label: str) -> int:
-        """Let what is added from now on belong to a run of its own, and return its number.
+        """Start a run for everything that is added from now on, and return its id.
 
-        Without it, a call of :meth:`ingest_many` or :meth:`add_many` is a run, and pages that are
-        added one at a time belong to none. ``label`` is its name in the list.
-
-        Raises:
-            StoreError: the database does not answer.
+        Without it, each call of :meth:`ingest_many` or :meth:`add_many` is a run, and single pages
+        belong to no run. ``label`` is the name of the run.
         """
         return self._ingest.start_run(label)
 
@@ -597,46 +520,27 @@ class Store:
         *,
         progress: Deleted = no_progress,
     ) -> Deletion:
-        """Delete every version not seen for so long, and return what went.
+        """Delete every version that was not seen for this long.
 
-        A version is seen when it comes in, and whenever its URL comes again unchanged.
+        A version is seen when it is stored, and whenever its URL is ingested unchanged.
 
         Args:
-            older_than: versions last seen longer ago than this go; None leaves it to the
-                ``expire_after`` of policies, for pages that have one.
-            progress: told how many are gone so far.
-
-        Raises:
-            ArgumentError: ``older_than`` is not more than nothing; neither an age nor a policy says
-                when pages expire.
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
+            older_than: delete versions last seen longer ago; None uses ``expire_after`` of the
+                policies.
+            progress: receives the number of pages deleted so far.
         """
         if older_than is not None:
             check_age(older_than)
         return deleting.expire(self.session, older_than, progress)
 
     def delete(self, url: str) -> Deletion:
-        """Delete all versions of the page at ``url`` and return what went.
-
-        Raises:
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
-        """
+        """Delete all versions of the page at ``url``."""
         return deleting.delete(
             self.session, "pages_of_url", {"url": self.opened.page_url(url)}, no_progress
         )
 
     def delete_host(self, host: str, *, progress: Deleted = no_progress) -> Deletion:
-        """Delete all pages of a host and return what went.
-
-        Raises:
-            CollectionError: no collection of the scheme has the name any more, or it is being made
-                from another one.
-            StoreError: the database does not answer.
-        """
+        """Delete all pages of a host."""
         scope = {"host": lowered(host)}
         return deleting.delete(self.session, "pages_of_host", scope, progress)
 
@@ -647,20 +551,16 @@ class Store:
         memory: int = MEMORY_BYTES,
         progress: Compared = no_progress,
     ) -> Generator[Pairs]:
-        """Yield every pair of known simhashes within ``distance`` bits, each once, in blocks.
+        """Yield every pair of stored simhashes within ``distance`` bits, each once, in arrays.
 
-        The simhashes are read once into a temporary file (8 bytes each) and searched outside
-        the database; see :func:`pgsimhash.find_pairs`. What is written meanwhile may be missed.
+        The simhashes are read once into a temporary file (8 bytes each) and searched outside the
+        database; see :func:`pgsimhash.find_pairs`. Concurrent writes may be missed.
 
         Args:
-            distance: the largest number of differing bits; by default the collection's.
-            memory: how many bytes to use for simhashes at a time.
-            progress: told how many simhashes are compared of how many, each counted once for
-                every pass over them; first when all are read.
-
-        Raises:
-            ArgumentError: ``distance`` is not in 0..12.
-            StoreError: the database does not answer.
+            distance: the largest number of differing bits, up to 12; by default the collection's.
+            memory: the bytes of memory for simhashes.
+            progress: receives the number of compared simhashes and the total. Each pass counts
+                every simhash once. The first call comes when all are read.
         """
         checked_distance(self.opened, distance, DISTANCE_MAX)
         return self._pairs(distance, memory, progress)
@@ -673,22 +573,18 @@ class Store:
         canonical: str | Score | Sequence[str] = "earliest",
         progress: Compared = no_progress,
     ) -> Generator[Cluster]:
-        """Yield the clusters of more than one page, by the present versions of all pages.
+        """Yield the clusters of more than one page, from the present versions of all pages.
 
         Args:
-            distance: the largest number of differing bits of a pair; by default the
+            distance: the largest number of differing bits of a pair, up to 12; by default the
                 collection's.
-            linkage: ``single`` takes all that are joined by a chain of pairs; with ``complete``
-                every two members are within ``distance``.
-            canonical: how the page that stands for a cluster is chosen: a name in
-                :data:`pgsimhash.search.clusters.RULES`, several to break ties, or a function from
-                :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the largest
-                wins.
-            progress: told as by :meth:`pairs`; clusters come when all pairs are found.
-
-        Raises:
-            ArgumentError: ``distance`` is not in 0..12; there is no such rule or linkage.
-            StoreError: the database does not answer.
+            linkage: ``single`` joins pages by chains of pairs; in a ``complete`` cluster all pairs
+                are within ``distance``.
+            canonical: how to choose the page that represents a cluster: the name of a rule in
+                :data:`pgsimhash.search.clusters.RULES`, several names to break ties, or a function
+                from :class:`~pgsimhash.search.clusters.ClusterPage` to a score, of which the
+                largest wins.
+            progress: see :meth:`pairs`. The first cluster follows when all pairs are found.
         """
         check_linkage(linkage)
         checked_distance(self.opened, distance, DISTANCE_MAX)
@@ -696,11 +592,7 @@ class Store:
 
     @retried
     def status(self) -> list[CollectionStatus]:
-        """Return the figures of every collection in the database.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
+        """Return the statistics of every collection in the database."""
         with self.session.read() as connection:
             return read_status(connection)
 
@@ -756,7 +648,7 @@ def worth_keeping(verdict: Verdict) -> bool:
     """Return whether a page is worth keeping.
 
     Raises:
-        PageError: nothing was decided, for it cannot be read.
+        PageError: the page cannot be read, so nothing was decided.
     """
     if verdict.verdict == "failed":
         raise PageError(verdict.reason, f"{verdict.url}: {verdict.detail}")
@@ -764,10 +656,10 @@ def worth_keeping(verdict: Verdict) -> bool:
 
 
 def page_of(url: str, html: str | BytesLike, fetched_at: datetime | None) -> SourcePage:
-    """Return a page, its time in UTC.
+    """Return a page with its time in UTC.
 
     Raises:
-        ArgumentError: ``fetched_at`` names no zone, is in the future or before 1970.
+        ArgumentError: ``fetched_at`` has no time zone, is in the future or before 1970.
     """
     moment = None if fetched_at is None else check_time(fetched_at)
     return SourcePage(url, frozen(html), fetched_at=moment)

@@ -1,4 +1,4 @@
-"""One batch of pages: one statement decides about it and stores it."""
+"""Decide about and store one batch of pages in one statement."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEPT: Final = (
     "tokens",
     "html_bytes",
 )
-"""What the statement takes of a record as it is."""
+"""Fields of a record that become columns unchanged."""
 
 _kept_of = attrgetter(*_KEPT)
 
@@ -55,7 +55,7 @@ _COLUMNS: Final = (
     "max_copies",
     *_KEPT,
 )
-"""What it takes of each page, in the order of the rows."""
+"""All columns of a page, in order."""
 
 
 def write_batch(
@@ -68,26 +68,26 @@ def write_batch(
     *,
     by_policies: bool,
 ) -> list[Verdict]:
-    """Decide and store ``records`` in the connection's present transaction.
+    """Decide about and store ``records`` in the connection's present transaction.
 
-    Near simhashes are looked up first; then, under a lock on the collections compared with that is
-    held until the transaction ends, only what other writers added meanwhile is compared. So of
-    several writers with near-copies only one sees them as new, and they wait for one another's
-    inserts, not for their lookups.
+    It first looks up near simhashes. Then it locks the compared collections until the transaction
+    ends, and compares only the pages that other writers added meanwhile. So of several writers with
+    near-duplicates only one gets the verdict ``new``, and writers wait for each other's inserts,
+    not for lookups.
 
     Args:
-        connection: where to write.
-        collection: where they belong.
+        connection: the connection.
+        collection: the collection of the records.
         records: the batch, in order.
-        settings: what makes each a duplicate.
-        run: the run that they belong to, if any.
-        memory: what is remembered of the collection.
-        by_policies: whether policies were asked for the settings.
+        settings: the match settings of each record.
+        run: the run of the records, if any.
+        memory: the cache of the collection.
+        by_policies: whether the settings include policies.
 
     Raises:
-        ArgumentError: a layout does not answer the distance.
-        StalePoliciesError: they were not, and there are some.
-        MovedCollectionError: the collection's name is another one's now.
+        ArgumentError: a layout does not support the distance.
+        StalePoliciesError: the settings do not include policies, and the collection has some.
+        MovedCollectionError: the name belongs to another collection now.
         StoreError: the transaction's isolation level is not READ COMMITTED.
     """
     if not records:
@@ -124,8 +124,8 @@ def evaluate_batch(
     """Return the verdicts that :func:`write_batch` would give now, and write nothing.
 
     Raises:
-        ArgumentError: a layout does not answer the distance.
-        StalePoliciesError: they were not, and there are some.
+        ArgumentError: a layout does not support the distance.
+        StalePoliciesError: the settings do not include policies, and the collection has some.
     """
     if not records:
         return []
@@ -157,10 +157,10 @@ def decide(
     run_ids: Sequence[int | None] = (),
     label: str | None = None,
 ) -> tuple[list[Verdict], int | None]:
-    """Return the verdicts of ``_add_batch`` in sql/decide.sql, and how many pages the run has then.
+    """Return the verdicts of ``_add_batch`` in sql/decide.sql, and the number of pages of the run.
 
     ``columns`` are those of :func:`page_columns`. With ``page_ids``, pages are decided as if they
-    came when they got these ids.
+    had arrived with these ids.
     """
     parameters = {
         "collection": collection.name,
@@ -204,7 +204,7 @@ def decide(
 def page_columns(
     collection: Collection, records: Sequence[PageRecord], settings: Sequence[MatchSettings]
 ) -> dict[str, Any]:
-    """Return what the statement takes of the pages, as arrays: built before anything is locked."""
+    """Return the columns of the pages as arrays; build them before anything is locked."""
     now = datetime.now(UTC)
     rows = [
         (
@@ -228,7 +228,7 @@ def page_columns(
 
 
 def _canonical(record: PageRecord, wanted: MatchSettings) -> str | None:
-    """Return the URL that a page names as the canonical one, if it is to be believed."""
+    """Return the canonical URL of a page, if its settings trust it."""
     url = record.canonical_url
     believed = wanted.canonical_link and url is not None and same_site(url, record.url)
     return url if believed else None

@@ -52,7 +52,7 @@ def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[
 def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
     done = run(*command)
     assert done.code == 2
-    assert "give one that is not empty" in done.stderr
+    assert "is empty; give one" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,7 @@ class TestWindow:
             assert found.duplicate_of == "https://a.example/1"
 
     def test_a_window_of_nothing_is_refused(self, store: Store) -> None:
-        with pytest.raises(ArgumentError, match="1 or more"):
+        with pytest.raises(ArgumentError, match="window_size"):
             store.add("https://a.example/1", 0, window_size=0)
 
 

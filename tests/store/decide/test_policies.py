@@ -253,7 +253,7 @@ def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
         ("new", "first_seen"),
     ]
     assert verdicts[0].detail is not None
-    assert verdicts[0].detail.endswith("words, and 10000 are asked for")
+    assert verdicts[0].detail.endswith("words, fewer than 10000")
     assert store.get("https://long.example/") is None
     assert not store.should_store("https://long.example/", HTML)
 

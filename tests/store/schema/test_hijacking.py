@@ -251,7 +251,7 @@ def move(store: Store, layout: str, connection: psycopg.Connection) -> None:
     with pytest.raises(InterruptedError):
         maintenance.rebuild(store, layout=layout, progress=stop)
     store.add_simhashes(np.array([78], dtype=np.uint64))
-    with pytest.raises(pgsimhash.CollectionError, match="being made in it"):
+    with pytest.raises(pgsimhash.CollectionError, match="being built in it"):
         set_default_layout(connection, LAYOUTS[layout])
     for step in (layout, "22+21+21"):
         maintenance.rebuild(store, layout=step, replace=True)

@@ -104,7 +104,7 @@ def test_what_is_asked_of_a_collection_that_is_there_is_never_ignored(dsn: str) 
             create_collection(connection, "plain", distance=3)
         with pytest.raises(CollectionError, match=r"rebuild plain --layout '32\+32'"):
             create_collection(connection, "plain", layout="32+32")
-        with pytest.raises(CollectionError, match="holds simhashes of scheme"):
+        with pytest.raises(CollectionError, match="has simhashes of scheme"):
             create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
 
 
