@@ -1,1 +1,1 @@
-"""From what the caller has (a DSN, a pool, an engine, a session) to a connection for one call."""
+"""Connections for the store, from a DSN, a pool, an engine or a session."""

@@ -1,4 +1,4 @@
-"""Connections of SQLAlchemy's engines, connections and sessions, each checked out for one call."""
+"""Connection sources over SQLAlchemy's engines, connections and sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class EngineSource(ConnectionSource):
-    """Takes connections from an SQLAlchemy engine."""
+    """Checks out connections of an SQLAlchemy engine."""
 
     def __init__(self, engine: sqlalchemy.Engine, mode: Mode) -> None:
         super().__init__(mode)
@@ -51,7 +51,7 @@ class EngineSource(ConnectionSource):
             checked_out.close()
 
     def _find_lost(self) -> None:
-        """Let SQLAlchemy find out whether others were lost too: it replaces them all then."""
+        """Let SQLAlchemy detect a lost connection; it then replaces all connections of the pool."""
         from sqlalchemy import exc
 
         with suppress(exc.DBAPIError, exc.TimeoutError):
@@ -61,9 +61,9 @@ class EngineSource(ConnectionSource):
 
 
 class SessionSource(ConnectionSource):
-    """Gives the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection.
+    """Lends the connection of the caller's SQLAlchemy session, or the SQLAlchemy connection.
 
-    A scoped session is another one after its remove().
+    A scoped session is a different one after its remove().
     """
 
     owned = False
@@ -75,13 +75,13 @@ class SessionSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Wait for its turn, and begin its transaction."""
+        """Wait until no other thread uses it, and begin its transaction."""
         session = self._present()
         with turn_on(session, self._mode):
             with refusals_of_alchemy():
                 connection = _connection_of(session)
                 if not connection.in_transaction():
-                    # A transaction begun without SQLAlchemy would not end with its commit().
+                    # SQLAlchemy's commit() would not end a transaction that it did not begin.
                     connection.exec_driver_sql("SELECT 1")
                 wrapped = self._mode.wrap(_driver_connection(connection))
             try:
@@ -93,7 +93,7 @@ class SessionSource(ConnectionSource):
                 raise
 
     def in_transaction(self) -> bool:
-        """Return whether it is in one that can be committed; begin none."""
+        """Return whether it is in a transaction that can be committed; do not begin one."""
         from sqlalchemy import exc
 
         session = self._present()
@@ -109,7 +109,7 @@ def _check_driver(where: Any) -> None:
     from sqlalchemy import exc
 
     try:
-        # Before anything is sent: another database may not know what is.
+        # Check before sending a statement that another database may not understand.
         engine = where.get_bind() if hasattr(where, "get_bind") else where
     except exc.UnboundExecutionError as error:
         raise ArgumentError(
@@ -120,14 +120,14 @@ def _check_driver(where: Any) -> None:
 
 
 def _connection_of(session: Any) -> sqlalchemy.Connection:
-    # Only a session has a get_bind().
+    # Only a session has get_bind().
     made: sqlalchemy.Connection = session.connection() if hasattr(session, "get_bind") else session
     return made
 
 
 def _driver_connection(connection: sqlalchemy.Connection) -> Any:
     proxied = connection.connection
-    # One that was detached from its pool has only this.
+    # A connection detached from its pool has only dbapi_connection.
     own = proxied.driver_connection or proxied.dbapi_connection
     if not isinstance(own, psycopg.Connection | psycopg.AsyncConnection):
         raise wrong_driver(type(own).__module__)

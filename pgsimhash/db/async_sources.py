@@ -1,7 +1,7 @@
-"""The same sources for asyncio: they run in a greenlet, and give its thread back while they wait.
+"""The same connection sources for asyncio: they run in a greenlet, and yield while they wait.
 
-What SQLAlchemy has for asyncio is its other classes behind the same greenlets, so that those are
-used as they are.
+SQLAlchemy's asynchronous classes wrap its synchronous ones in the same greenlets, so the
+synchronous ones are used directly.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ AWAITING: Final = Mode(
 
 
 def async_source_of(where: Any, schema: str | None, prepare: bool | None) -> ConnectionSource:
-    """Return the source of connections for what an asynchronous store is opened over.
+    """Return the connection source of an asynchronous store.
 
     Raises:
-        ArgumentError: a store cannot be opened over it, or ``prepare`` is given for a connection
-            that is not opened here.
-        StoreError: it is closed, or uses another driver than psycopg 3.
+        ArgumentError: the type is not supported, or ``prepare`` is given for a connection that the
+            store does not open.
+        StoreError: the connection is closed, or uses another driver than psycopg 3.
     """
     if is_dsn(where):
         return DsnSource(partial(_connect, as_dsn(where), schema, prepare), AWAITING)
@@ -44,9 +44,9 @@ def async_source_of(where: Any, schema: str | None, prepare: bool | None) -> Con
         return source
     raise ArgumentError(
         "invalid_connection",
-        "an asynchronous store is opened over a DSN, psycopg's AsyncConnection or "
+        "an asynchronous store needs a DSN, psycopg's AsyncConnection or "
         "AsyncConnectionPool, or SQLAlchemy's URL, AsyncEngine, AsyncConnection or "
-        f"AsyncSession, not over {type(where).__module__}.{type(where).__qualname__}",
+        f"AsyncSession, not {type(where).__module__}.{type(where).__qualname__}",
     )
 
 
@@ -98,11 +98,11 @@ async def _connect(
 def _deployed(
     dsn: str | None, schema: str | None, prepare: bool | None
 ) -> tuple[dict[str, Any], bool]:
-    """Deploy the schema of the embedded server, and return how to connect to the DSN.
+    """Deploy the schema on the embedded server; return the arguments of the connection.
 
-    The second value says whether the search_path is pinned for the whole connection.
+    The second value is whether the search_path is pinned for the whole session.
     """
-    # In one step: a cancelled task does not come back to close it.
+    # In one step: a cancelled task would not return to close it.
     with open_deployed(dsn, schema, prepare=prepare) as first:
         settings = {
             "conninfo": first.info.dsn,

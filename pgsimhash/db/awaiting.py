@@ -1,8 +1,8 @@
-"""A connection that is awaited, for code that does not await.
+"""A synchronous interface to an asynchronous connection.
 
-The store's SQL and decisions are written once, for a connection that blocks. Over an
-``AsyncConnection`` they run in a greenlet, as SQLAlchemy's do in ``run_sync``: whatever would block
-gives the thread back to the event loop until the answer is there.
+The store is written once, for synchronous connections. Over an ``AsyncConnection`` it runs in a
+greenlet, like SQLAlchemy's ``run_sync``: a call that would block returns the thread to the event
+loop until the answer arrives.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class _Copy:
-    """What the store uses of a COPY."""
+    """The methods of a COPY that the store uses."""
 
     def __init__(self, copy: psycopg.AsyncCopy) -> None:
         self._copy = copy
@@ -38,14 +38,14 @@ class _Copy:
 
 
 class _Cursor:
-    """What the store uses of a cursor."""
+    """The methods of a cursor that the store uses."""
 
     itersize = 2_000
-    """How many rows are fetched at a time."""
+    """Rows per fetch."""
 
     def __init__(self, cursor: psycopg.AsyncCursor[Any], connection: _Connection | None) -> None:
         self._cursor = cursor
-        # What pins each statement; None if none is to be, or the session is.
+        # The statement that pins the search_path; None if none is needed.
         self._connection = connection
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class _Cursor:
         if self._connection is None:
             await_(self._cursor.execute(*arguments, **options))
             return self
-        # psycopg cannot declare a cursor of the server in a pipeline.
+        # psycopg cannot declare a server-side cursor in a pipeline.
         together = not isinstance(self._cursor, psycopg.AsyncServerCursor)
         with pinned_statement(self._connection, _send, together=together):
             await_(self._cursor.execute(*arguments, **options))
@@ -90,7 +90,7 @@ class _Cursor:
 
 
 class _Connection:
-    """What the store uses of a connection."""
+    """The methods of a connection that the store uses."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self.unpinned = connection
@@ -102,7 +102,7 @@ class _Connection:
     def cursor(
         self, name: str = "", *, row_factory: Any = tuple_row, binary: bool = False
     ) -> _Cursor:
-        # Whatever cursors the connection makes, for it may be the caller's.
+        # The caller's connection may have its own cursor classes.
         made: psycopg.AsyncCursor[Any]
         if name:
             made = psycopg.AsyncServerCursor(self.unpinned, name, row_factory=row_factory)
@@ -146,5 +146,5 @@ def _inside(block: AbstractAsyncContextManager[_T]) -> Iterator[_T]:
 
 
 def awaited(connection: psycopg.AsyncConnection[Any]) -> psycopg.Connection[Any]:
-    """Return what stands for a connection in a greenlet."""
+    """Return a synchronous interface to a connection, for use in a greenlet."""
     return cast("psycopg.Connection[Any]", _Connection(connection))

@@ -1,4 +1,4 @@
-"""Arrays into a table by binary COPY, many times as fast as rows."""
+"""Load arrays into a table by binary COPY, many times as fast as INSERT."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ def copy_binary(
     *,
     frozen: bool = False,
 ) -> None:
-    """COPY integers into ``table``, one array for each column.
+    """COPY integers into ``table``, one array per column.
 
-    Source of the format: PostgreSQL's documentation of COPY, "Binary Format".
+    The format is described in PostgreSQL's documentation of COPY, "Binary Format".
 
     Args:
-        cursor: where to execute it.
+        cursor: the cursor that executes the COPY.
         table: the table's name, or schema and name.
-        columns: name to values, all of one length; dtype int16, int32 or int64 as the column is.
-        frozen: whether rows count as seen by everyone at once, which is for a table that was made
-            or truncated in the same transaction.
+        columns: name to values, all of one length; the dtype is int16, int32 or int64, like the
+            column.
+        frozen: whether to freeze the rows; the table must have been created or truncated in the
+            same transaction.
     """
     fields: list[tuple[str, str]] = [("columns", ">i2")]
     for name, values in columns.items():

@@ -1,4 +1,4 @@
-"""Deploys the schema with Alembic: the same revisions by every route."""
+"""Deploy the schema with Alembic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pgsimhash.log import logger
 VERSION_TABLE: Final = "alembic_version"
 
 MIGRATION_LOCK: Final = 0x7067_7369_6D68_6173
-"""The advisory lock that a migration holds: whoever else would migrate waits."""
+"""The advisory lock of migrations, so that only one runs at a time."""
 
 _INVALID_SCHEMA_DEFINITION: Final = "42P15"
 _WRONG_STATE: Final = "55000"
@@ -42,25 +42,25 @@ _NOT_PERMITTED: Final = "42501"
 _CANCELED: Final = "57014"
 _LOCKED: Final = "55P03"
 
-# Unlike a SELECT it prints nothing.
+# DO prints nothing, unlike SELECT.
 _COPIED_SETTING: Final = (
     "DO $$ BEGIN PERFORM pg_catalog.set_config('{}', pg_catalog.current_setting('{}'), true); "
     "END $$"
 )
 
-# Alembic keeps what it is doing in module globals.
+# Alembic keeps its state in module globals.
 _one_at_a_time: Final = threading.Lock()
 
 
 def engine_for(dsn: str) -> Engine:
-    """Return a SQLAlchemy engine that connects with ``dsn`` in any form libpq understands."""
+    """Return a SQLAlchemy engine for ``dsn`` in any form of libpq."""
 
     def connect() -> psycopg.Connection:
         connection = open_connection(dsn)
-        # Whoever waited for another migration must see what that did.
+        # A migration that waited for another one must see its changes.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        # SQLAlchemy calls current_schema() first, by whatever search_path the user has. Its
-        # transaction begins here, and ends after that.
+        # SQLAlchemy first calls current_schema(), under the user's search_path. Its transaction
+        # begins here, and ends later.
         connection.execute(pin_statement(), {"local": True})
         return connection
 
@@ -68,16 +68,16 @@ def engine_for(dsn: str) -> Engine:
         "postgresql+psycopg://",
         creator=connect,
         poolclass=NullPool,
-        # To find it, names are looked up before search_path is set.
+        # Finding hstore would look up names before search_path is set.
         use_native_hstore=False,
     )
 
 
 def dsn_of_url(url: str) -> str:
-    """Return the DSN that says the same as ``url``, a URL as SQLAlchemy reads them, or a DSN.
+    """Convert a URL of SQLAlchemy, or a DSN, to a DSN.
 
     Raises:
-        NoServerError: the URL is for another database than PostgreSQL.
+        NoServerError: the URL names another database system than PostgreSQL.
     """
     try:
         parsed = make_url(url)
@@ -86,7 +86,7 @@ def dsn_of_url(url: str) -> str:
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
         raise NoServerError(
             "invalid_dsn",
-            f"sqlalchemy.url is for {parsed.get_backend_name()!r}; it looks like "
+            f"sqlalchemy.url names {parsed.get_backend_name()!r}; give a URL such as "
             "postgresql://user:password@host:5432/database",
         )
     dialect = parsed.set(drivername="postgresql+psycopg").get_dialect()()
@@ -96,8 +96,8 @@ def dsn_of_url(url: str) -> str:
 
 @contextmanager
 def search_path_kept(connection: Connection) -> Iterator[None]:
-    """Pin the search_path of a transaction, and give it its own back after the block."""
-    # The driver may be another one than psycopg, which takes values in another way.
+    """Pin the search_path of a transaction, and restore it after the block."""
+    # The driver may be another one than psycopg, with a different parameter style.
     pin = pin_statement().replace("%(local)s", "true")
     connection.execute(text(pin))
     yield
@@ -106,20 +106,20 @@ def search_path_kept(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def search_path_kept_by_script(execute: Callable[[str], None]) -> Iterator[None]:
-    """The same for a script that others run in a transaction of theirs."""
+    """The same for a script that is run in another transaction."""
     execute(_COPIED_SETTING.format("pgsimhash.search_path", "search_path"))
     yield
     execute(_COPIED_SETTING.format("search_path", "pgsimhash.search_path"))
 
 
 def wait_for_others(connection: Connection) -> None:
-    """Hold the migrations' lock until the transaction ends."""
+    """Take the lock of migrations until the transaction ends."""
     connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
 
 
 def run_revisions(context: MigrationContext, schema: str) -> None:
-    """Run the revisions that ``context`` was made to run, in a schema whose owner is trusted."""
-    # The version table needs its schema before Alembic creates it.
+    """Run the revisions of ``context`` in a schema whose owner is trusted."""
+    # Alembic creates its version table in the schema, so the schema must exist first.
     for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
         context.execute(statement)
     context.run_migrations(op=Operations(context), schema=schema)
@@ -127,12 +127,12 @@ def run_revisions(context: MigrationContext, schema: str) -> None:
 
 @contextmanager
 def refusals_translated() -> Iterator[None]:
-    """Turn what Alembic and the server refuse inside the block into this package's errors.
+    """Translate errors of Alembic and the server inside the block to this package's errors.
 
     Raises:
-        SchemaError: a revision is not one this package knows; or an owner is not trusted.
-        StoreError: the transaction failed before, is read-only, the user may not do this, or the
-            server refuses a statement for another reason, which it says.
+        SchemaError: this package does not know a revision; or an owner is not trusted.
+        StoreError: the transaction had failed, is read-only, or the user lacks a permission; or the
+            server refuses a statement for another reason, which the message quotes.
     """
     try:
         yield
@@ -147,7 +147,7 @@ def refusals_translated() -> Iterator[None]:
 
 def _refusal(error: DBAPIError) -> StoreError:
     said = error.orig
-    # A project may have another driver than psycopg 3.
+    # A project may use another driver than psycopg 3.
     state = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
     words = server_words(said) if isinstance(said, psycopg.Error) else str(said).strip()
     if state == _INVALID_SCHEMA_DEFINITION:
@@ -157,7 +157,7 @@ def _refusal(error: DBAPIError) -> StoreError:
     if state == _IN_FAILED_TRANSACTION:
         return StoreError(
             "failed_transaction",
-            "the connection is in a transaction that failed; roll it back before migrating",
+            "the connection's transaction has failed; roll it back before migrating",
         )
     if state == _READ_ONLY:
         fix = "connect to the primary server"
@@ -181,7 +181,7 @@ def _refusal(error: DBAPIError) -> StoreError:
 
 
 def config_for(schema: str, output: io.StringIO | None = None) -> Config:
-    """Return Alembic's configuration of this package's revisions."""
+    """Return Alembic's configuration for this package's revisions."""
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
     config.attributes["schema"] = schema
@@ -189,64 +189,64 @@ def config_for(schema: str, output: io.StringIO | None = None) -> Config:
 
 
 def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> None:
-    """Bring the schema of the database at ``dsn`` up to ``revision``.
+    """Upgrade the schema of the database at ``dsn`` to ``revision``.
 
     Args:
-        dsn: where it is.
-        revision: where to stop.
-        schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        dsn: the database.
+        revision: the last revision to apply.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
+        ArgumentError: the name of the schema or revision is invalid.
         NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema there is not one this package knows; or it, or something in it,
-            belongs to a role that is neither the user, nor granted to the user,
-            nor a superuser.
+        SchemaError: this package does not know the schema's revision; or the schema, or an object
+            in it, belongs to a role that is neither the user, nor granted to the user, nor a
+            superuser.
         StoreError: the user may not change the schema.
     """
     _run(command.upgrade, dsn, revision, schema)
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
-    """Take the schema of the database at ``dsn`` back to ``revision`` (``base``: no tables).
+    """Downgrade the schema of the database at ``dsn`` to ``revision`` (``base``: no tables).
 
-    The empty schema and Alembic's version table in it stay.
+    The empty schema and Alembic's version table in it remain.
 
     Args:
-        dsn: where it is.
-        revision: where to stop.
-        schema: as for :func:`upgrade`.
+        dsn: the database.
+        revision: the last revision to keep.
+        schema: see :func:`upgrade`.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have, or ``revision`` none of ours.
+        ArgumentError: the name of the schema or revision is invalid.
         NoServerError: no server answers at ``dsn``.
-        SchemaError: the schema there is not one this package knows.
+        SchemaError: this package does not know the schema's revision.
         StoreError: the user may not change the schema.
     """
     _run(command.downgrade, dsn, revision, schema)
 
 
 def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = None) -> list[str]:
-    """Make the roles PREFIX_owner, PREFIX_writer and PREFIX_reader, where they are not there yet.
+    """Create the roles PREFIX_owner, PREFIX_writer and PREFIX_reader if they do not exist.
 
-    The first owns the schema from then on, the second adds, marks and deletes, the third looks up,
-    and none can log in: grant them to who does. The tables of other layouts that are created later
-    are the owner's and have the same grants.
+    The owner role becomes the owner of the schema, the writer role adds, marks and deletes pages,
+    and the reader role looks up. They cannot log in: grant them to your users. The tables of other
+    layouts get the same owner and grants when they are created.
 
     Args:
-        dsn: where the schema is; as a superuser, or as its owner who may create roles.
-        prefix: how their names begin; None means ``DATABASE_SCHEMA``. Roles belong to the server,
-            so two databases with the same prefix share them.
-        schema: as for :func:`upgrade`.
+        dsn: the database, as a superuser or as the schema's owner with CREATEROLE.
+        prefix: the prefix of their names; None means ``DATABASE_SCHEMA``. Roles belong to the
+            server, so two databases with the same prefix share them.
+        schema: see :func:`upgrade`.
 
     Returns:
-        Their names.
+        The names of the roles.
 
     Raises:
-        ArgumentError: ``prefix`` is too long, or ``schema`` is no name that the schema can have.
+        ArgumentError: ``prefix`` is too long, or the name of the schema is invalid.
         NoServerError: no server answers at ``dsn``.
         SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the user may not do this.
+        StoreError: the user lacks a permission.
     """
     with pinned(open_connection(dsn)) as connection, bound_to_schema(connection, schema):
         check_schema(connection)
@@ -268,10 +268,10 @@ def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: s
 
 
 def _check_revision(config: Config, revision: str) -> None:
-    """Check that a revision is one of ours, where it is a name, and not relative to another.
+    """Check that this package has a revision; relative names are not checked.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: it does not have it.
     """
     scripts = ScriptDirectory.from_config(config)
     try:
@@ -280,7 +280,7 @@ def _check_revision(config: Config, revision: str) -> None:
     except CommandError as error:
         known = ", ".join(["base", *(script.revision for script in scripts.walk_revisions())])
         raise ArgumentError(
-            "unknown_revision", f"pgsimhash has no revision {revision!r}; there are: {known}"
+            "unknown_revision", f"pgsimhash has no revision {revision!r}; it has: {known}"
         ) from error
 
 
@@ -290,13 +290,13 @@ def upgrade_sql(
     """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
 
     Args:
-        revision: where to stop.
-        transaction: whether it begins and commits one; without, run it in a transaction of yours,
-            which goes on with the search_path that it had.
-        schema: as for :func:`upgrade`.
+        revision: the last revision to apply.
+        transaction: whether the script begins and commits a transaction. Without, run it in your
+            own transaction; it restores the search_path.
+        schema: see :func:`upgrade`.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have.
+        ArgumentError: the name of the schema is invalid.
     """
     output = io.StringIO()
     config = config_for(configured_schema(schema), output)

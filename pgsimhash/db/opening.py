@@ -1,4 +1,4 @@
-"""From what a store is opened over to its source of connections."""
+"""Find the connection source for the argument of ``connect``."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ _SOURCES: Final[Sources] = {
 def source_of(
     where: Any, schema: str | None = None, *, prepare: bool | None = None
 ) -> ConnectionSource:
-    """Return the source of connections for what a store is opened over.
-
-    See :func:`pgsimhash.connect`.
+    """Return the connection source for an argument of :func:`pgsimhash.connect`.
 
     Raises:
-        ArgumentError: a store cannot be opened over it, or ``prepare`` is given for a connection
-            that is not opened here.
-        StoreError: it is closed, or uses another driver than psycopg 3.
+        ArgumentError: the type is not supported, or ``prepare`` is given for a connection that the
+            store does not open.
+        StoreError: the connection is closed, or uses another driver than psycopg 3.
     """
     if is_dsn(where):
         return DsnSource(partial(open_deployed, as_dsn(where), schema, prepare=prepare))
@@ -49,23 +47,23 @@ def source_of(
     name = f"{type(where).__module__}.{type(where).__qualname__}"
     hint = ""
     if "Async" in name or "async" in name:
-        hint = "; for what is asynchronous there is pgsimhash.connect_async()"
+        hint = "; use pgsimhash.connect_async() for asynchronous ones"
     elif callable(where):
-        hint = "; call it first, perhaps"
+        hint = "; maybe call it first"
     raise ArgumentError(
         "invalid_connection",
-        f"a store is opened over a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
-        f"Connection or Session, not over {name}{hint}",
+        f"a store needs a DSN, a psycopg connection or pool, or SQLAlchemy's URL, Engine, "
+        f"Connection or Session, not {name}{hint}",
     )
 
 
 def is_dsn(where: object) -> bool:
-    """Return whether it is a DSN, a URL of SQLAlchemy's, or None."""
+    """Return whether it is a DSN, a URL of SQLAlchemy, or None."""
     return where is None or isinstance(where, str) or "sqlalchemy.URL" in _kinds_of(where)
 
 
 def as_dsn(where: Any) -> str | None:
-    """Return a DSN, or a URL of SQLAlchemy's, as text."""
+    """Return a DSN, or a URL of SQLAlchemy, as text."""
     if where is None or isinstance(where, str):
         return where
     text: str = where.render_as_string(hide_password=False)
@@ -83,8 +81,8 @@ def chosen_source(
     if prepare is not None:
         raise ArgumentError(
             "invalid_connection",
-            "prepare is for connections that the store opens itself, over a DSN or a URL; for "
-            "yours say it where they are made: psycopg.connect(..., prepare_threshold=None), a "
+            "prepare applies to connections that the store opens itself, over a DSN or a URL; "
+            "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",
         )
     found = [sources[kind] for kind in _kinds_of(where) if kind in sources]
@@ -92,6 +90,6 @@ def chosen_source(
 
 
 def _kinds_of(where: object) -> list[str]:
-    """Return the classes of an object, each as its package and its name: nothing is imported."""
+    """Return the classes of an object by package and name, so that no package is imported."""
     kinds = type(where).__mro__
     return [f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds]

@@ -1,11 +1,11 @@
-"""Connections whose statements mean PostgreSQL's own functions and operators.
+"""Connections whose statements call PostgreSQL's own functions and operators.
 
-Others may create functions and operators in a schema of the caller's ``search_path``. PostgreSQL
-calls them if their argument types match better, or if their schema comes before ``pg_catalog``.
-They would run with the caller's rights. So the package sends every statement with ``search_path``
-pinned. On a connection that the package opened, it pins the session once. On any other connection
-it pins each statement, in the same round trip: the caller's statements come in between, or a pooler
-gives the session to others.
+Other users may create functions and operators in a schema of the caller's ``search_path``.
+PostgreSQL calls them if their argument types match better, or if their schema precedes
+``pg_catalog``. They would run with the caller's rights. So the package pins ``search_path`` for
+every statement. On its own connections, it pins the session once. On any other connection it pins
+each statement, in the same round trip, because the caller sends statements too, or a pooler shares
+the session.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Cursor(psycopg.Cursor[Any]):
 
 
 class _ServerCursor(psycopg.ServerCursor[Any]):
-    """The same in the server, where psycopg cannot declare a cursor in a pipeline."""
+    """The same as a server-side cursor, which psycopg cannot declare in a pipeline."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         with pinned_statement(self.connection, _send, together=False):
@@ -43,9 +43,9 @@ class _ServerCursor(psycopg.ServerCursor[Any]):
 
 
 class _Pinned:
-    """A connection that pins each statement, returns tuples, and lets the server bind values.
+    """A connection that pins each statement, returns tuples, and binds values in the server.
 
-    What it copies or executes many times is not pinned: that calls nothing by name.
+    It does not pin COPY and executemany, which call nothing by name.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -80,7 +80,7 @@ class _Pinned:
 
 
 def pinned(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """Return a connection, or what stands for it, that pins the search_path."""
+    """Return a connection, or its synchronous interface, that pins the search_path."""
     if isinstance(connection, _Pinned) or is_pinned(connection):
         return connection
     made = vars(connection).setdefault(_KEPT, _Pinned(connection))
@@ -108,7 +108,7 @@ def pin_session(connection: psycopg.Connection[Any]) -> None:
 
 
 def note_pinned(connection: psycopg.BaseConnection[Any]) -> None:
-    """Remember that the session of a connection is pinned."""
+    """Record that the session of a connection is pinned."""
     _sessions.add(connection)
 
 
@@ -119,23 +119,23 @@ def is_pinned(connection: psycopg.BaseConnection[Any]) -> bool:
 
 @contextmanager
 def pinned_statement(connection: Any, send: Callable[..., None], together: bool) -> Iterator[None]:
-    """Pin the search_path for the one statement that the block executes.
+    """Pin the search_path for the statement that the block executes.
 
     Args:
-        connection: a connection, or what stands for one that is awaited.
-        send: what executes a statement on it, with the options of psycopg's cursors.
-        together: whether all goes in one round trip, where libpq can.
+        connection: a connection, or the synchronous interface of an asynchronous one.
+        send: executes a statement, with the options of psycopg's cursors.
+        together: whether to send all in one round trip, if libpq can.
     """
     together = together and psycopg.Pipeline.is_supported()
-    # Settings end with the transaction, which is this statement's alone.
+    # The settings end with the transaction, which has only this statement.
     alone = connection.autocommit and _status(connection) == TransactionStatus.IDLE
     block: AbstractContextManager[Any] = nullcontext()
     if together:
         block = connection.pipeline()
     elif alone:
         block = connection.transaction()
-    # After a DROP psycopg deallocates all statements, but only behind the next one of a pipeline:
-    # that one must not be prepared at once.
+    # After a DROP, psycopg sends DEALLOCATE ALL behind the next statement of a pipeline. So that
+    # statement must not be prepared immediately.
     prepare = False if connection.prepare_threshold == 0 else None
     handled = sys.exception()
     failure: psycopg.Error | None = None
@@ -151,12 +151,12 @@ def pinned_statement(connection: Any, send: Callable[..., None], together: bool)
             except psycopg.Error as error:
                 if not together:
                     raise
-                # Out of a pipeline, psycopg would log what became of the statements after it.
+                # Raised outside the pipeline; inside, psycopg would log the aborted statements.
                 failure = error
     except psycopg.OperationalError as error:
         present = error.__context__
         if present not in (None, handled) and connection.pgconn.pipeline_status:
-            # A signal handler raised it, and psycopg could not leave the pipeline after that.
+            # A signal handler raised it, so psycopg could not leave the pipeline.
             raise present from None
         if failure is None or not isinstance(error, psycopg.errors.PipelineAborted):
             raise
@@ -171,9 +171,9 @@ def _status(connection: Any) -> int:
 
 @contextmanager
 def callers_names(connection: psycopg.Connection[Any]) -> Iterator[psycopg.Cursor[Any]]:
-    """Give a cursor that finds tables by the caller's search_path; in a transaction.
+    """Lend a cursor with the caller's search_path; the connection is in a transaction.
 
-    What it executes calls nothing but functions that are named with their schema.
+    Its statements must qualify the names of all functions.
     """
     own = getattr(connection, "unpinned", connection)
     with _plain_cursor(connection) as cursor:
@@ -192,7 +192,7 @@ def pin_statement() -> LiteralString:
 
 @cache
 def unpin_statement() -> LiteralString:
-    """Return the statement that gives the transaction the caller's search_path back."""
+    """Return the statement that restores the caller's search_path."""
     return queries()["unpin_search_path"]
 
 

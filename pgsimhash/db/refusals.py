@@ -1,4 +1,4 @@
-"""What pools and SQLAlchemy say when they give no connection, as errors of this package."""
+"""Translate errors of pools and SQLAlchemy to errors of this package."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pgsimhash.errors import NoServerError, StoreError
 
 @contextmanager
 def refusals_of_alchemy() -> Iterator[None]:
-    """Turn SQLAlchemy's errors about a connection into errors of this package.
+    """Translate SQLAlchemy's errors about a connection to errors of this package.
 
     Raises:
-        StoreError: the connection or session is closed, or its transaction failed or ended; or the
-            pool is exhausted, or gave a connection that is in a transaction.
+        StoreError: the connection or session is closed, its transaction failed or ended, or the
+            pool is exhausted or gave a connection in a transaction.
         NoServerError: the connection was lost, or no server answers.
     """
     from sqlalchemy import exc
@@ -32,7 +32,7 @@ def refusals_of_alchemy() -> Iterator[None]:
     except exc.PendingRollbackError as error:
         raise StoreError(
             "failed_transaction",
-            "the session is in a transaction that failed; end it first: session.rollback()",
+            "the session's transaction has failed; end it first: session.rollback()",
         ) from error
     except exc.OperationalError as error:
         if not error.connection_invalidated:
@@ -45,11 +45,11 @@ def refusals_of_alchemy() -> Iterator[None]:
             raise closed("session") from error
         raise StoreError(
             "no_transaction",
-            f"SQLAlchemy has no transaction that the store could work in: {error}; leave the block "
-            "or the hook first, in which it ended",
+            f"SQLAlchemy has no transaction for the store: {error}; first leave the block "
+            "or the hook in which it ended",
         ) from error
     except psycopg.ProgrammingError as error:
-        # Of set_autocommit.
+        # Raised by set_autocommit.
         raise StoreError(
             "needs_autocommit",
             f"the engine gave a connection that is in a transaction: {error}; end that first, or "
@@ -60,7 +60,8 @@ def refusals_of_alchemy() -> Iterator[None]:
 def refusal_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
     """Return the error for a psycopg pool that gave no connection.
 
-    The pool does not say whether all are in use or it cannot connect, so that is tried.
+    The pool does not say whether all connections are in use or the server is down, so try to
+    connect.
     """
     from psycopg_pool import PoolTimeout, TooManyRequests
 
@@ -76,11 +77,11 @@ def refusal_of_pool(pool: Any, error: psycopg.OperationalError) -> StoreError:
 
 
 def pool_exhausted(error: Exception) -> StoreError:
-    """Return the error for a pool whose connections are all in use."""
+    """Return the error for an exhausted pool."""
     return StoreError(
         "pool_exhausted",
-        f"the pool gave no connection, because all are in use: {error}; allow it more connections "
-        "or a longer wait, or finish loops over clusters() and pairs sooner",
+        f"all connections of the pool are in use: {error}; allow it more connections "
+        "or a longer wait, or finish loops over clusters() and pairs() sooner",
     )
 
 
@@ -88,7 +89,7 @@ def wrong_driver(name: str) -> StoreError:
     """Return the error for an engine that uses another driver than psycopg 3."""
     return StoreError(
         "wrong_driver",
-        f"the store speaks to PostgreSQL by psycopg 3, and this engine by {name}; make it with "
+        f"the store needs psycopg 3, and this engine uses {name}; create it with "
         "create_engine('postgresql+psycopg://...')",
     )
 

@@ -1,7 +1,7 @@
-"""What a store can be opened over, as a source of connections, each checked out for one call.
+"""Connection sources: each call of a store checks out a connection.
 
-A call is one transaction or one read. So threads share a store, and one that lost its connection
-gets another for its next call.
+A call is one transaction or one read. So threads can share a store, and a store that lost its
+connection gets another for the next call.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Mode:
     """How a source waits: by blocking the thread, or in a greenlet by returning to the event loop.
 
     Attributes:
-        wait: returns the result of a method of psycopg's.
-        wrap: returns what stands for a connection, its ``search_path`` pinned.
-        sleep: waits so many seconds.
-        in_thread: calls a function that blocks.
+        wait: returns the result of a method of psycopg.
+        wrap: returns the interface to a connection, with a pinned ``search_path``.
+        sleep: waits for a number of seconds.
+        in_thread: calls a blocking function.
         new_lock: returns a lock.
-        user: returns the thread or the task that runs.
+        user: returns the running thread or task.
     """
 
     wait: Callable[[Any], Any]
@@ -61,11 +61,10 @@ BLOCKING: Final = Mode(
 
 
 class ConnectionSource(ABC):
-    """Gives a store connections.
+    """Lends connections to a store.
 
     Attributes:
-        owned: whether the store ends the transactions on them. If so, there is another connection
-            instead of one that was lost.
+        owned: whether the store ends the transactions. If so, a lost connection can be replaced.
     """
 
     owned = True
@@ -95,16 +94,16 @@ class ConnectionSource(ABC):
         return False
 
     def pause(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
         self._mode.sleep(seconds)
 
     def close(self) -> None:
-        """Close what was opened here; leave alone what is the caller's."""
+        """Close the connections that the source opened, not the caller's."""
         self._closed = True
 
 
 class Turn:
-    """Lets one thread or task at a time use a connection, which may do so within its own use."""
+    """A reentrant lock: lets one thread or task at a time use a connection."""
 
     def __init__(self, mode: Mode) -> None:
         self._mode = mode
@@ -127,15 +126,15 @@ class Turn:
 
 
 class DsnSource(ConnectionSource):
-    """Opens a connection if none is idle, and keeps it for another call.
+    """Opens a connection if none is idle, and keeps it for later calls.
 
-    Each thread that is in a call has one. Tasks take turns, because there may be thousands.
+    Each thread in a call has its own connection. Tasks take turns, because there may be thousands.
     """
 
     def __init__(self, connect: Callable[[], Any], mode: Mode = BLOCKING) -> None:
         super().__init__(mode)
         self._connect = connect
-        # By process: a forked child leaves its parent's alone.
+        # By process: a forked child must not use its parent's connections.
         self._idle: dict[int, list[Any]] = {}
         self._turn = nullcontext() if mode is BLOCKING else Turn(mode)
 
@@ -143,7 +142,7 @@ class DsnSource(ConnectionSource):
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
         """Check out a connection."""
         self._check_open()
-        # A loop has a connection of its own, or lookups of other tasks would wait for its end.
+        # A loop has its own connection, so that lookups of other tasks need not wait for its end.
         with nullcontext() if loop else self._turn:
             idle = self._idle.setdefault(os.getpid(), [])
             connection = self._take(idle)
@@ -174,13 +173,13 @@ class DsnSource(ConnectionSource):
                 self._mode.wait(idle.pop().close())
 
     def close(self) -> None:
-        """Close those that are idle; the others when they are given back."""
+        """Close the idle connections; the others are closed when they are returned."""
         super().close()
         self._drop(self._idle.get(os.getpid(), []))
 
 
 class PoolSource(ConnectionSource):
-    """Takes connections from a psycopg pool."""
+    """Checks out connections of a psycopg pool."""
 
     def __init__(self, pool: Any, mode: Mode) -> None:
         super().__init__(mode)
@@ -203,13 +202,13 @@ class PoolSource(ConnectionSource):
             raise
         finally:
             if not is_idle(connection):
-                # The pool makes another one.
+                # The pool replaces it.
                 connection.pgconn.finish()
             elif not autocommit:
                 wait(connection.set_autocommit(False))
             wait(self._pool.putconn(connection))
             if self._lost:
-                # The others may have been lost with it.
+                # The other connections may be lost too.
                 wait(self._pool.check())
 
     def _take(self) -> Any:
@@ -219,7 +218,7 @@ class PoolSource(ConnectionSource):
             connection = self._mode.wait(self._pool.getconn())
         except psycopg.OperationalError as error:
             if self._lost:
-                # It takes a while to make others.
+                # The pool takes a while to replace connections.
                 raise no_connection(error) from error
             refusal = partial(refusal_of_pool, self._pool, error)
             raise self._mode.in_thread(refusal) from error
@@ -228,7 +227,7 @@ class PoolSource(ConnectionSource):
 
 
 class CallerSource(ConnectionSource):
-    """Gives the caller's psycopg connection."""
+    """Lends the caller's psycopg connection."""
 
     owned = False
 
@@ -244,18 +243,18 @@ class CallerSource(ConnectionSource):
 
     @contextmanager
     def connection(self, *, loop: bool = False) -> Iterator[psycopg.Connection[Any]]:
-        """Wait for its turn."""
+        """Wait until no other thread or task uses it."""
         with self._turn:
             self._check_there()
             yield self._mode.wrap(self._connection)
 
     def in_transaction(self) -> bool:
-        """Return whether it is in one that can be committed."""
+        """Return whether it is in a transaction that can be committed."""
         return status_of(self._connection) == TransactionStatus.INTRANS
 
 
 def turn_on(caller: object, mode: Mode) -> Turn:
-    """Return the turn of all stores over a caller's connection or session."""
+    """Return the lock that all stores over a caller's connection or session share."""
     return _turns.setdefault(caller, Turn(mode))
 
 

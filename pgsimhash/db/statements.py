@@ -1,8 +1,7 @@
-"""The SQL files of the package, read and rendered.
+"""Read and render the SQL files of the package.
 
-The files of ``sql/`` are what the schema is now, in the order of :data:`SCHEMA_FILES`;
-``sql/layout.sql`` is a Mako template of what each block layout has (Mako is there already, Alembic
-needs it, and its line-based control flow keeps it readable SQL). ``sql/queries/`` has the
+``sql/`` has the current schema, in the order of :data:`SCHEMA_FILES`. ``sql/layout.sql`` is a Mako
+template of the objects of a layout (Alembic depends on Mako anyway). ``sql/queries/`` has the
 statements that the package sends, by name.
 """
 
@@ -37,10 +36,10 @@ SCHEMA_FILES: Final = (
     "check.sql",
     "roles.sql",
 )
-"""The files of the schema, in the order in which they are deployed."""
+"""The files of the schema, in the order of deployment."""
 
 LayoutPart = Literal["table", "indexes", "functions", "lookup", "row", "drop"]
-"""What :func:`layout_statements` renders of ``sql/layout.sql``."""
+"""The parts of ``sql/layout.sql``."""
 
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+)\.(\w+) \(\n    -- (.+)$", re.MULTILINE)
 _COLUMN: Final = re.compile(r"^    (\w+) .* -- (.+)$", re.MULTILINE)
@@ -49,27 +48,27 @@ _NAME: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 def read_sql(path: str) -> LiteralString:
     """Return the text of the file ``sql/<path>``."""
-    # The files ship with the package, so they are as literal as a string in this module.
+    # The files ship with the package, so they are trusted like literals.
     return files("pgsimhash.sql").joinpath(path).read_text(encoding="utf-8")
 
 
 def query(name: str, connection: psycopg.BaseConnection[Any]) -> LiteralString:
-    """Return the statement that stands below ``-- name --`` in a file of ``sql/queries``.
+    """Return the statement below ``-- name --`` in a file of ``sql/queries``.
 
-    It is for the schema that the connection works with.
+    It is adapted to the schema of the connection.
     """
     return query_in(name, schema_of(connection))
 
 
 @cache
 def query_in(name: str, schema: str) -> LiteralString:
-    """Return the same for a schema by its name."""
+    """Return the statement for a schema by its name."""
     return in_schema(queries()[name], schema)
 
 
 @cache
 def queries() -> dict[str, LiteralString]:
-    """Return all of them, by name, as they stand in the files."""
+    """Return all statements, by name, unadapted."""
     found: dict[str, LiteralString] = {}
     for file in files("pgsimhash.sql.queries").iterdir():
         if file.name.endswith(".sql"):
@@ -91,11 +90,11 @@ def layout_statements(
     """Return the statements of a part of ``sql/layout.sql``, rendered for ``layout``.
 
     Args:
-        part: what of it.
-        layout: what to render for.
-        schema: where it is, or is to be.
+        part: the part.
+        layout: the layout.
+        schema: the schema of the objects.
         indexed: whether the layout counts as indexed from the beginning.
-        concurrently: whether indexes are built beside writers, each outside a transaction.
+        concurrently: whether indexes are built concurrently, each outside a transaction.
     """
     rendered: str = (
         _layout_template()
@@ -115,19 +114,19 @@ def layout_statements(
 
 
 def prefix_expression(permutation: Permutation) -> str:
-    """Return the SQL expression that a permutation's column is generated from."""
+    """Return the SQL expression of a generated prefix column."""
     definition = _layout_template().get_def("scoped_prefix")
     rendered: str = definition.render(permutation=permutation, collection_shift=COLLECTION_SHIFT)
     return rendered
 
 
 def split_statements(script: str) -> list[str]:
-    """Return the statements of a script, each of which ends a paragraph."""
+    """Return the statements of a script, each of which ends with a paragraph."""
     return [part.strip().removesuffix(";") for part in script.split(";\n\n") if part.strip()]
 
 
 def schema_comments() -> dict[tuple[str, str], str]:
-    """Return the comment of each (table, column) in ``sql/tables.sql``; tables have column ""."""
+    """Return the comments in ``sql/tables.sql`` by (table, column); "" is the table's own."""
     return {
         (table, column): comment
         for statement in split_statements(read_sql("tables.sql"))
@@ -136,7 +135,7 @@ def schema_comments() -> dict[tuple[str, str], str]:
 
 
 def _comments(statement: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield schema, table, column and comment of a CREATE TABLE with comments in it."""
+    """Yield schema, table, column and comment for the comments in a CREATE TABLE."""
     if begun := _TABLE.search(statement):
         schema, table, comment = begun.groups()
         yield schema, table, "", comment
@@ -154,7 +153,7 @@ def _with_comments(statement: str) -> Iterator[str]:
 
 
 def schema_script(schema: str = SCHEMA) -> str:
-    """Return the script of the whole schema as it is now, with the default layout."""
+    """Return the script of the whole current schema, with the default layout."""
     script = "".join(f"{statement.strip()};\n\n" for statement in _schema()).rstrip() + "\n"
     return in_schema(script, schema)
 
@@ -162,7 +161,7 @@ def schema_script(schema: str = SCHEMA) -> str:
 def _schema() -> Iterator[str]:
     for file in SCHEMA_FILES:
         if file == "layout.sql":
-            # Its table is written out in tables.sql, its lookup in search.sql.
+            # The default layout has its table in tables.sql and its lookup in search.sql.
             for part in ("indexes", "functions", "row"):
                 yield from layout_statements(part, DEFAULT_LAYOUT)
         else:
@@ -174,5 +173,5 @@ def _schema() -> Iterator[str]:
 def _layout_template() -> Template:
     from mako.template import Template
 
-    # Mako can escape for HTML, and this is SQL.
+    # Mako can escape for HTML; SQL needs no escaping here.
     return Template(read_sql("layout.sql"), strict_undefined=True)  # noqa: S702

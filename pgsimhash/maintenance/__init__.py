@@ -1,6 +1,9 @@
-"""What is done to a collection now and then, by functions that take a store.
+"""Functions that maintain a collection; they take a store.
 
-Only :func:`delete_collection` takes a connection, because no store is left after it.
+Only :func:`delete_collection` takes a connection, because it leaves no store.
+
+All functions raise ``StoreError`` if the database does not answer, and ``CollectionError`` if no
+collection of the scheme has the store's name any more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verifies that the rows of a collection agree, and repairs what does not."""
+"""Verify that the rows of a collection are consistent, and repair them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pgsimhash.hashing.bits import format_simhash, from_bigint
 from pgsimhash.store import Store
 
 _SLICE: Final = 20_000
-"""How many rows are checked in one statement, about."""
+"""Approximate rows per statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Violation:
     Attributes:
         collection: the name of the collection.
         reason: a code; ``docs/maintain.md`` lists them.
-        page_id: the id of the page, None for a simhash without a page.
-        url: its URL.
+        page_id: the id of the page, None for a standalone simhash.
+        url: the URL of the page.
         simhash: the simhash, None if the row has none.
         repair: how a repair changes the row.
-        repaired: whether it did.
+        repaired: whether it was repaired.
     """
 
     collection: str
@@ -41,7 +41,7 @@ class Violation:
     repaired: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the violation as JSON values."""
         simhash = None if self.simhash is None else format_simhash(self.simhash)
         return {**dataclasses.asdict(self), "simhash": simhash}
 
@@ -49,13 +49,11 @@ class Violation:
 def check(store: Store, *, repair: bool = False) -> Iterator[Violation]:
     """Yield every row of the collection that contradicts the others.
 
-    The collection is checked in slices, each in one snapshot, so that memory is bounded and
-    writers that go on cause no false alarm. Only slices with a violation are locked, and only for
-    a repair.
+    The collection is checked in slices, each in one snapshot. So memory is bounded, and concurrent
+    writers cause no false alarm. Only slices with a violation are locked, and only for a repair.
 
     Raises:
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: row security may hide rows from the role, or the database does not answer.
+        StoreError: row security may hide rows from the role.
     """
     session = store.session
     with session.reading() as (connection, collection):

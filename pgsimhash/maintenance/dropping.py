@@ -1,4 +1,4 @@
-"""Deletes a collection with all that belongs to it."""
+"""Delete a collection with all its rows."""
 
 from __future__ import annotations
 
@@ -26,33 +26,31 @@ _TABLES: Final = (
     "rebuilds",
     "collections",
 )
-"""What has rows of a collection beside its simhashes, in the order in which they can go."""
+"""The tables with rows of a collection, besides its simhashes, in the order of deletion."""
 
 
 def delete_collection(connection: psycopg.Connection[Any], name: str) -> int:
-    """Delete a collection and all in it; return how many versions of pages there were.
+    """Delete a collection and all its rows; return the number of versions of pages.
 
-    It is one transaction: until it ends readers find everything, and writers wait, who are then
-    told that the collection is gone. What is being made from it stands alone afterwards.
+    It is one transaction: until it ends, readers see everything. Writers wait, and then fail
+    because the collection is gone. A collection that is being built from it remains on its own.
 
-    The schema is the one that a store was opened in over the connection, else that of
-    PGSIMHASH_SCHEMA, else ``pgsimhash``.
+    The schema is that of a store over the connection, else PGSIMHASH_SCHEMA, else ``pgsimhash``.
 
     Raises:
-        CollectionError: there is no such collection.
-        StoreError: the database does not answer.
+        CollectionError: the collection does not exist.
     """
     connection = pinned(connection)
     alone = connection.info.transaction_status == TransactionStatus.IDLE
     with bound_to_schema(connection), connection.transaction():
-        # What else the caller does in his transaction waits as long as he likes.
+        # In the caller's transaction, other statements keep the caller's timeout.
         bounds = {"lock_timeout": None, "otherwise": LOCK_TIMEOUT if alone else "0"}
         connection.execute(query("bound_waits", connection), bounds)
         doomed = open_collection(connection, name, create=False)
         lock_collections(connection, [doomed], loaders=True)
         if follow(connection, doomed).collection_id != doomed.collection_id:
             raise CollectionError(
-                "renamed", f"collection {name!r} was renamed at this moment; try again"
+                "renamed", f"collection {name!r} was renamed during the call; try again"
             )
         scope = {"collection_id": doomed.collection_id}
         connection.execute(query("free_collections", connection), scope)

@@ -1,6 +1,6 @@
-"""What people say about pairs of pages: said, listed and taken back.
+"""Set, list and remove the marks of pairs of pages.
 
-See :mod:`pgsimhash.pages.marks` for what follows from it.
+:mod:`pgsimhash.pages.marks` describes their effect.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from pgsimhash.store.marks import all_marks
 
 
 def mark(store: Store, a: str, b: str, *, same: bool) -> None:
-    """Say that the pages at two URLs are the same or different, instead of what was said.
+    """Mark the pages at two URLs as same (must-link) or different (cannot-link).
 
-    It holds for the verdicts and clusters from now on, not for verdicts already given.
+    It replaces an earlier mark of the pair, and applies to future verdicts and clusters.
 
     Raises:
-        NotFoundError: one of the URLs is not known.
-        ArgumentError: the URLs are one, or other marks say the contrary.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
+        NotFoundError: one of the URLs is unknown.
+        ArgumentError: the URLs are equal, or the mark contradicts other marks.
     """
     try:
         with store.session.writing() as (connection, collection):
@@ -41,12 +39,7 @@ def mark(store: Store, a: str, b: str, *, same: bool) -> None:
 
 
 def unmark(store: Store, a: str, b: str) -> bool:
-    """Take back what was said about two URLs; return whether anything was.
-
-    Raises:
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
-    """
+    """Remove the mark of two URLs; return whether there was one."""
     with (
         store.session.writing() as (connection, collection),
         connection.cursor(row_factory=scalar_row) as cursor,
@@ -56,11 +49,7 @@ def unmark(store: Store, a: str, b: str) -> bool:
 
 
 def marks(store: Store) -> list[Mark]:
-    """Return all that was said, in its order.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return all marks, in the order in which they were set."""
     with store.session.reading() as (connection, collection):
         return all_marks(connection, collection)
 

@@ -1,6 +1,6 @@
-"""Policies: set, listed and taken back, and found for a URL.
+"""Set, list, remove and look up policies.
 
-See :mod:`pgsimhash.pages.policies` for which of them counts.
+:mod:`pgsimhash.pages.policies` describes which of them applies.
 """
 
 from __future__ import annotations
@@ -21,23 +21,20 @@ from pgsimhash.store.policies import read_policies, said_about
 
 
 def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
-    """Set what holds for the pages that ``pattern`` fits, and return all that does.
+    """Set the policy of the pages that match ``pattern``, and return it.
 
-    What is None stays as it was. It holds for verdicts from now on, those of other processes
-    too.
+    Settings that are None keep their values. The policy applies to future verdicts of all
+    processes.
 
     Args:
-        store: whose collection it is for.
-        pattern: a host, which stands for its subdomains too, or ``*``, and perhaps a path in
-            which ``*`` stands for anything: ``example.com/shop/*``.
-        settings: at least one of them.
+        store: the store of the collection.
+        pattern: a host, including its subdomains, or ``*``; optionally followed by a path in which
+            ``*`` matches anything: ``example.com/shop/*``.
+        settings: at least one setting.
 
     Raises:
-        ArgumentError: there is no setting, the pattern is none, or it contradicts the scheme; the
-            layout does not answer the distance; there is no such scope, or a number is below 1; an
-            age is none; the collection's scheme is not registered in this process.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
+        ArgumentError: a setting or the pattern is invalid, no setting is given, the layout does not
+            support the distance, or the collection's scheme is not registered in this process.
     """
     _check(store, settings)
     parameters = {
@@ -58,12 +55,10 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
-    """Take back what was set for ``pattern``; return whether anything was.
+    """Remove the policy of ``pattern``; return whether there was one.
 
     Raises:
-        ArgumentError: the pattern is none.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
+        ArgumentError: the pattern is invalid.
     """
     parameters = {"collection": store.collection, "pattern": pattern}
     try:
@@ -78,21 +73,13 @@ def remove_policy(store: Store, pattern: str) -> bool:
 
 
 def policies(store: Store) -> list[Policy]:
-    """Return the policies of the collection, by host and path.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return the policies of the collection, by host and path."""
     with store.session.reading() as (connection, collection):
         return read_policies(connection, collection)
 
 
 def policy_for(store: Store, url: str) -> PolicySettings:
-    """Return the settings that policies have for the page at ``url``.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return the settings that policies define for the page at ``url``."""
     with store.session.reading() as (connection, collection):
         said = said_about(connection, collection, [collection.page_url(url)])
     return said.groups[0][0] if said.groups else PolicySettings()
@@ -110,7 +97,7 @@ def _check(store: Store, settings: PolicySettings) -> None:
         raise ArgumentError(
             "invalid_policy",
             f"pages of fewer than {scheme.min_tokens} words have no fingerprint in scheme "
-            f"{scheme.name!r}; give a larger min_tokens than {settings.min_tokens}",
+            f"{scheme.name!r}; min_tokens cannot be {settings.min_tokens}, give a larger number",
         )
     MatchSettings(
         **{**settings.for_matching(), "distance": checked_distance(store.opened, settings.distance)}

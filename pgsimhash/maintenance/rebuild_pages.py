@@ -1,4 +1,4 @@
-"""Takes the pages and simhashes of one collection into the one that is made from it."""
+"""Copy the pages and simhashes of one collection into the one built from it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from pgsimhash.store.policies import rules_of, settings_for
 from pgsimhash.store.writer import decide, page_columns
 
 Progress = Callable[[str, int, int], None]
-"""Told the step, and how much of how much of it is done."""
+"""Receives the step, the number of finished items, and the total."""
 
 _COPIED: Final = 2_000
-"""How many pages are copied as they are in a transaction."""
+"""Pages per transaction if they are copied unchanged."""
 
 _SLICE: Final = 20_000
-"""How many simhashes without a page are copied in a transaction, about."""
+"""Approximate standalone simhashes per transaction."""
 
 
 def take_pages(work: Work, progress: Progress, verdicts: Callable[[Verdict], None]) -> None:
-    """Take the pages that came after the last one, batch by batch."""
+    """Process the pages after the last processed one, batch by batch."""
     with work.session.read() as connection:
         row = read_row(connection, work)
         total = 0 if row is None else count_pages_after(connection, work.source, row.last_page)
@@ -53,7 +53,7 @@ def take_pages(work: Work, progress: Progress, verdicts: Callable[[Verdict], Non
 
 
 def take_next(connection: psycopg.Connection[Any], work: Work) -> tuple[int, list[Verdict]]:
-    """Take the next pages; return how many, and their new verdicts."""
+    """Process the next pages; return their number, and their new verdicts."""
     after = {"after_page": under_lock(connection, work).last_page}
     batch = {"batch": BATCH_PAGES if work.evaluated else _COPIED}
     page_ids = _page_ids(connection, "next_pages", {**work.scope, **after, **batch})
@@ -69,7 +69,7 @@ def take_next(connection: psycopg.Connection[Any], work: Work) -> tuple[int, lis
 def _take_missing(
     connection: psycopg.Connection[Any], work: Work, tried: set[int]
 ) -> list[Verdict]:
-    """Take pages with low ids that were committed late; those without a place are tried once."""
+    """Process pages with low ids that were committed late; try those without a place only once."""
     told: list[Verdict] = []
     page_ids = sorted({*_page_ids(connection, "missing_pages", work.scope)} - tried)
     tried.update(page_ids)
@@ -91,7 +91,7 @@ def _page_ids(
 def _take(
     connection: psycopg.Connection[Any], work: Work, page_ids: list[int]
 ) -> tuple[list[int], list[Verdict]]:
-    """Take pages; return those that are left for another batch, and the new verdicts."""
+    """Process pages; return those left for another batch, and the new verdicts."""
     if work.evaluated:
         markdown = work.reread is not None or work.target.keep_markdown
         pages = stored_records(connection, work.source, page_ids, markdown=markdown)
@@ -102,7 +102,7 @@ def _take(
 
 
 def _items(work: Work, pages: Sequence[StoredRecord]) -> list[PageRecord | PageFailure]:
-    """Return what the scheme makes of pages."""
+    """Return the records of the new scheme."""
     if work.reread is None:
         return [page.record for page in pages]
     return [work.reread.reread(page.record) for page in pages]
@@ -111,7 +111,7 @@ def _items(work: Work, pages: Sequence[StoredRecord]) -> list[PageRecord | PageF
 def _judge_pages(
     connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
 ) -> tuple[list[int], list[Verdict]]:
-    """Give pages verdicts as if they came now, and store them under their ids."""
+    """Evaluate pages as if they arrived now, and store them under their ids."""
     if not pages:
         return [], []
     rules = rules_of(work.target, work.options)
@@ -132,7 +132,7 @@ def _judge_pages(
 def _before_others(
     connection: psycopg.Connection[Any], work: Work, pages: Sequence[StoredRecord]
 ) -> int:
-    """Return how many pages to evaluate together: no page of another collection came in between."""
+    """Return how many pages to evaluate together: up to the next page of another collection."""
     others = [
         one.collection_id
         for one in sibling_collections(connection, work.target)
@@ -164,7 +164,7 @@ def _decide(
     batch: Batch,
     memory: Memory,
 ) -> list[Verdict]:
-    """Decide about pages against those before them, and store them; each has a row of its own."""
+    """Decide about pages against earlier ones, and store them; each gets its own row."""
     if not pages:
         return []
     page_ids = [page.page_id for page in pages]
@@ -179,7 +179,7 @@ def _decide(
         run_ids=[page.run_id for page in pages],
     )
     return [
-        # A version that is as the one before it, which only others between them told apart.
+        # Equal to the previous version: only versions that are not copied lay between them.
         _as_version(verdict, page_id) if verdict.verdict == "unchanged" else verdict
         for page_id, verdict in zip(page_ids, verdicts, strict=True)
     ]
@@ -190,7 +190,7 @@ def _as_version(verdict: Verdict, page_id: int) -> Verdict:
 
 
 def copy_simhashes(work: Work, progress: Progress) -> None:
-    """Copy the simhashes that were added without a page, slice by slice."""
+    """Copy the standalone simhashes, slice by slice."""
     if work.reread is not None:
         return
     values = {"collection": work.source.name, "rows": _SLICE}
@@ -204,9 +204,9 @@ def copy_simhashes(work: Work, progress: Progress) -> None:
 
 
 def catch_up(connection: psycopg.Connection[Any], work: Work, tried: set[int]) -> list[Verdict]:
-    """Do in the new collection what happened in the first one meanwhile; return new verdicts.
+    """Apply the changes that the first collection received meanwhile; return new verdicts.
 
-    ``tried`` are pages that have no place in the new collection; more are added to it.
+    ``tried`` are pages without a place in the new collection; more are added to it.
     """
     told: list[Verdict] = []
     while (taken := take_next(connection, work))[0]:
@@ -227,9 +227,9 @@ def _of_slice(
     number: int = 0,
     slices: int = 1,
 ) -> None:
-    """Copy simhashes without a page from a slice of the first collection, or drop those of the new.
+    """Copy the standalone simhashes of a slice of the first collection, or delete the new one's.
 
-    All are one slice, of which only those are copied that are missing.
+    All together are one slice, of which only missing ones are copied.
     """
     walked, other = work.source, work.target
     if statement == "drop_standalone_simhashes":

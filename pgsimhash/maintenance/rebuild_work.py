@@ -1,4 +1,4 @@
-"""What a rebuild was asked for, what it works on, and how far it has come."""
+"""The request, the collections and the progress of a rebuild."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from pgsimhash.store.policies import rules_of
 from pgsimhash.store.session import Session
 
 _TABLES: Final = ("policies", "marks", "runs")
-"""What is copied whole: what people set and said, and the runs."""
+"""Tables whose rows are copied unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a caller asks for."""
+    """The caller's request."""
 
     layout: str | None
     scheme: str | Scheme | None
@@ -48,7 +48,7 @@ class Asked:
     options: MatchOptions
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values, the same for the same; None is not asked for."""
+        """Return the request as JSON values, without None."""
         scheme = None if self.scheme is None else get_scheme(self.scheme).name
         asked = {**dataclasses.asdict(self), **self.options, "scheme": scheme}
         del asked["options"]
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One rebuild: ``reread`` is how the scheme votes, None where simhashes stay.
+    """One rebuild: ``reread`` is the new scheme's fingerprinting, None if simhashes stay.
 
     ``evaluated`` says whether pages are evaluated again.
     """
@@ -75,7 +75,7 @@ class Work:
 
     @property
     def scope(self) -> dict[str, int]:
-        """The numbers of the two collections, as statements take them."""
+        """The ids of the two collections, as statement parameters."""
         return {
             "collection_id": self.target.collection_id,
             "source_id": self.source.collection_id,
@@ -84,7 +84,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How far a rebuild has come."""
+    """The progress of a rebuild."""
 
     source_id: int
     asked: Mapping[str, Any]
@@ -92,7 +92,7 @@ class Row:
 
 
 def begin(store: Store, into: str, asked: Asked) -> Work:
-    """Return the rebuild to go on with, begun where there is none; see ``rebuild``."""
+    """Return the rebuild to continue; start it if necessary; see ``rebuild``."""
     session = store.session
     with session.read() as connection:
         check_autocommit(connection, "a rebuild")
@@ -117,21 +117,21 @@ def begin(store: Store, into: str, asked: Asked) -> Work:
 
 
 def check_autocommit(connection: psycopg.Connection[Any], what: str) -> None:
-    """Check that a connection is in no transaction, and that each statement is one.
+    """Check that a connection is in autocommit mode and in no transaction.
 
     Raises:
-        StoreError: it is in one.
+        StoreError: it is not.
     """
     if not connection.autocommit or connection.info.transaction_status != TransactionStatus.IDLE:
         raise StoreError(
             "needs_autocommit",
-            f"{what} takes many transactions; use a connection with autocommit=True that is in "
+            f"{what} needs many transactions; use a connection with autocommit=True that is in "
             "none",
         )
 
 
 def _rereading(source: Collection, into: str, asked: Asked) -> Rereading | None:
-    """Return how another scheme is to vote, None where simhashes stay."""
+    """Return how another scheme fingerprints pages, None if simhashes stay."""
     scheme = get_scheme(source.scheme if asked.scheme is None else asked.scheme)
     if scheme.name == source.scheme:
         return None
@@ -139,8 +139,8 @@ def _rereading(source: Collection, into: str, asked: Asked) -> Rereading | None:
     if not source.keep_markdown:
         raise CollectionError(
             "no_markdown",
-            f"collection {source.name!r} keeps no Markdown, and without that another scheme needs "
-            f"the pages: pgsimhash ingest --collection {into} --scheme {scheme.name} PATH",
+            f"collection {source.name!r} stores no Markdown, so another scheme needs the pages: "
+            f"pgsimhash ingest --collection {into} --scheme {scheme.name} PATH",
         )
     return reread
 
@@ -161,7 +161,7 @@ def _create(
         if distance not in layout.distances:
             raise CollectionError(
                 "layout_distance",
-                f"layout {layout.name!r} answers distances up to {layout.distances[-1]}, and the "
+                f"layout {layout.name!r} supports distances up to {layout.distances[-1]}, and the "
                 f"collection's is {distance}; give a smaller one with --distance",
             )
     keep_markdown = source.keep_markdown if asked.keep_markdown is None else asked.keep_markdown
@@ -180,7 +180,7 @@ def _create(
         "source_id": source.collection_id,
         "asked": Jsonb(asked.as_json()),
     }
-    # The foreign key would wait for the same lock, without a word of who holds it.
+    # The foreign key would wait for the same lock, but without naming its holder.
     connection.execute(query("hold_collection", connection), {"collection": source.name})
     connection.execute(query("begin_rebuild", connection), values)
     return dataclasses.replace(target, source_id=source.collection_id)
@@ -191,7 +191,7 @@ def _check_asked(row: Row | None, work: Work, asked: Asked) -> None:
     if row is None or row.source_id != work.source.collection_id:
         raise CollectionError(
             "taken",
-            f"collection {into!r} is there already, and not being made from "
+            f"collection {into!r} exists already and is not being built from "
             f"{work.source.name!r}; name another with into= (--into)",
         )
     wanted = asked.as_json()
@@ -201,40 +201,40 @@ def _check_asked(row: Row | None, work: Work, asked: Asked) -> None:
     if differing:
         raise CollectionError(
             "other_settings",
-            f"collection {into!r} was begun with another {' and '.join(differing)}; ask for the "
-            f"same, or give it up: pgsimhash collection delete {into}",
+            f"the rebuild into {into!r} began with another {' and '.join(differing)}; repeat "
+            f"those, or give it up: pgsimhash collection delete {into}",
         )
 
 
 def read_row(connection: psycopg.Connection[Any], work: Work) -> Row | None:
-    """Return how far a rebuild has come, None where it is none any more."""
+    """Return the progress of a rebuild, None if it has ended."""
     with connection.cursor(row_factory=class_row(Row)) as cursor:
         return cursor.execute(query("rebuild", connection), work.scope).fetchone()
 
 
 def under_lock(connection: psycopg.Connection[Any], work: Work) -> Row:
-    """Let no other rebuild write to the new collection until the commit; return how far it is."""
+    """Lock out other rebuilds into the new collection until the commit; return the progress."""
     lock_collections(connection, [work.target])
     row = read_row(connection, work)
     if row is None:
         raise CollectionError(
             "not_being_made",
-            f"collection {work.target.name!r} is not being made any more: someone else finished it "
+            f"collection {work.target.name!r} is not being built any more: someone else finished "
             "or deleted it",
         )
     return row
 
 
 def copy_tables(connection: psycopg.Connection[Any], work: Work) -> None:
-    """Let policies, marks and runs of the new collection be those of the old one."""
+    """Replace policies, marks and runs of the new collection by those of the old one."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         beyond = cursor.execute(query("policies_beyond", connection), work.scope).fetchone()
     if beyond is not None:
         pattern, distance, layout, largest = beyond
         raise ArgumentError(
             "invalid_policy",
-            f"layout {layout!r} answers distances up to {largest}, and the policy for {pattern} "
-            f"asks for {distance}; set another: pgsimhash policy set '{pattern}' "
+            f"layout {layout!r} supports distances up to {largest}, and the policy for {pattern} "
+            f"has {distance}; set another: pgsimhash policy set '{pattern}' "
             f"--distance {largest}",
         )
     for table in _TABLES:

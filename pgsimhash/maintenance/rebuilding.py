@@ -1,9 +1,9 @@
-"""Rebuilds a collection: with another layout, by another scheme, or by other settings.
+"""Rebuild a collection with another layout, scheme or settings.
 
-A second collection is built from the first, while lookups and writers go on in that: its pages in
-the order in which they came, under the same ids, in batches that are a transaction each. How far
-it has come is a row of ``pgsimhash.rebuilds``. At the end, under the lock of both, the second one
-catches up with all that was added and deleted meanwhile, and the two exchange their names.
+A second collection is built from the first, while lookups and writers continue to use the first.
+Pages are processed in order of arrival and keep their ids; each batch is a transaction.
+``pgsimhash.rebuilds`` records the progress. At the end both collections are locked, the second one
+receives the remaining additions and deletions, and the two swap their names.
 """
 
 from __future__ import annotations
@@ -49,46 +49,45 @@ def rebuild(
     progress: Progress = no_progress,
     **options: Unpack[MatchOptions],
 ) -> Collection:
-    """Build the collection again in a second one, and exchange the names of the two.
+    """Rebuild the collection in a second one, and swap their names.
 
     All versions are copied with their ids, times, verdicts and runs, together with marks, policies
-    and simhashes without a page. With another scheme, ``reevaluate`` or any option, each version
-    gets a new verdict, as if all came again in the same order. Lookups stay exact and writers go
-    on; they wait while the second collection catches up at the end, a few seconds for each million
-    pages. Stores that have the collection open then use the new one, unless its scheme is another:
-    they have to be opened again.
+    and standalone simhashes. With another scheme, ``reevaluate`` or any option, each version gets a
+    new verdict, as if all arrived again in the same order. Lookups stay exact and writers continue.
+    At the end writers wait while the second collection catches up, a few seconds per million pages.
+    Open stores then use the new collection. If its scheme is different, they must be reopened.
 
     After an interruption, call it again with the same arguments. To give up, delete the collection
     ``into``.
 
     Args:
-        store: whose collection it is, over a connection with ``autocommit`` such as its own.
-            Afterwards it has the new collection open.
-        into: the name of the second collection, by default the first one's and ``-2``. The old
+        store: the store of the collection, over a connection with ``autocommit`` or one of its own.
+            Afterwards it uses the new collection.
+        into: the name of the second collection, by default the first one's with ``-2``. The old
             collection has that name at the end.
         layout: its layout; by default the present one.
-        scheme: its scheme, which votes over the Markdown that is kept, and so has to read pages as
-            the present one does: the same with other tokens, weights or hashes. Versions without
-            Markdown fail (``no_markdown``); they are left out, and so are versions that are too
-            short for the scheme and simhashes without a page.
-        reevaluate: whether verdicts are given again by the present settings too. Policies hold as
-            they are then, except ``min_tokens`` if the scheme stays, which is about pages to come.
-        keep_markdown: whether it keeps the Markdown; by default as the present one.
+        scheme: its scheme. It fingerprints the stored Markdown, so it must read pages like the
+            present scheme: only tokens, weights or hashes may differ. Versions without Markdown
+            fail (``no_markdown``). They are omitted, as are versions that are too short for the
+            scheme, and standalone simhashes.
+        reevaluate: whether to repeat verdicts with the present settings. If the scheme stays,
+            ``min_tokens`` of policies is ignored, because it only concerns new pages.
+        keep_markdown: whether to store Markdown; by default like the present one.
         replace: whether to delete the old collection at the end.
-        verdicts: called with each new verdict.
-        progress: called with the steps ``pages``, ``simhashes`` and ``index``.
+        verdicts: receives each new verdict.
+        progress: receives the steps ``pages``, ``simhashes`` and ``index``.
         options: settings for the verdicts; ``distance`` becomes the new collection's default.
 
     Returns:
         The new collection.
 
     Raises:
-        ArgumentError: there is no such layout or scheme, the scheme reads pages in another way, or
-            the present scheme is not registered; the layout does not answer the distance of the
-            collection or of a policy; or an option is invalid.
-        CollectionError: ``into`` exists and was not begun by such a call; or the scheme is another
-            one and the collection keeps no Markdown.
-        StoreError: the connection is in a transaction, or the database does not answer.
+        ArgumentError: the layout, scheme or an option is invalid; the scheme reads pages
+            differently; the present scheme is not registered; or the layout does not support the
+            distance of the collection or of a policy.
+        CollectionError: ``into`` exists and was not started by such a call; or the scheme differs
+            and the collection does not store Markdown.
+        StoreError: the connection is in a transaction.
     """
     work = begin(
         store,
@@ -105,14 +104,14 @@ def rebuild(
     take_pages(work, no_progress, verdicts)
     tried: set[int] = set()
     with work.session.transaction() as connection:
-        # Most of it without keeping writers out.
+        # Do most of it before writers are locked out.
         told = catch_up(connection, work, tried)
     for verdict in told + _finish(work, tried):
         verdicts(verdict)
     with work.session.read() as connection:
         work.session.collection = made = open_collection(connection, work.source.name, create=False)
         if replace:
-            # On its own: nobody who writes to the new one waits for it.
+            # In a separate transaction, so that writers to the new collection need not wait.
             delete_collection(connection, work.target.name)
     return made
 
@@ -123,15 +122,15 @@ def _vacuum(connection: psycopg.Connection[Any], collection: Collection) -> None
 
 
 def _finish(work: Work, tried: set[int]) -> list[Verdict]:
-    """Catch up while nobody writes, and exchange the names."""
+    """Catch up under the lock, and swap the names."""
     with work.session.transaction() as connection:
         lock_collections(connection, [work.source, work.target], loaders=True)
         present = follow(connection, work.source)
         if present.collection_id != work.source.collection_id:
             raise CollectionError(
                 "renamed",
-                f"the name {work.source.name!r} went to another collection meanwhile; give up the "
-                f"one that is being made: pgsimhash collection delete {work.target.name}",
+                f"the name {work.source.name!r} now belongs to another collection; give up the "
+                f"rebuild: pgsimhash collection delete {work.target.name}",
             )
         verdicts = catch_up(connection, work, tried)
         copy_tables(connection, work)

@@ -1,4 +1,4 @@
-"""The runs that added pages: listed, and taken back."""
+"""List, delete and undo runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from pgsimhash.store.deleting import Deleted
 
 
 def runs(store: Store) -> list[RunRecord]:
-    """Return the runs that added pages, the last one first.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Return the runs that added pages, the last one first."""
     with (
         store.session.reading() as (connection, collection),
         connection.cursor(row_factory=class_row(RunRecord), binary=True) as cursor,
@@ -28,15 +24,13 @@ def runs(store: Store) -> list[RunRecord]:
 
 
 def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) -> Deletion:
-    """Delete what a run added and return what went.
+    """Delete the versions that a run added.
 
-    URLs go back to the versions before. What the run only saw again stays, and so does what its
-    writer adds after that.
+    URLs revert to their previous versions. Versions that the run only saw again stay, and so do
+    pages that its writer adds later.
 
     Raises:
         NotFoundError: the collection has no such run.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
     """
     known = [run.run_id for run in runs(store)]
     if run_id not in known:
@@ -46,7 +40,7 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
             f"pgsimhash run list --collection {store.collection} lists them",
         )
     scope = {"run_id": run_id}
-    # First, so that no file counts as stored when the deletion is interrupted.
+    # First, so that an interrupted deletion leaves no file marked as stored.
     with store.session.writing() as (connection, collection):
         lock_collections(connection, [collection])
         own = {"collection_id": collection.collection_id}
@@ -61,12 +55,10 @@ def delete_run(store: Store, run_id: int, *, progress: Deleted = no_progress) ->
 
 
 def undo(store: Store, *, progress: Deleted = no_progress) -> tuple[RunRecord, Deletion]:
-    """Delete what the last run added; return the run, and what went.
+    """Delete the versions that the last run added; return the run and the deletion.
 
     Raises:
-        NotFoundError: there is none.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
+        NotFoundError: there is no run.
     """
     known = runs(store)
     if not known:

@@ -1,4 +1,4 @@
-"""Changes what holds for a whole collection, and its name."""
+"""Change the settings and the name of a collection."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ from pgsimhash.store.collection import checked_distance, follow
 def change_settings(
     store: Store, *, distance: int | None = None, keep_markdown: bool | None = None
 ) -> None:
-    """Change what a collection was created with; what is None stays.
+    """Change settings of the collection; None keeps a value.
 
-    It holds for this store from now on, and for others from their next batch or lookup. Verdicts
-    that were given stay as they are: :func:`~pgsimhash.maintenance.rebuild` gives them anew.
+    They apply to this store immediately, and to others from their next batch or lookup. Existing
+    verdicts stay: :func:`~pgsimhash.maintenance.rebuild` repeats them.
 
     Args:
-        store: whose collection it is.
-        distance: the distance that counts where a call names none.
-        keep_markdown: whether pages to come keep their main content.
+        store: the store of the collection.
+        distance: the default distance.
+        keep_markdown: whether to store the main content of new pages.
 
     Raises:
-        ArgumentError: the layout does not answer ``distance``.
-        CollectionError: no collection of the scheme has the name any more.
-        StoreError: the database does not answer.
+        ArgumentError: the layout does not support ``distance``.
     """
     with store.session.writing() as (connection, collection):
         if distance is not None:
@@ -44,16 +42,13 @@ def change_settings(
 
 
 def rename(store: Store, name: str, *, swap: bool = False) -> None:
-    """Give the collection another name; with ``swap`` the one of that name gets the old one.
+    """Rename the collection; ``swap`` exchanges its name with another collection.
 
-    Waits for writers to finish their batches. Other stores that have it open go by the old name:
-    they say that there is no such collection any more, or with ``swap`` go on in the other one,
-    where its scheme is the same.
+    It waits for writers to finish their batches. Other stores keep the old name: they raise
+    ``CollectionError``, or after a swap use the other collection if its scheme is the same.
 
     Raises:
-        CollectionError: another collection has the name and ``swap`` is false, or none has and it
-            is true; or the name is empty, or none of the scheme has the store's name.
-        StoreError: the database does not answer.
+        CollectionError: the new name is empty or taken or, with ``swap``, does not exist.
     """
     try:
         with store.session.writing() as (connection, collection):

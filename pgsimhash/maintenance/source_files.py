@@ -1,4 +1,4 @@
-"""Ingest files, and skip what is known to be stored of them."""
+"""Ingest files, and skip those that are stored already."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from pgsimhash.store.collection import lock_collections
 from pgsimhash.store.retries import retried
 
 _AT_ONCE: Final = 1000
-"""How many files are looked up in one statement."""
+"""Files per lookup statement."""
 
 _UNWRITTEN_MAX: Final = 256
-"""After how many verdicts the files are noted: a batch is read again if the job is killed."""
+"""Verdicts after which progress is recorded: a killed job repeats one batch."""
 
 _FAILED_MAX: Final = 1000
-"""How many failed records of a file are noted; what comes after them is read again."""
+"""The maximum number of recorded failures per file; the records after them are read again."""
 
 _PATH_BYTES_MAX: Final = 2048
-"""Longer paths do not fit into the index, and are not noted."""
+"""Longer paths do not fit into the index, and are not recorded."""
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class _Progress:
 
     Attributes:
         path: the absolute path, as text.
-        last_record: the last record that was decided; None if that was all.
-        failed: the records up to it that failed.
+        last_record: the last decided record; None if all are decided.
+        failed: the failed records up to it.
         page_id: the stored version, if the file is a single page.
     """
 
@@ -65,7 +65,7 @@ class _Progress:
     _complete: bool = True
 
     def has(self, page: SourcePage | PageFailure) -> bool:
-        """Return whether a page needs no reading."""
+        """Return whether a page is stored already."""
         return (
             isinstance(page, SourcePage)
             and page.record <= (self.last_record or 0)
@@ -73,10 +73,10 @@ class _Progress:
         )
 
     def decided(self, record: int | None, verdict: Verdict) -> None:
-        """Note a verdict; ``record`` is None if not even the record could be read."""
+        """Record a verdict; ``record`` is None if the record could not be read."""
         if self.is_page:
             self.page_id = verdict.page_id
-        # Fewer words may be required the next time.
+        # The required number of words may be smaller next time.
         failed = verdict.verdict == "failed" or verdict.reason == "policy"
         last = self.last_record or 0
         if record is None or (record > last and len(self.failed) >= _FAILED_MAX):
@@ -86,7 +86,7 @@ class _Progress:
         (self.failed.add if failed else self.failed.discard)(record)
 
     def ended(self) -> None:
-        """Note that the file has no more records."""
+        """Record that the file has no more records."""
         if self._complete and not self.failed:
             self.last_record = None
 
@@ -114,33 +114,30 @@ def ingest_files(
     page_memory: int | None = None,
     **options: Unpack[MatchOptions],
 ) -> Iterator[Verdict]:
-    """Ingest files, and skip those that the collection has; yield a verdict for each other page.
+    """Ingest files, and skip those that are stored already; yield a verdict for each other page.
 
-    The table ``sources`` has the path, size and modification time of each file, and how many of its
-    records are stored. It is written after the batch, so a file that it has is stored. Pages that
-    failed are read again, and so are single pages that were deleted since. A skipped file of one
-    page counts as seen again.
+    The table ``sources`` records the path, size and modification time of each file, and how many of
+    its records are stored. It is written after the batch, so recorded files are certainly stored.
+    Failed pages are read again, and so are deleted single pages. A skipped file of one page counts
+    as seen again.
 
     Args:
-        store: where to store the pages.
-        paths: what :func:`pgsimhash.sources.read_pages` takes.
+        store: the store.
+        paths: the arguments of :func:`pgsimhash.sources.read_pages`.
         reread: whether to skip nothing.
-        stdin: the stream of ``-``, instead of the process's stdin.
-        left_out: a counter, by kind, of what was skipped or is not a page.
-        jobs: as for :meth:`~pgsimhash.Store.ingest_many`, and so are the following.
+        stdin: the stream for ``-``, instead of the process's stdin.
+        left_out: counts, by kind, what was skipped or is not a page.
+        jobs: see :meth:`~pgsimhash.Store.ingest_many`, also for the other limits.
         max_bytes: the largest page.
-        page_seconds: the time limit of a page.
-        page_memory: the memory limit of a page.
-        options: settings that differ from those of the policies and the collection.
-
-    Raises:
-        As for :meth:`~pgsimhash.Store.ingest_many`.
+        page_seconds: the time limit per page.
+        page_memory: the memory limit per page.
+        options: settings that override those of the policies and the collection.
     """
     paths = list(paths)
     files = _Files(store, reread, Counter() if left_out is None else left_out)
     pages = files.read(paths, stdin, max_bytes)
     if "-" in map(str, paths):
-        # The process that writes there may wait for verdicts before it goes on.
+        # The process that writes to stdin may wait for verdicts before it continues.
         pages = with_pauses(pages)
     verdicts = store.ingest_many(
         pages,
@@ -154,19 +151,18 @@ def ingest_files(
 
 
 class _Files:
-    """Matches the verdicts of pages with the files that they came from."""
+    """Assigns the verdicts of pages to their files."""
 
     def __init__(self, store: Store, reread: bool, left_out: Counter[str]) -> None:
         self._store, self._reread, self._left_out = store, reread, left_out
-        # For each page that has no verdict yet its file and its record, if it has one; for the end
-        # of a file the file alone.
+        # The file and record of each page without a verdict yet; a file alone marks its end.
         self._pending: deque[tuple[_Progress | None, int | None] | _Progress] = deque()
         self._unwritten: dict[str, _Progress] = {}
 
     def read(
         self, paths: Iterable[str | Path], stdin: BinaryIO | None, max_bytes: int
     ) -> Iterator[SourcePage | PageFailure]:
-        """Yield the pages that are not known to be stored."""
+        """Yield the pages that are not stored yet."""
         found = find_files(paths, self._left_out)
         while chunk := list(islice(found, _AT_ONCE)):
             files = [None if isinstance(file, PageFailure) else _at_present(file) for file in chunk]
@@ -196,7 +192,7 @@ class _Files:
             self._pending.append(file)
 
     def noted(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
-        """Yield the verdicts, and note what is stored by them."""
+        """Yield the verdicts, and record the progress of their files."""
         count = 0
         try:
             for verdict in verdicts:
@@ -214,7 +210,7 @@ class _Files:
     def _take(self, verdict: Verdict) -> None:
         self._take_ends()
         pending = self._pending.popleft()
-        assert isinstance(pending, tuple), "ends were taken"
+        assert isinstance(pending, tuple), "ends were removed"
         file, record = pending
         if file is not None:
             file.decided(record, verdict)
@@ -233,7 +229,7 @@ class _Files:
 
 
 def _at_present(file: Path) -> _Progress | None:
-    """Return a file that nothing is known of, or None if it cannot be noted."""
+    """Return a new entry for a file, or None if it cannot be recorded."""
     try:
         status = file.stat()
     except (OSError, ValueError):
@@ -246,7 +242,7 @@ def _at_present(file: Path) -> _Progress | None:
 
 @retried
 def _look_up(store: Store, files: Sequence[_Progress]) -> None:
-    """Note what the database knows of files, and that their pages are seen."""
+    """Load the recorded progress of files, and mark their pages as seen."""
     with (
         store.session.writing() as (connection, collection),
         connection.cursor(row_factory=dict_row) as cursor,

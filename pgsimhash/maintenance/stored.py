@@ -1,4 +1,4 @@
-"""The pages of a collection as the records that they came as, in the order in which they came."""
+"""Read stored pages as records, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pgsimhash.store.collection import Collection
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A version of a page, the id of its row, and the run that brought it."""
+    """A version of a page, its id, and its run."""
 
     page_id: int
     record: PageRecord
@@ -32,7 +32,7 @@ def stored_records(
     *,
     markdown: bool,
 ) -> list[StoredRecord]:
-    """Return the versions with some ids, by their ids."""
+    """Return the versions with these ids, in order."""
     parameters = {
         "collection_id": collection.collection_id,
         "page_ids": list(page_ids),
@@ -46,7 +46,7 @@ def stored_records(
 def count_pages_after(
     connection: psycopg.Connection[Any], collection: Collection, after_page: int
 ) -> int:
-    """Return how many versions came after the page ``after_page``."""
+    """Return how many versions arrived after ``after_page``."""
     parameters = {"collection_id": collection.collection_id, "after_page": after_page}
     with connection.cursor(row_factory=scalar_row) as cursor:
         return int(

@@ -401,10 +401,10 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         "asynchronous",
     ),
-    "a class": (lambda: psycopg.AsyncConnection, ArgumentError, "a store is opened over"),
+    "a class": (lambda: psycopg.AsyncConnection, ArgumentError, "a store needs a DSN"),
     "a maker": (lambda: orm.sessionmaker(), ArgumentError, "call it first"),
     "a session without an engine": (lambda: orm.Session(), ArgumentError, "Session\\(engine\\)"),
-    "a number": (lambda: 5, ArgumentError, "not over builtins.int"),
+    "a number": (lambda: 5, ArgumentError, "not builtins.int"),
     "a URL of another server": (
         lambda: sqlalchemy.make_url("mysql://u@localhost/d"),
         NoServerError,

@@ -300,7 +300,7 @@ def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
 
 def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -> None:
     crawl(kept, 3)
-    with pytest.raises(pgsimhash.CollectionError, match=r"keeps no Markdown.*ingest --collection"):
+    with pytest.raises(pgsimhash.CollectionError, match=r"stores no Markdown.*ingest --collection"):
         refingerprint(store, "again", WORDS)
     with pytest.raises(ArgumentError, match="there is no scheme 'none'"):
         refingerprint(kept, "again", "none")
@@ -316,7 +316,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
         refingerprint(kept, "again", WORDS, distance=3, scope="host")
     with (
         connect(dsn, collection="other", keep_markdown=True) as other,
-        pytest.raises(pgsimhash.CollectionError, match="not being made from 'other'"),
+        pytest.raises(pgsimhash.CollectionError, match="not being built from 'other'"),
     ):
         refingerprint(other, "again", WORDS)
 

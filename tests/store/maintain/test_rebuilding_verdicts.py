@@ -342,6 +342,6 @@ def test_what_was_begun_goes_on_by_the_same_settings_only(store: Store) -> None:
     with pytest.raises(InterruptionError):
         maintenance.rebuild(store, "other", verify=False, distance=0, progress=stop)
     for asked in ({}, {"verify": False}, {"distance": 0, "verify": True}):
-        with pytest.raises(CollectionError, match="begun with another"):
+        with pytest.raises(CollectionError, match="began with another"):
             maintenance.rebuild(store, "other", **asked)
     assert maintenance.rebuild(store, "other", distance=0, verify=False).default_distance == 0

@@ -236,7 +236,7 @@ def test_alembic_migrates_the_database_it_is_told_and_says_which(
     ("url", "advice"),
     [
         (None, "-x dsn=embedded is the embedded server"),
-        ("driver://user:pass@localhost/dbname", "it looks like postgresql://"),
+        ("driver://user:pass@localhost/dbname", "a URL such as postgresql://"),
         ("postgresql://nowhere.invalid/x", "no PostgreSQL server answers"),
     ],
 )
