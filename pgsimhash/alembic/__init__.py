@@ -1,6 +1,6 @@
-"""The package inside a project that has an Alembic history of its own.
+"""Deploy the package's schema from your own Alembic history.
 
-In a revision of the project's::
+In a revision::
 
     import pgsimhash.alembic
 
@@ -10,13 +10,13 @@ In a revision of the project's::
     def downgrade():
         pgsimhash.alembic.downgrade(op)
 
-runs on the project's connection and in its transaction, or goes into the script that ``--sql``
-prints. Which revision the schema is at is recorded in the schema itself, as ``pgsimhash migrate``
-does it; the project's own ``alembic_version`` has nothing of it.
+Both run on your connection and in your transaction, or write to the script of ``--sql``. The schema
+records its own revision, as with ``pgsimhash migrate``; your ``alembic_version`` does not contain
+it.
 
-For a table of the project's own there are :func:`add_simhash` and :func:`drop_simhash`, which are
-the operations ``op.add_simhash`` and ``op.drop_simhash`` as well. Alembic knows these
-wherever this package is installed.
+For your own tables there are :func:`add_simhash` and :func:`drop_simhash`, also as the operations
+``op.add_simhash`` and ``op.drop_simhash``. Alembic has these operations wherever this package is
+installed.
 """
 
 from __future__ import annotations

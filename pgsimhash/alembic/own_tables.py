@@ -1,4 +1,4 @@
-"""Operations that give a table of the project's own a simhash, and take it away again."""
+"""Operations that add simhash columns to your own tables, and drop them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Invokes(Protocol):
-    """Alembic's ``op``, as a revision imports it, or an ``Operations`` of one's own."""
+    """Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
 
     def invoke(self, operation: MigrateOperation, /) -> Any:
         """Run an operation."""
@@ -43,7 +43,7 @@ class _SimhashOperation(MigrateOperation):
 
 @Operations.register_operation("add_simhash")
 class AddSimhash(_SimhashOperation):
-    """A column for simhashes in a table of the project's own, with what a search goes by."""
+    """Adds a simhash column to your own table, with its prefix columns and indexes."""
 
     @classmethod
     def add_simhash(
@@ -57,36 +57,37 @@ class AddSimhash(_SimhashOperation):
         nullable: bool = True,
         concurrently: bool = False,
     ) -> None:
-        """Add what :func:`pgsimhash.sqlalchemy.simhash_columns` lists: columns, then indexes.
+        """Add the columns and indexes of :func:`pgsimhash.sqlalchemy.simhash_columns`.
 
-        The columns come by one ALTER TABLE, which writes the table anew once.
+        One ALTER TABLE adds the columns and rewrites the table once.
 
         Args:
             operations: Alembic's ``op``.
-            table: the project's table.
-            column: the name of the column for the simhash.
-            layout: how its 64 bits are cut.
-            schema: the one that the table is in; None means the first of the search_path.
-            nullable: whether rows may be without a simhash; they have to, where there are any.
-            concurrently: build the indexes beside writers. That ends the transaction, so after a
-                failure the columns stay; run again, it drops the invalid index and goes on.
+            table: your table.
+            column: the name of the simhash column.
+            layout: the layout of the prefix columns.
+            schema: the table's schema; None means the first of the search_path.
+            nullable: whether rows may have no simhash. It must be true if the table has rows.
+            concurrently: whether to build the indexes concurrently. This ends the transaction, so
+                the columns stay after a failure. A repeated run drops the invalid index and
+                continues.
 
         Raises:
-            ArgumentError: no layout has the name, or it would take too many columns.
-            StoreError: with ``concurrently``: the project's env.py holds a transaction that
-                Alembic cannot end, an index was not built, the table is partitioned, or other
-                columns or indexes have these names.
+            ArgumentError: the layout does not exist, or would need too many columns.
+            StoreError: with ``concurrently``: env.py holds a transaction that Alembic cannot end,
+                an index was not built, the table is partitioned, or other columns or indexes have
+                these names.
         """
         operations.invoke(cls(table, column, layout, schema, concurrently, nullable))
 
     def reverse(self) -> MigrateOperation:
-        """Return what takes it back."""
+        """Return the operation that drops them."""
         return DropSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
 
 
 @Operations.register_operation("drop_simhash")
 class DropSimhash(_SimhashOperation):
-    """The opposite: the columns go, and their indexes with them."""
+    """Drops the columns and their indexes."""
 
     @classmethod
     def drop_simhash(
@@ -99,23 +100,23 @@ class DropSimhash(_SimhashOperation):
         *,
         concurrently: bool = False,
     ) -> None:
-        """Drop what :meth:`AddSimhash.add_simhash` adds; arguments as there.
+        """Drop what :meth:`AddSimhash.add_simhash` adds; see there for the arguments.
 
-        With ``concurrently`` the indexes go first, beside readers and writers.
+        With ``concurrently`` the indexes are dropped first, without blocking other sessions.
 
         Raises:
-            ArgumentError: no layout has the name, or it would take too many columns.
-            StoreError: with ``concurrently``: the project's env.py holds a transaction that
-                Alembic cannot end, the table is partitioned, or other indexes have these names.
+            ArgumentError: the layout does not exist, or would need too many columns.
+            StoreError: with ``concurrently``: env.py holds a transaction that Alembic cannot end,
+                the table is partitioned, or other indexes have these names.
         """
         operations.invoke(cls(table, column, layout, schema, concurrently))
 
     def reverse(self) -> MigrateOperation:
-        """Return what takes it back."""
+        """Return the operation that adds them."""
         return AddSimhash(self.table, self.column, self.layout, self.schema, self.concurrently)
 
 
-# For type checkers, which know of ``op`` only what Alembic brings.
+# For type checkers, which only know Alembic's own operations on ``op``.
 add_simhash = AddSimhash.add_simhash
 drop_simhash = DropSimhash.drop_simhash
 
@@ -150,7 +151,7 @@ def _add(operations: Operations, wanted: AddSimhash) -> None:
                 raise StoreError(
                     "gave_up",
                     f"the index {index.name} was not built: {str(error.orig).strip()}; migrate "
-                    "again, which drops what is left of it first",
+                    "again, which first drops the invalid index",
                 ) from error
 
 
@@ -165,12 +166,12 @@ def _drop(operations: Operations, unwanted: DropSimhash) -> None:
         with _outside_transactions(context):
             for index in _indexes(table):
                 context.impl.execute(_concurrent(DropIndex(index, if_exists=True), index))
-    # With the columns their indexes go.
+    # This drops their indexes too.
     context.impl.execute(_AlterTable(table, "DROP COLUMN"))
 
 
 def _table_of(operations: Operations, wanted: _SimhashOperation) -> Table:
-    """Return a table of these columns only, with the names that the project's metadata gives."""
+    """Return a table of these columns only, named by the conventions of your metadata."""
     from pgsimhash.sqlalchemy import simhash_columns
 
     made = simhash_columns(wanted.column, wanted.layout, nullable=wanted.nullable)
@@ -183,7 +184,7 @@ def _indexes(table: Table) -> list[Index]:
 
 
 class _AlterTable(ExecutableDDLElement):
-    """One ALTER TABLE that does the same with each of the table's columns."""
+    """One ALTER TABLE that adds or drops all of the table's columns."""
 
     def __init__(self, table: Table, change: str) -> None:
         self.table = table
@@ -196,7 +197,7 @@ def _alter_table(element: _AlterTable, compiler: DDLCompiler, **_options: object
     if element.change.startswith("ADD"):
         parts = [compiler.get_column_specification(each) for each in columns]
     else:
-        # Those first that are made from another one.
+        # Generated columns first.
         parts = [compiler.preparer.format_column(each) for each in reversed(columns)]
     changes = ", ".join(f"{element.change} {part}" for part in parts)
     return f"ALTER TABLE {compiler.preparer.format_table(element.table)} {changes}"
@@ -208,7 +209,7 @@ def _concurrent(statement: Any, index: Index) -> Any:
 
 
 def _outside_transactions(context: MigrationContext) -> AbstractContextManager[None]:
-    """Return a block in which each statement is by itself, where the revision began none."""
+    """Return a block in which each statement commits, unless the revision began a transaction."""
     if not context.as_sql:
         assert context.connection is not None
         if getattr(context.connection.connection.dbapi_connection, "autocommit", False):
@@ -221,6 +222,6 @@ def _check_can_commit(context: MigrationContext) -> None:
         raise StoreError(
             "needs_autocommit",
             "indexes are built concurrently outside of a transaction, and env.py began one that "
-            "Alembic cannot end; let context.begin_transaction() begin it, or leave out "
+            "Alembic cannot end; let context.begin_transaction() begin it, or omit "
             "concurrently=True",
         )

@@ -1,7 +1,7 @@
-"""What Alembic loads by itself, through the entry point ``alembic.plugins``.
+"""The plugin that Alembic loads through the entry point ``alembic.plugins``.
 
-It is loaded whenever Alembic is, in projects of any kind, and Alembic is half imported then: so
-nothing of Alembic is imported before somebody needs it.
+It is loaded with Alembic in every project, while Alembic is half imported. So it imports parts of
+Alembic only when they are used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alembic.util import PriorityDispatchResult
 
 NAME: Final = "alembic.autogenerate.pgsimhash"
-"""The plugin's name: those that begin so take part in autogenerate unless someone says no."""
+"""The plugin's name: autogenerate uses plugins with this prefix unless they are disabled."""
 
 _DEPLOYED: Final = text(
     "SELECT n.nspname FROM pg_catalog.pg_namespace AS n WHERE 4 = ("
@@ -32,7 +32,7 @@ _DEPLOYED: Final = text(
 
 
 def setup(plugin: Plugin) -> None:
-    """Register the operations, and keep autogenerate away from the schema."""
+    """Register the operations, and exclude the schema from autogenerate."""
     from alembic.util import DispatchPriority
 
     import pgsimhash.alembic  # noqa: F401 - it registers the operations
@@ -47,7 +47,7 @@ def setup(plugin: Plugin) -> None:
 def pass_over(
     context: AutogenContext, _found: UpgradeOps, schemas: set[str | None]
 ) -> PriorityDispatchResult:
-    """Let autogenerate not even look at what is deployed, and know how to write a SIMHASH."""
+    """Hide deployed tables from autogenerate, and render SIMHASH columns."""
     from alembic.util import PriorityDispatchResult
 
     render = context.opts.get("render_item")
@@ -64,7 +64,7 @@ def pass_over(
 def propose_nothing(
     context: AutogenContext, found: UpgradeOps, _schemas: set[str | None]
 ) -> PriorityDispatchResult:
-    """Take back what it proposes for tables that the project's metadata describes as well."""
+    """Remove proposals for tables that the project's metadata describes too."""
     from alembic.util import PriorityDispatchResult
 
     ours = _ours(context)
@@ -73,16 +73,16 @@ def propose_nothing(
 
 
 def render_item(kind: str, item: object, context: AutogenContext) -> str | Literal[False]:
-    """Return a SIMHASH as a revision writes it, which then imports it; False for all else.
+    """Render a SIMHASH type in a revision, with its import; return False for anything else.
 
-    For ``context.configure(render_item=...)`` in an ``env.py`` that turns the plugin off.
+    Pass it to ``context.configure(render_item=...)`` in an ``env.py`` that disables the plugin.
 
     Args:
         kind: ``"type"``, ``"column"``, ...
-        item: what is to be written.
-        context: Alembic's.
+        item: the item to render.
+        context: Alembic's context.
     """
-    # A project has one only where this module is loaded.
+    # A project can only have a SIMHASH if this module is loaded.
     module = sys.modules.get("pgsimhash.sqlalchemy.simhash_type")
     if kind != "type" or module is None or not isinstance(item, module.SIMHASH):
         return False
@@ -91,13 +91,13 @@ def render_item(kind: str, item: object, context: AutogenContext) -> str | Liter
 
 
 def _ours(context: AutogenContext) -> set[str | None]:
-    """Return the schemas with our tables in them, and the one that is going to have them."""
+    """Return the schemas that have the package's tables, and the configured one."""
     assert context.connection is not None
     return {configured_schema(), *context.connection.scalars(_DEPLOYED)}
 
 
 class _OfItself(ModuleType):
-    """Alembic 1.19 expects a list of modules where later ones expect the module."""
+    """Alembic 1.19 expects a list of modules; later versions expect the module."""
 
     def __iter__(self) -> Iterator[ModuleType]:
         yield self

@@ -1,4 +1,4 @@
-"""What a table of the project's own has already: columns of a failed try, indexes by name."""
+"""Inspect your table for columns of a failed attempt and for indexes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def has_columns(context: MigrationContext, table: Table, column: str, layout: str) -> bool:
-    """Whether the columns are there, from a try that failed later.
+    """Return whether the columns exist, from an attempt that failed later.
 
     Raises:
         StoreError: other columns have the names.
@@ -32,14 +32,14 @@ def has_columns(context: MigrationContext, table: Table, column: str, layout: st
             raise StoreError(
                 "other_table",
                 f"the table {table.fullname} has columns with the names of {column} and its "
-                f"prefixes, and they are not those of layout {layout!r}; drop them, or give "
+                f"prefixes, but not those of layout {layout!r}; drop them, or give "
                 "the column another name",
             )
         if each.name == column and present[each.name][1] and not each.nullable:
             raise StoreError(
                 "other_table",
-                f"the column {column} of the table {table.fullname} is there, and may be "
-                "NULL; leave out nullable=False, and say op.alter_column(..., nullable=False) once "
+                f"the column {column} of the table {table.fullname} exists already and is "
+                "nullable; omit nullable=False, and call op.alter_column(..., nullable=False) once "
                 "every row has a simhash",
             )
     return True
@@ -55,7 +55,7 @@ _PARTITIONED: Final = text(
 )
 
 _PRESENT: Final = text(
-    # By the names by which CREATE INDEX and DROP INDEX go.
+    # Names as CREATE INDEX and DROP INDEX use them.
     "SELECT c.oid::regclass::text, coalesce(i.indisvalid AND i.indisready, false), "
     "i.indrelid = t.oid AND m.amname = 'btree' AND NOT i.indisunique "
     "AND i.indpred IS NULL AND i.indexprs IS NULL, "
@@ -73,10 +73,10 @@ _PRESENT: Final = text(
 
 
 def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
-    """Return by name which of a table's indexes are there, and whether each can be used.
+    """Return the existing indexes of a table by name, and whether each is usable.
 
     Raises:
-        StoreError: something else has the name of one.
+        StoreError: another object has the name of an index.
     """
     assert context.connection is not None
     preparer, schema = _preparer(), table.schema
@@ -93,28 +93,28 @@ def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
                 raise StoreError(
                     "other_table",
                     f"{other} is not the index of this name on the simhashes of {table.fullname}; "
-                    "rename it, or give the column another name, or say schema= if it is elsewhere",
+                    "rename it, give the column another name, or pass the table's schema=",
                 )
             found[str(index.name)] = valid
     return found
 
 
 def _preparer() -> Any:
-    # Of the driver's own, names would have their percent signs doubled.
+    # A driver's own preparer may double percent signs.
     return PGDialect(paramstyle="named").identifier_preparer  # type: ignore[no-untyped-call]
 
 
 def check_not_partitioned(context: MigrationContext, table: Table) -> None:
-    """Refuse what PostgreSQL cannot do to a partitioned table.
+    """Refuse operations that PostgreSQL does not support on a partitioned table.
 
     Raises:
-        StoreError: it is one.
+        StoreError: the table is partitioned.
     """
     assert context.connection is not None
     named = {"table": _preparer().format_table(table)}
     if context.connection.scalar(_PARTITIONED, named):
         raise StoreError(
             "partitioned_table",
-            f"the table {table.fullname} is partitioned, and PostgreSQL neither builds nor drops "
-            "indexes of such tables beside writers; leave out concurrently=True",
+            f"the table {table.fullname} is partitioned, and PostgreSQL cannot build or drop "
+            "indexes of such tables concurrently; omit concurrently=True",
         )

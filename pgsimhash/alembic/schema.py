@@ -1,4 +1,4 @@
-"""The schema as steps of a project's own history."""
+"""Deploy the schema in revisions of your own history."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ if TYPE_CHECKING:
 
 
 class HasContext(Protocol):
-    """Alembic's ``op``, as a revision imports it, or an ``Operations`` of one's own."""
+    """Alembic's ``op``, as a revision imports it, or your own ``Operations``."""
 
     def get_context(self) -> MigrationContext:
-        """Return what the migration runs in."""
+        """Return the context of the migration."""
 
 
 def upgrade(
     op: HasContext, revision: str = "0001", schema: str | None = None, *, since: str | None = None
 ) -> None:
-    """Bring the schema up to ``revision``; where it is there or further, nothing happens.
+    """Upgrade the schema to ``revision``; do nothing if it has that or a later revision.
 
     Args:
-        op: Alembic's.
-        revision: where to stop. A history says the same forever, so it names one.
-        schema: what the schema is called; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
-        since: for ``--sql``, which cannot ask: the revision that the schema is at before; None
-            means that it is not there yet.
+        op: Alembic's ``op``.
+        revision: the last revision to apply. Name one, so that your history always does the same.
+        schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        since: the present revision, for ``--sql``, which cannot ask the database; None means that
+            the schema does not exist yet.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have, or the project's database is
-            none of PostgreSQL.
-        SchemaError: this package does not know ``revision``; or the schema, or something in it,
+        ArgumentError: the name of the schema is invalid, or the database is not PostgreSQL.
+        SchemaError: this package does not know ``revision``; or the schema, or an object in it,
             belongs to a role that is neither the user, nor granted to the user, nor a superuser.
-        StoreError: the connection is in no transaction (an ``autocommit_block``), in one that
-            failed or in one that is read-only; or the user may not create the schema.
+        StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
+            failed or is read-only; or the user may not create the schema.
     """
     _migrate(op, revision, schema, since, up=True)
 
@@ -53,21 +52,20 @@ def downgrade(
     *,
     since: str | None = None,
 ) -> None:
-    """Take the schema back to ``revision``; where it is there or less far, nothing happens.
+    """Downgrade the schema to ``revision``; do nothing if it has that or an earlier revision.
 
     ``base`` leaves an empty schema.
 
     Args:
-        op: Alembic's.
-        revision: where to stop.
-        schema: as for :func:`upgrade`.
-        since: for ``--sql``: the revision that the schema is at before; None means the newest that
-            this package knows.
+        op: Alembic's ``op``.
+        revision: the last revision to keep.
+        schema: see :func:`upgrade`.
+        since: the present revision, for ``--sql``; None means the newest that this package knows.
 
     Raises:
-        ArgumentError: as :func:`upgrade`.
-        SchemaError: as :func:`upgrade`; or the schema is at a revision of a newer package.
-        StoreError: as :func:`upgrade`.
+        ArgumentError: see :func:`upgrade`.
+        SchemaError: see :func:`upgrade`; or the schema has a revision of a newer package.
+        StoreError: see :func:`upgrade`.
     """
     _migrate(op, revision, schema, since, up=False)
 
@@ -75,18 +73,18 @@ def downgrade(
 def include_name(
     name: str | None, kind: str, parents: Mapping[str, Any], *, schema: str | None = None
 ) -> bool:
-    """Whether autogenerate is to look at something: not where it is in the schema.
+    """Return whether autogenerate should inspect an object: not if it is in the schema.
 
-    For ``context.configure(include_name=...)`` in an ``env.py`` that turns the plugin off.
+    Pass it to ``context.configure(include_name=...)`` in an ``env.py`` that disables the plugin.
 
     Args:
-        name: what is found.
+        name: the name of the object.
         kind: ``"schema"``, ``"table"``, ``"column"``, ...
-        parents: where it is, as Alembic says it.
-        schema: as for :func:`upgrade`.
+        parents: Alembic's names of the objects around it.
+        schema: see :func:`upgrade`.
 
     Raises:
-        ArgumentError: ``schema`` is no name that the schema can have.
+        ArgumentError: the name of the schema is invalid.
     """
     found = name if kind == "schema" else parents.get("schema_name")
     return found != configured_schema(schema)
@@ -95,7 +93,7 @@ def include_name(
 def _migrate(
     op: HasContext, revision: str, schema: str | None, since: str | None, *, up: bool
 ) -> None:
-    # Where the plugin is loaded, Alembic does not have these yet.
+    # Imported here because Alembic does not have these when it loads the plugin.
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
@@ -105,7 +103,7 @@ def _migrate(
     if outer.dialect.name != "postgresql":
         raise ArgumentError(
             "invalid_connection",
-            f"the migration is one of a database of {outer.dialect.name}; call it where op is "
+            f"the migration is for a {outer.dialect.name} database; call it where op is "
             "connected to PostgreSQL",
         )
     wanted_schema = configured_schema(schema)
@@ -143,7 +141,7 @@ def _migrate(
                 return
             migrate.run_revisions(inner, wanted_schema)
             if not up and not wanted:
-                # An empty schema is nothing that the project's autogenerate could want to drop.
+                # Autogenerate ignores an empty schema.
                 table = f'"{wanted_schema}".{migrate.VERSION_TABLE}'
                 inner.execute(f"DROP TABLE {table}")
 
@@ -151,7 +149,7 @@ def _migrate(
 def _script_context(
     outer: MigrationContext, since: str | None, options: dict[str, Any]
 ) -> MigrationContext:
-    """Return one that writes where ``outer`` writes, without doubling percent signs."""
+    """Return a context that writes to the output of ``outer``, without doubled percent signs."""
     from alembic.migration import MigrationContext
 
     return MigrationContext.configure(
@@ -180,12 +178,12 @@ def _check_connection(connection: Connection) -> None:
     if in_transaction != "yes":
         raise StoreError(
             "no_transaction",
-            "the schema is migrated in a transaction, as a whole or not at all, and the connection "
+            "the schema is migrated in one transaction, and the connection "
             "is in none; call it outside of op.get_context().autocommit_block(), and without "
             "isolation_level AUTOCOMMIT",
         )
     if read_only == "on":
         raise StoreError(
             "read_only",
-            "the database is read-only here, and a migration writes; connect to the primary server",
+            "the database is read-only; connect to the primary server to migrate",
         )

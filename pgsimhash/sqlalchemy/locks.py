@@ -1,4 +1,4 @@
-"""The lock by which transactions search and insert into a table one after the other."""
+"""A lock that serializes transactions which search a table and insert into it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from sqlalchemy import FromClause, Integer, Select, Text, cast, func, inspect, l
 from sqlalchemy.dialects import postgresql
 
 _PG_CLASS: Final = 1259
-"""The first key of the lock, the number of pg_class; the second is the number of the table."""
+"""The first key of the lock, the oid of pg_class; the second is the oid of the table."""
 
 
 def simhash_lock(table: type[Any] | FromClause) -> Select[tuple[Any]]:
     """Return a statement that waits for other transactions that executed it for the same table.
 
     Execute it before you look for near rows and insert. Otherwise two transactions that do so at
-    the same time both find nothing near. It holds until the transaction ends, locks nobody else
-    out, and needs READ COMMITTED, so that the lookup sees what was committed meanwhile.
+    the same time both find none. The lock is held until the transaction ends and blocks nothing
+    else. It needs READ COMMITTED, so that the lookup sees rows that were committed meanwhile.
 
     Args:
         table: an ORM class or a table of SQLAlchemy Core.

@@ -1,4 +1,4 @@
-"""What people say and set, and how far long work has come."""
+"""The tables of marks, policies and the progress of rebuilds."""
 
 from __future__ import annotations
 

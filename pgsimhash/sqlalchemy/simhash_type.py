@@ -1,6 +1,6 @@
-"""A simhash as SQLAlchemy's type and expressions; they need PostgreSQL 14, and no schema of ours.
+"""The SQLAlchemy type of simhashes and its expressions; they need no schema of the package.
 
-``within`` is a lookup as ``sql/layout.sql`` does it, written out for anyone's table.
+``within`` is the lookup of ``sql/layout.sql`` for any table.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _BY_SIZE: Final = frozenset(
 
 
 class RefusedValueError(ArgumentError, DontWrapMixin):
-    """What a simhash column was given is none; SQLAlchemy passes it on as it is."""
+    """The value for a simhash column is invalid; SQLAlchemy does not wrap this error."""
 
 
 class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
-    """What ``column.`` offers where the column holds simhashes."""
+    """The methods of columns with simhashes."""
 
     def hamming_distance(self, other: object) -> ColumnElement[int]:
-        """Return in how many bits the column and another simhash differ, 0 to 64.
+        """Return the number of bits in which the column and another simhash differ, 0 to 64.
 
         Args:
             other: an ``int`` from 0 to 2**64-1, or an expression: another column, a bindparam.
@@ -71,21 +71,21 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
     def within(self, other: object, distance: SupportsIndex) -> ColumnElement[bool]:
         """Return the condition that the column and another simhash differ in few bits at most.
 
-        It is exact, goes by the indexes of :func:`pgsimhash.sqlalchemy.simhash_columns`, and is
-        never true where the column is NULL.
+        It is exact, uses the indexes of :func:`pgsimhash.sqlalchemy.simhash_columns`, and is never
+        true if the column is NULL.
 
         Args:
             other: an ``int`` from 0 to 2**64-1, or an expression, such as another table's column.
-            distance: 0 to the largest that the column's layout answers.
+            distance: 0 to the largest distance that the column's layout supports.
 
         Raises:
-            ArgumentError: the layout does not answer the distance, ``other`` is no simhash, or the
-                column has no prefix columns beside it.
+            ArgumentError: the layout does not support the distance, ``other`` is not a simhash, or
+                the column has no prefix columns.
         """
         return _Within(self.expr, as_simhash(other), *_lookup(self.expr, distance))
 
     def operate(self, op: Any, *other: Any, **options: Any) -> ColumnElement[Any]:
-        """Refuse what would go by the size of the signed number.
+        """Refuse comparisons that would use the order of the signed number.
 
         Raises:
             ArgumentError: it is ``<``, ``<=``, ``>``, ``>=`` or ``BETWEEN``.
@@ -93,7 +93,7 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
         if op in _BY_SIZE:
             raise ArgumentError(
                 "no_order",
-                "simhashes are not compared by size, for the server's bigint is signed: ask for "
+                "simhashes cannot be ordered, because the server's bigint is signed: use "
                 ".within(simhash, distance); to read in pages, compare sqlalchemy.type_coerce("
                 "column, BigInteger)",
             )
@@ -101,14 +101,14 @@ class _Comparator(TypeDecorator.Comparator[int], BigInteger.Comparator[int]):
 
 
 class SIMHASH(TypeDecorator[int]):
-    """A simhash: an ``int`` from 0 to 2**64-1 in Python, a ``bigint`` in the server.
+    """A simhash: an ``int`` from 0 to 2**64-1 in Python, a ``bigint`` in the database.
 
     Args:
-        layout: the name of the layout whose prefix columns stand beside the column, which
-            ``within`` needs; :func:`pgsimhash.sqlalchemy.simhash_columns` makes them.
+        layout: the name of the layout whose prefix columns accompany the column; ``within`` needs
+            them. :func:`pgsimhash.sqlalchemy.simhash_columns` creates them.
 
     Raises:
-        ArgumentError: no layout has the name.
+        ArgumentError: the layout does not exist.
     """
 
     impl = BigInteger
@@ -120,7 +120,7 @@ class SIMHASH(TypeDecorator[int]):
         self.layout = None if layout is None else get_layout(layout).name
 
     def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
-        """Return what the server stores for a simhash."""
+        """Return the stored value of a simhash."""
         if value is None:
             return None
         try:
@@ -129,14 +129,14 @@ class SIMHASH(TypeDecorator[int]):
             raise RefusedValueError(error.reason, str(error)) from None
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> int | None:
-        """Return the simhash that the server stores so."""
+        """Return the simhash of a stored value."""
         return None if value is None else from_bigint(value)
 
     def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
-        """Return what writes a simhash into a script."""
+        """Return a function that renders a simhash as a literal."""
 
         def written(value: int | None) -> str:
-            # As a bare number the lowest bigint would be a numeric.
+            # Without the cast, the lowest bigint would be a numeric.
             return f"CAST({self.process_bind_param(value, dialect)} AS BIGINT)"
 
         return written
@@ -152,7 +152,7 @@ def as_simhash(value: object) -> ColumnElement[int]:
         value = value.__clause_element__()
     if isinstance(value, ColumnElement):
         return type_coerce(value, _SIMHASH) if isinstance(value.type, NullType) else value
-    # Not literal(), which takes three times as long.
+    # literal() takes three times as long.
     return bindparam(None, check_simhash(value), _SIMHASH, unique=True)  # type: ignore[arg-type]
 
 
@@ -160,12 +160,12 @@ _SIMHASH: Final = SIMHASH()
 
 
 def prefix_name(name: str, permutation: Permutation) -> str:
-    """Return the name of the column with a permutation's prefix of the simhash ``name``."""
+    """Return the name of the prefix column of a permutation."""
     return f"{name}_{permutation.column}"
 
 
 def prefix_sql(permutation: Permutation, simhash: str) -> str:
-    """Return a permutation's prefix in SQL, of a simhash in SQL."""
+    """Return the SQL expression of a permutation's prefix."""
     parts = (
         (f"(({simhash} >> {block.shift}) & {block.mask}::bigint)", position)
         for block, position in permutation.places
@@ -174,7 +174,7 @@ def prefix_sql(permutation: Permutation, simhash: str) -> str:
 
 
 class _Distance(FunctionElement[int]):
-    """In how many bits two simhashes differ; one element, for SQLAlchemy takes time for each."""
+    """The Hamming distance as one element, because SQLAlchemy takes time for each element."""
 
     name = "hamming_distance"
     type = Integer()
@@ -187,13 +187,13 @@ def _distance_sql(element: _Distance, compiler: SQLCompiler, **options: Any) -> 
 
 
 def _bit_count(one: str, other: str) -> str:
-    # The server's own, whatever search_path says.
+    # Qualified, so that search_path does not matter.
     return f"pg_catalog.bit_count(CAST({one} # {other} AS BIT({BITS})))"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Searched:
-    """A column that lookups go by; as a key it is itself, which takes no time."""
+    """A searched column, with an identity-based cache key, which is fast."""
 
     table: Table
     name: str
@@ -203,23 +203,23 @@ class _Searched:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Lookup:
-    """What is looked up where; statements that are alike in this are compiled once."""
+    """A lookup; statements with equal lookups are compiled once."""
 
     searched: _Searched
     distance: int
     places: tuple[int, ...]
-    """Which of the arrays of flips each permutation takes."""
+    """The array of flips for each permutation."""
 
 
 class _Within(ColumnElement[bool]):
-    """Whether a column is in an array of the simhashes in its table that are within a distance.
+    """Whether a column is in an array of the simhashes of its table within a distance.
 
-    The table is read by itself, whatever the statement around does with it: the indexes hold all
-    that is looked at. The probes are arrays that subqueries make, which hides them from the
-    planner: with their elements known it would estimate each of them, which takes longer than the
-    lookup, and could prefer a scan.
+    The table is read separately, independent of the surrounding statement: the indexes contain all
+    needed columns. The probes are arrays from subqueries, which hides their elements from the
+    planner. Otherwise it would estimate each element, which takes longer than the lookup, and might
+    choose a sequential scan.
 
-    It is one element, for SQLAlchemy takes time for each, and as long as a lookup for some more.
+    It is one element, because SQLAlchemy takes time for each, about as long as a lookup.
     """
 
     type = Boolean()
@@ -241,7 +241,7 @@ class _Within(ColumnElement[bool]):
         self.sought = sought
         self.lookup = lookup
         self.flips = flips
-        # As a comparison does it, so that the ORM sees whose columns these are.
+        # Like comparisons do, so that the ORM sees which classes the columns belong to.
         self._propagate_attrs = column._propagate_attrs or sought._propagate_attrs
 
     @property
@@ -249,12 +249,12 @@ class _Within(ColumnElement[bool]):
         return [*self.column._from_objects, *self.sought._from_objects]
 
     def self_group(self, against: object = None) -> Self:
-        """Return it as it is: it is written in parentheses."""
+        """Return it unchanged: it is rendered in parentheses."""
         return self
 
 
 class _Near(ColumnElement[Any]):
-    """That array, while a statement is written."""
+    """The array of near simhashes during compilation."""
 
     type = ARRAY(_SIMHASH)
 
@@ -269,15 +269,15 @@ class _Near(ColumnElement[Any]):
 def _lookup(
     column: ColumnElement[Any], distance: SupportsIndex
 ) -> tuple[_Lookup, list[BindParameter[str]]]:
-    """Return what there is to look up for a column, by way of whatever aliases."""
+    """Return the lookup for a column, through any aliases."""
     origins = column.base_columns
     searched = _searched(next(iter(origins))) if len(origins) == 1 else None
     if searched is None:
         raise ArgumentError(
             "no_prefixes",
-            f"{column} has no prefix columns beside it that a lookup could go by: make it by "
-            "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or look up what a collection "
-            "holds by near_duplicates()",
+            f"{column} has no prefix columns for lookups: create it with "
+            "pgsimhash.sqlalchemy.SimhashMixin or simhash_columns(), or search "
+            "a collection with near_duplicates()",
         )
     return _prepared(searched, check_distance(distance, searched.most))
 
@@ -297,11 +297,11 @@ def _searched(column: ColumnElement[Any]) -> _Searched | None:
 def _prepared(searched: _Searched, distance: int) -> tuple[_Lookup, list[BindParameter[str]]]:
     layout = searched.layout
     texts = [
-        # As text, for drivers are slow to write arrays.
+        # As text, because drivers adapt arrays slowly.
         "{" + ",".join(map(str, permutation.flips(radius))) + "}"
         for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
     ]
-    # Permutations of one width and radius share theirs.
+    # Permutations of the same width and radius share their flips.
     different = list(dict.fromkeys(texts))
     lookup = _Lookup(searched, distance, tuple(different.index(text) for text in texts))
     return lookup, [bindparam(None, text, Text(), unique=True) for text in different]
@@ -322,10 +322,10 @@ def _near_sql(element: _Near, compiler: SQLCompiler, **options: Any) -> str:
     quote = compiler.preparer.quote
     source = compiler.preparer.format_table(searched.table)
     flips = [compiler.process(each, **options) for each in within.flips]
-    # A bare number would not be sure to be a bigint with every driver.
+    # Some drivers would not send a bare number as bigint.
     sought = f"CAST({compiler.process(within.sought, **options)} AS BIGINT)"
     own = f"_pgsimhash.{quote(searched.name)}"
-    # All that stands between is quoted, or made of numbers.
+    # All interpolated parts are quoted, or made of numbers.
     parts = (
         f"SELECT {own} FROM {source} AS _pgsimhash "  # noqa: S608
         f"WHERE _pgsimhash.{quote(prefix_name(searched.name, permutation))} = ANY (ARRAY("

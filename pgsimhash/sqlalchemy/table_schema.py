@@ -1,4 +1,4 @@
-"""The schema that all tables are in; for another, there is SQLAlchemy's schema_translate_map."""
+"""The schema of all tables; use SQLAlchemy's schema_translate_map for another one."""
 
 from __future__ import annotations
 

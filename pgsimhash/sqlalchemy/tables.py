@@ -1,6 +1,6 @@
-"""The tables as SQLAlchemy sees them, for queries and for Alembic's comparison.
+"""The tables as SQLAlchemy metadata, for queries and for Alembic's comparison.
 
-They describe what the migrations made; the migrations do not read them.
+They describe the result of the migrations, which do not read them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ for (_table, _column), _comment in schema_comments().items():
 
 
 def metadata_in(schema: str) -> MetaData:
-    """Return the metadata of the same tables in a schema of another name."""
+    """Return the metadata of the same tables in another schema."""
     if schema == SCHEMA:
         return metadata
     moved = MetaData(schema=schema)
