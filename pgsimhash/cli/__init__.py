@@ -1,7 +1,7 @@
-"""The command line: data as JSON lines on stdout, everything for people on stderr.
+"""The command line: data as JSON lines on stdout, everything else on stderr.
 
-Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-or collection; 3 the database or the schema cannot be used; 130 stopped.
+Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 an invalid option, or an unknown
+file or collection; 3 the database or the schema cannot be used; 130 stopped.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["INTERRUPTED", "STOPPED", "main"]
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, SIGTERM or SIGHUP."""
 
-STOPPED: Final = "Stopped. What was committed stays; run again to continue."
+STOPPED: Final = "Stopped. Committed work stays; run again to continue."
 
 
 def main() -> None:
-    """Run this process's command."""
-    # Nothing is imported out of here, so that Ctrl-C ends in one line from the beginning.
+    """Run the command of this process."""
+    # All imports happen inside, so that Ctrl-C ends in one line from the beginning.
     try:
         _end_as_by_ctrl_c()
         from pgsimhash.cli.commands import commands
@@ -32,11 +32,11 @@ def main() -> None:
 
 
 def _end_as_by_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does, unless the caller has them ignored (nohup)."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored (nohup)."""
     numbers = [signal.SIGTERM, signal.SIGHUP] if hasattr(signal, "SIGHUP") else [signal.SIGTERM]
 
     def stop(*_: Any) -> None:
-        # Another one, as timeout(1) sends to the whole group, must not end what ends properly.
+        # A second signal, such as timeout(1) sends to the group, must not disturb the shutdown.
         for number in numbers:
             signal.signal(number, lambda *_: None)
         raise KeyboardInterrupt

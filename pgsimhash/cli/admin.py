@@ -1,4 +1,4 @@
-"""Commands about the database itself."""
+"""Commands that migrate and describe the database."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from pgsimhash.search.layout import get_layout
 @click.option(
     "--no-transaction",
     is_flag=True,
-    help="With --sql: without BEGIN and COMMIT, to run in a transaction of yours.",
+    help="With --sql: without BEGIN and COMMIT, to run in your own transaction.",
 )
 @click.option("--downgrade", metavar="REVISION", help="Go back to REVISION; base drops all tables.")
 @yes_option
 @click.option(
     "--layout",
     type=LayoutName(),
-    help="Also let new collections have this layout; pgsimhash collection plan compares them.",
+    help="Also make this the layout of new collections; see pgsimhash collection plan.",
 )
 @click.option(
     "--roles",
     metavar="PREFIX",
     is_flag=False,
     flag_value="",
-    help="Also make the roles PREFIX_owner, _writer and _reader; by default DATABASE_SCHEMA_owner.",
+    help="Also create roles PREFIX_owner, _writer, _reader; the default PREFIX is DATABASE_SCHEMA.",
 )
 def migrate(
     dsn: str | None,
@@ -49,30 +49,29 @@ def migrate(
 ) -> None:
     """Create or upgrade the schema pgsimhash.
 
-    The same as `alembic upgrade head` in a checkout, for a database that is named: --dsn embedded
-    is the embedded server, and --schema gives the schema another name. With --sql nothing is
-    changed: pipe the script to psql.
+    --dsn embedded names the embedded server, and --schema gives the schema another name. --sql
+    changes nothing: pipe the script to psql.
 
-    --downgrade asks first, or wants --yes where there is no terminal.
+    --downgrade asks first, or needs --yes without a terminal.
     """
-    # Alembic takes a while to import, and only this command needs it.
+    # Alembic is slow to import, and only this command needs it.
     from pgsimhash.db import migrate as migrations
 
     if sql and (downgrade or layout or roles is not None):
-        raise click.UsageError("--sql goes with a plain upgrade only")
+        raise click.UsageError("--sql is only for upgrades, without --layout and --roles")
     if no_transaction and not sql:
-        raise click.UsageError("--no-transaction goes with --sql only")
+        raise click.UsageError("--no-transaction needs --sql")
     if downgrade and (layout or roles is not None):
-        raise click.UsageError("--layout and --roles go with an upgrade only")
+        raise click.UsageError("--layout and --roles are only for upgrades")
     if yes and not downgrade:
-        raise click.UsageError("--yes goes with --downgrade only")
+        raise click.UsageError("--yes needs --downgrade")
     if sql:
         print_text(migrations.upgrade_sql(transaction=not no_transaction))
         return
     if database.configured_dsn(dsn) is None:
         raise click.UsageError(
             f"name the database in --dsn or {database.DSN_VARIABLE}; --dsn {database.EMBEDDED} is "
-            "the embedded server, which needs no migrating before its first use"
+            "the embedded server, which is migrated automatically when it is first used"
         )
     where = database.resolve_dsn(dsn)
     if downgrade:
@@ -101,8 +100,8 @@ def _confirm_downgrade(where: str, revision: str) -> None:
     with database.open_connection(where) as connection, bound_to_schema(connection):
         schema, name = schema_of(connection), database.describe(connection)
     confirm(
-        f"Take the schema {schema} in {name} back to revision {printable(revision)}, and delete "
-        "all data in the tables that this drops?"
+        f"Downgrade the schema {schema} in {name} to revision {printable(revision)}, and delete "
+        "all data in the dropped tables?"
     )
 
 
@@ -112,14 +111,14 @@ def _confirm_downgrade(where: str, revision: str) -> None:
 def status(collection: str | None, dsn: str | None) -> None:
     """Show what every collection holds: a JSON line each, and a table on a terminal.
 
-    The counters are versions ("pages"), URLs, simhashes, duplicates, their share in per cent and
-    their bytes; the bytes on disk of the tables that collections share, and of the collection by
-    its share of rows; and the last write with its age in seconds.
-    `pgsimhash analyse report` adds clusters, distances, hosts and changes.
+    It counts versions ("pages"), URLs, simhashes and duplicates, with the share and bytes of the
+    duplicates. It also shows the size of the shared tables on disk, the collection's part of it,
+    and the time and age of the last write. `pgsimhash analyse report` adds clusters, distances,
+    hosts and changes.
     """
     with database.checked_connection(dsn) as connection:
         if collection is not None:
-            # Complains where there is none.
+            # Raises the error if it does not exist.
             database.open_collection(connection, collection, create=False)
         shown = database.read_status(connection, collection)
     for counters in shown:

@@ -1,4 +1,4 @@
-"""The command that verifies collections."""
+"""The command that checks collections."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def check(context: click.Context, collection: str | None, repair: bool, dsn: str
     """Verify that the rows of collections agree, and repair them with --repair.
 
     Prints a JSON line for each row that contradicts others: "reason" is a code, "repair" says how
-    --repair changes the row. Writers may go on meanwhile.
+    --repair changes the row. Writers can continue meanwhile.
 
-    Exit code 1: something was found and not repaired.
+    Exit code 1: violations were found and not repaired.
     """
     count = 0
     with database.checked_connection(dsn) as connection:

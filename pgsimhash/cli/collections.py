@@ -1,4 +1,4 @@
-"""Commands that list collections, and that delete one."""
+"""Commands that list, change and delete collections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pgsimhash.store import connect
 
 
 def collection_fields(collection: database.Collection) -> dict[str, object]:
-    """Return what is printed of a collection."""
+    """Return the printed fields of a collection."""
     about = dataclasses.asdict(collection)
     del about["source_id"]
     return {"collection": about.pop("name"), **about}
@@ -24,7 +24,7 @@ def collection_fields(collection: database.Collection) -> dict[str, object]:
 @click.command("list")
 @dsn_option
 def list_collections(dsn: str | None) -> None:
-    """List the collections, a JSON line each; `status` counts what they hold."""
+    """List the collections, a JSON line each; `status` counts their pages."""
     with database.checked_connection(dsn) as connection:
         for name in database.collection_names(connection):
             found = database.find_collection(connection, name)
@@ -38,17 +38,17 @@ def list_collections(dsn: str | None) -> None:
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
-    help="Whether pages to come keep their main content.",
+    help="Whether to store the main content of new pages.",
 )
 @dsn_option
 def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: str | None) -> None:
     """Change a collection's distance and what it keeps.
 
-    Other settings and earlier verdicts do not change; `collection rebuild --reevaluate` changes
-    them. Prints the collection as a JSON line.
+    Existing verdicts stay; `collection rebuild --reevaluate` repeats them. Prints the collection as
+    a JSON line.
     """
     if distance is None and keep_markdown is None:
-        raise click.UsageError("say what to change: --distance, --keep-markdown")
+        raise click.UsageError("give at least one of --distance and --keep-markdown")
     with connect(dsn, collection=name, create=False) as store:
         maintenance.change_settings(store, distance=distance, keep_markdown=keep_markdown)
         print_json(collection_fields(store.opened))
@@ -61,8 +61,8 @@ def set_one(name: str, distance: int | None, keep_markdown: bool | None, dsn: st
 def delete_one(name: str, yes: bool, dsn: str | None) -> None:
     """Delete a collection and all in it: pages, simhashes, policies, marks and runs.
 
-    Asks first, or wants --yes where there is no terminal. All of it goes or none: after Ctrl-C
-    everything is as it was. Prints a JSON line with how many versions of pages are gone.
+    Asks first, or needs --yes without a terminal. It is one transaction, so Ctrl-C leaves
+    everything unchanged. Prints a JSON line with the number of deleted versions.
     """
     with database.checked_connection(dsn) as connection:
         if not yes:

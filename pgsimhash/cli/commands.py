@@ -1,4 +1,4 @@
-"""All commands by name, and what becomes of their errors."""
+"""All commands by name, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WRONG_VALUES = frozenset(
         "unknown_scope",
     }
 )
-"""Why an option or an argument cannot have a value, where only the database could tell."""
+"""Codes of invalid options or arguments that only the database can detect."""
 
 
 class _PageFailure(click.ClickException):
@@ -73,7 +73,7 @@ def _one_line_after_ctrl_c() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, click.Abort):
-        # Click makes the one the other while it asks a question.
+        # Click turns Ctrl-C into this exception while it asks a question.
         tell(STOPPED)
         raise click.exceptions.Exit(INTERRUPTED) from None
 
@@ -96,17 +96,17 @@ def _told_errors() -> Iterator[None]:
         if error.errno == errno.EPIPE:
             raise
         raise _PageFailure(
-            f"the system refuses: {error}; make room, or read and write elsewhere"
+            f"the operating system refuses: {error}; free space, or use another place"
         ) from error
     except Exception as error:
-        # Only now: --help needs no database.
+        # Imported here because --help needs no database.
         import psycopg
 
         if not isinstance(error, (psycopg.Error, UnicodeEncodeError)):
             raise
-        # What no module of ours foresaw: still no traceback for whoever typed a command.
+        # Without a traceback even for unexpected errors.
         raise _StoreFailure(
-            f"the database refuses: {str(error).strip()}; check what was given"
+            f"the database refuses: {str(error).strip()}; check the arguments"
         ) from error
 
 
@@ -122,10 +122,8 @@ analyse = LazyGroup(
         },
         "A collection": {
             "report": Entry("report:report", "Show a collection at a glance"),
-            "pairs": Entry("groups:pairs", "Find all pairs of near-copies in a collection"),
-            "clusters": Entry(
-                "groups:clusters", "Group the pages of a collection that are near-copies"
-            ),
+            "pairs": Entry("groups:pairs", "Find all pairs of near-duplicates in a collection"),
+            "clusters": Entry("groups:clusters", "Group the near-duplicates of a collection"),
         },
         "A scheme": {
             "evaluate": Entry(
@@ -146,7 +144,7 @@ collection = LazyGroup(
             "list": Entry("collections:list_collections", "List the collections"),
             "create": Entry("layouts:create", "Create a collection"),
             "set": Entry("collections:set_one", "Change a collection's distance and what it keeps"),
-            "rename": Entry("rebuild:rename", "Give a collection another name"),
+            "rename": Entry("rebuild:rename", "Rename a collection"),
             "delete": Entry("collections:delete_one", "Delete a collection and all in it"),
             "plan": Entry("layouts:plan", "Compare what the layouts cost"),
             "rebuild": Entry(
@@ -162,7 +160,7 @@ policy = LazyGroup(
 
     PATTERN is a host with its subdomains, or * for all hosts, and optionally a path in which *
     matches anything: example.com/shop/*. For each setting, the most specific matching pattern that
-    has it wins: the longer host, then the longer path. Options of ingest and decide win over
+    defines it wins: the longer host, then the longer path. Options of ingest and decide override
     policies.
     """,
     sections={
@@ -236,11 +234,11 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
 def commands() -> None:
     """Find near-duplicate web pages, exactly, with simhashes kept in PostgreSQL.
 
-    Without --dsn and PGSIMHASH_DSN the embedded PostgreSQL is used. Data goes to stdout as JSON
+    Without --dsn and PGSIMHASH_DSN, the embedded PostgreSQL is used. Data goes to stdout as JSON
     lines, everything else to stderr.
 
-    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 a wrong option, or no such file
-    or collection; 3 the database cannot be used; 130 stopped with Ctrl-C, SIGTERM or
+    Exit codes: 0 done; 1 some pages failed, or nothing was found; 2 an invalid option, or an
+    unknown file or collection; 3 the database cannot be used; 130 stopped with Ctrl-C, SIGTERM or
     SIGHUP.
     """
     guard_other_output()

@@ -1,4 +1,4 @@
-"""Complete the names of collections in the shell."""
+"""Shell completion for the names of collections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.types import StringParamType
 from pgsimhash.db.schema_names import SCHEMA_VARIABLE
 
 _TIMEOUT: Final = 2
-"""How many seconds a server that does not answer holds up the shell."""
+"""Seconds that a server without an answer can delay the shell."""
 
 
 class CollectionName(StringParamType):
@@ -24,7 +24,7 @@ class CollectionName(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the collections whose names begin so; none if the database does not answer."""
+        """Return the collections with this prefix; none if the database does not answer."""
         try:
             names = _collections(ctx.params)
         except Exception:  # the shell is no place for messages
@@ -41,7 +41,7 @@ def _collections(options: Mapping[str, Any]) -> list[str]:
 
     dsn = database.configured_dsn(options.get("dsn"))
     if dsn in (None, database.EMBEDDED):
-        # Starting it takes longer than typing the name.
+        # Starting the server takes longer than typing the name.
         dsn = server.running()
     if dsn is None:
         return []

@@ -1,4 +1,4 @@
-"""Where tables, bars and sentences for people are drawn."""
+"""The console for tables, progress bars and messages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pgsimhash.cli.printing import printable, printable_lines
 
 
 class PrintableConsole(Console):
-    """A console on which no character steers the terminal but those that Rich itself writes."""
+    """A console that removes control characters, except Rich's own."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return what text becomes."""
+        """Return the rendered text."""
         return super().render_str(printable(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield what is drawn."""
-        # What was made a Text elsewhere has its width by now, and still moves no cursor.
+        """Yield the rendered segments."""
+        # A Text created elsewhere was measured already; escaping keeps it harmless.
         for segment in super().render(renderable, options):
             shown = printable_lines(segment.text)
             if segment.control or shown == segment.text:

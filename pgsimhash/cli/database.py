@@ -1,4 +1,4 @@
-"""What commands need of a database beside a store; --help asks none."""
+"""The database modules that commands use, in one lazy import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dry run for one page."""
+"""The command that decides about one page without storing it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pgsimhash.store import connect
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--url", help="Where the page was found; by default the file's own URL.")
+@click.option("--url", help="The URL of the page; by default the file's.")
 @match_options
 @collection_option
 @dsn_option
@@ -36,8 +36,8 @@ def decide(
 ) -> None:
     """Show what ingest would decide about a page, and store nothing.
 
-    FILE is an HTML file, - reads one from stdin and needs --url. Prints the verdict as a JSON
-    line; exits with 0 if the page is worth keeping ("keep"), else with 1.
+    FILE is an HTML file; - reads stdin and needs --url. Prints the verdict as a JSON line. Exits
+    with 0 if the page is worth keeping ("keep"), else with 1.
     """
     where = url or file_url(file)
     if where is None:

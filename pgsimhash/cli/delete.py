@@ -1,4 +1,4 @@
-"""Commands that list runs and delete pages."""
+"""Commands that delete pages, and list and undo runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pgsimhash.store.deleting import Deleted
 
 _urls_option = click.option(
-    "--urls", is_flag=True, help="Print the URLs too that are gone or back at an earlier version."
+    "--urls",
+    is_flag=True,
+    help="Also print the deleted URLs, and those that reverted to a version.",
 )
 
 
@@ -41,8 +43,8 @@ def list_runs(collection: str, dsn: str | None) -> None:
 def undo(run: int | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete what a run added, by default the last one, and the run.
 
-    Pages go back to the versions before. Prints a JSON line with the run and how many versions
-    are gone.
+    Pages revert to their previous versions. Prints a JSON line with the run and the number of
+    deleted versions.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:
@@ -57,7 +59,7 @@ def undo(run: int | None, urls: bool, collection: str, dsn: str | None) -> None:
 
 def _as_host(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is not None and host_of(f"https://{value}") != lowered(value):
-        raise click.BadParameter(f"{value!r} is no host; give it alone, such as example.com")
+        raise click.BadParameter(f"{value!r} is not a host; give a name such as example.com")
     return value
 
 
@@ -76,10 +78,10 @@ def delete(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Delete a page, or all pages of a host; `run undo` takes back what a run added.
+    """Delete a page, or all pages of a host; `run undo` deletes what a run added.
 
-    Deletes in short transactions, so that writers go on; after Ctrl-C the same command
-    continues. Prints a JSON line with how many versions are gone; exits with 1 if there were
+    Deletes in short transactions, so that writers can continue; after Ctrl-C the same command
+    continues. Prints a JSON line with the number of deleted versions. Exits with 1 if there were
     none.
     """
     if (url is None) == (host is None):
@@ -99,7 +101,7 @@ def delete(
     "--older-than",
     metavar="AGE",
     callback=as_age,
-    help="Such as 90d or 12h; by default the age that the policy of each page has.",
+    help="Such as 90d or 12h; by default the age in the policy of each page.",
 )
 @_urls_option
 @collection_option
@@ -107,9 +109,9 @@ def delete(
 def expire(older_than: timedelta | None, urls: bool, collection: str, dsn: str | None) -> None:
     """Delete versions that were not seen for some time.
 
-    A version is seen when it arrives, and whenever its URL arrives again unchanged. Deletes in
-    short transactions, so writers go on; after Ctrl-C the same command continues. Prints a JSON
-    line with the number of deleted versions.
+    A version is seen when it is stored, and whenever its URL is ingested unchanged. Deletes in
+    short transactions, so that writers can continue; after Ctrl-C the same command continues.
+    Prints a JSON line with the number of deleted versions.
     """
     console = people()
     with connect(dsn, collection=collection, create=False) as store, _working(console) as status:

@@ -1,4 +1,4 @@
-"""What tables, bars and sentences for people are drawn with; --help needs none of it."""
+"""The drawing modules that commands use, in one lazy import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a scheme and a distance do on somebody's own pages."""
+"""The command that measures schemes and distances on your own pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _WrongLabels(click.ClickException):
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
     help="Where the pages of PAIRS are: a folder, JSON lines, a WARC archive, or a CSV file with "
-    "the columns id and file. By default the folder of PAIRS, and pages in it.",
+    "the columns id and file. By default the folder of PAIRS, and its subfolder pages.",
 )
 @click.option(
     "--scheme",
@@ -43,47 +43,49 @@ class _WrongLabels(click.ClickException):
     multiple=True,
     default=(DEFAULT_NAME,),
     show_default=True,
-    help="The recipe to try; several stand side by side.",
+    help="The scheme to measure; repeatable.",
 )
 @click.option(
     "--precision",
     type=click.FloatRange(0, 1),
     default=0.999,
     show_default=True,
-    help="The least precision of a distance that is recommended.",
+    help="The minimum precision of the recommended distance.",
 )
 @click.option(
     "--sample",
     metavar="N",
     type=click.IntRange(min=2),
-    help="Without labels: take N pages at random and compare each with each.",
+    help="Without labels: compare all pairs among N random pages.",
 )
 @click.option(
     "--distance",
     type=click.IntRange(0, LARGEST),
-    help="With --sample: the distance that is in question; by default the collection's, else that "
+    help="With --sample: the distance to examine; by default the collection's, else that "
     "of the first --scheme.",
 )
 @click.option(
     "--borderline",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     callback=check_folder,
-    help="With --sample: write pairs around --distance to this CSV file, to be labelled.",
+    help="With --sample: write pairs around --distance to this CSV file, for you to label.",
 )
 @click.option(
     "--borderline-pairs",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="With --borderline: how many at most.",
+    help="With --borderline: the maximum number of pairs.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="With --sample: of chance.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="With --sample: the random seed."
+)
 @output_option
 @click.option(
     "--collection",
     type=CollectionName(),
-    help="Take the pages that this collection knows, and their simhashes: for --sample in place of "
-    "PATH, else by the URLs in PAIRS.",
+    help="Use the simhashes of this collection: instead of PATH with --sample, else for the URLs "
+    "of PAIRS.",
 )
 @dsn_option
 @jobs_option
@@ -109,36 +111,35 @@ def evaluate(
     """Measure a scheme and a distance on your own pages: recall and precision of labelled pairs.
 
     PAIRS is a CSV file with the columns a, b and label (near-dup or duplicate, distinct or
-    different, graded to leave a pair out), and kind if you like. a and b are file URLs, paths or
-    ids of pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance
-    from 0 to 16. Recommended is the distance with the largest recall at a precision of --precision
-    or better, of several the smallest.
+    different, graded to omit a pair), and optionally kind. a and b are file URLs, paths or ids of
+    pages, or the URLs of pages in --pages. Prints a JSON line for each scheme and distance from 0
+    to 16. The recommended distance has the largest recall at a precision of at least --precision;
+    of several the smallest.
 
-    With --sample N there are no labels: PATH is what ingest takes, and a JSON line is printed
-    for each distance from 0 to 16 with the number of pairs so far apart. What --borderline writes
-    is, when it has labels, PAIRS. With --collection both take the pages that a collection knows,
-    and read none.
+    --sample N needs no labels: PATH is the same as for ingest, and a JSON line for each distance
+    from 0 to 16 has the number of pairs with it. The file of --borderline becomes PAIRS once you
+    add labels. With --collection both modes use the stored simhashes and read no pages.
 
-    A page with too little text matches nothing; pairs whose page cannot be read are left out.
-    Exits with 1 if a page failed, there is none or no distance is precise enough, with 2 if PAIRS
-    is wrong.
+    A page with too little text matches nothing. Pairs with an unreadable page are omitted. Exits
+    with 1 if a page failed, there are no pages, or no distance is precise enough; with 2 if PAIRS
+    is invalid.
     """
     schemes = tuple(dict.fromkeys(schemes))
     if collection is not None and sample is not None and what:
-        raise click.UsageError("--sample takes paths or --collection, not both")
+        raise click.UsageError("--sample needs paths or --collection, not both")
     if collection is not None and pages:
-        raise click.UsageError("--pages goes without --collection, which knows the simhashes")
+        raise click.UsageError("give --pages or --collection, not both")
     if not what and (collection is None or sample is None):
-        raise click.UsageError("name a file of pairs, or --sample N and paths or --collection")
+        raise click.UsageError("give a file of pairs, or --sample N with paths or --collection")
     if sample is None:
         if len(what) > 1:
-            raise click.UsageError("one file of pairs, or --sample N with any number of paths")
+            raise click.UsageError("give one file of pairs, or --sample N with paths")
         if borderline is not None:
-            raise click.UsageError("--borderline goes with --sample")
+            raise click.UsageError("--borderline needs --sample")
     elif pages:
-        raise click.UsageError("--pages goes with a file of pairs; --sample takes paths")
+        raise click.UsageError("--pages needs a file of pairs; give --sample paths instead")
     check_paths(what)
-    # These take a while to load, and --help needs none of them.
+    # Imported here because these are slow to load and --help does not need them.
     from pgsimhash.analysis.near_pairs import unlabelled_csv
     from pgsimhash.analysis.page_fingerprints import Fingerprints
     from pgsimhash.cli.evaluate_runs import (
@@ -188,7 +189,7 @@ def evaluate(
             if shows:
                 print_sample(console, samples)
             if borderline is not None:
-                # Of several schemes the first one's: a person labels pages, not schemes.
+                # Of several schemes the first one's, because labels do not depend on the scheme.
                 write_text(borderline, unlabelled_csv(samples[0][1].borderline))
             if output is not None:
                 write_text(

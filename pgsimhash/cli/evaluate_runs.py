@@ -1,4 +1,4 @@
-"""The work of an evaluation: pages become simhashes, then pairs are scored or a sample compared."""
+"""Run an evaluation: fingerprint pages, then score labelled pairs or compare a sample."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def score_pairs(
     """Return each scheme's score on the pairs in ``source``, and the pages without a fingerprint.
 
     Raises:
-        ArgumentError: the file cannot be used, or no pair in it has a label.
+        ArgumentError: the file is invalid, or no pair in it has a label.
     """
     labels, names = _labelled(source)
     scores = []
@@ -60,30 +60,30 @@ def score_known_pairs(
     """Return the score of a collection's simhashes on the pairs in ``source``, by their URLs.
 
     Raises:
-        ArgumentError: the file cannot be used, or no pair in it has a label.
+        ArgumentError: the file is invalid, or no pair in it has a label.
     """
     labels, names = _labelled(source)
     with connect(dsn, collection=collection, create=False) as store:
         known = analysis.known_simhashes(store, names)
         score = measure(store.scheme, labels.pairs, known, precision=precision)
-    detail = f"collection {collection!r} knows no page of this URL; name another --collection"
+    detail = f"collection {collection!r} has no page with this URL; name another --collection"
     unknown = [PageFailure(name, "unreadable", detail) for name in names if name not in known]
     return score, Fingerprints(failures=unknown)
 
 
 def _labelled(source: Path) -> tuple[Labels, list[str]]:
-    """Return the pairs in ``source`` and the names of the pages in those that count.
+    """Return the pairs in ``source``, and the pages of the labelled ones.
 
     Raises:
-        ArgumentError: the file cannot be used, or no pair in it has a label.
+        ArgumentError: the file is invalid, or no pair in it has a label.
     """
     labels = read_labels(source)
     pairs = [pair for pair in labels.pairs if pair.label != "graded"]
     if not pairs:
         raise ArgumentError(
             "invalid_labels",
-            f"{source}: no pair is labelled near-dup or distinct ({labels.unlabelled} rows wait "
-            "for a label); label some",
+            f"{source}: no pair is labelled near-dup or distinct ({labels.unlabelled} rows have "
+            "no label yet); label some",
         )
     if labels.unlabelled:
         tell(f"{source}: {labels.unlabelled} rows have no label yet")
@@ -111,7 +111,7 @@ def sample_pages(
             total = sum(1 for _ in read_pages(files))
         chosen = set(Random(seed).sample(range(total), min(size, total)))  # noqa: S311
         for scheme in schemes:
-            # Each scheme reads them anew, and leaves out the same.
+            # Each scheme reads the pages again, and skips the same ones.
             left_out = Counter[str]()
             drawn = (
                 (page.url, page)
@@ -137,9 +137,9 @@ def sample_pages(
 def sample_collection(
     dsn: str | None, collection: str, size: int, seed: int, distance: int | None, borderline: int
 ) -> tuple[tuple[str, NearSample], int]:
-    """Return the scheme of a collection and near pairs in a sample of its pages, at which distance.
+    """Return the scheme of a collection, near pairs in a sample of its pages, and their distance.
 
-    That is the collection's where ``distance`` is None.
+    The distance is the collection's if ``distance`` is None.
     """
     with connect(dsn, collection=collection, create=False) as store:
         urls, simhashes, titles = analysis.sample(store, size, seed)
@@ -158,7 +158,7 @@ def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | No
 
 @contextmanager
 def _rereadable(paths: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the paths with stdin as a file: a sample is drawn in a second reading."""
+    """Yield the paths, with stdin copied to a file because the sample needs a second reading."""
     if "-" not in paths:
         yield list(paths)
         return

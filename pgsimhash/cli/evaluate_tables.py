@@ -1,4 +1,4 @@
-"""What an evaluation says to people, on stderr."""
+"""Print the results of an evaluation to stderr."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def print_scores(console: Console, scores: Sequence[Score], precision: float) ->
 
 
 def print_sample(console: Console, samples: Sequence[tuple[str, NearSample]]) -> None:
-    """Print for each scheme how many pairs are how many bits apart."""
+    """Print the number of pairs at each distance for each scheme."""
     for name, sample in samples:
         table = Table(title=f"{name}: {sample.pages:,} pages", title_justify="left")
         for column in ("bits", "pairs", "pairs up to here"):
@@ -51,7 +51,7 @@ def _print_unseen(console: Console, unseen: Unseen | None) -> None:
 
 
 def report_failures(missed: Fingerprints) -> None:
-    """Say which pages failed, and how many have too little text."""
+    """Print which pages failed, and how many have too little text."""
     for failure in missed.failures[:_SHOWN]:
         tell(f"failed: {failure.url}: {failure.detail}")
     if len(missed.failures) > _SHOWN:

@@ -1,4 +1,4 @@
-"""The command that says why two pages match or do not."""
+"""The command that explains why two pages match or do not."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _ROWS = 60
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
-    help="How many bits may differ; by default the collection's distance, else the scheme's.",
+    help="The largest number of differing bits; by default the collection's, else the scheme's.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     default=TOP,
     show_default=True,
-    help="How many features of each page to list.",
+    help="The number of features to list per page.",
 )
 @output_option
 @summary_option
@@ -49,7 +49,7 @@ _ROWS = 60
 @click.option(
     "--collection",
     type=CollectionName(),
-    help="Whose pages and scheme to use.  [default: default, for URLs]",
+    help="The collection of the pages and the scheme.  [default: default, for URLs]",
 )
 @dsn_option
 def explain_pages(
@@ -66,14 +66,14 @@ def explain_pages(
     """Explain why two pages match or do not, at which distance, and what differs.
 
     A and B are HTML files (- for stdin), URLs of pages in the collection, or simhashes. Prints one
-    JSON line; exits with 1 if a page is not known or has no fingerprint. Without a URL and without
-    --collection no database is asked.
+    JSON line. Exits with 1 if a page is unknown or has no fingerprint. Without a URL and
+    --collection, it needs no database.
 
-    Features and texts are shown where both pages are files, or known with their Markdown. What is
-    computed of Markdown may differ from what was hashed: bits_off says by how many bits.
+    Features and texts are shown if both pages are files, or are stored with their Markdown.
+    Fingerprints of Markdown can differ from the original ones: bits_off is the number of bits.
     """
     if a == b == "-":
-        raise click.UsageError("stdin can be read once; give one of the pages as a file")
+        raise click.UsageError("stdin can be read only once; give one of the pages as a file")
     known = [word for word in (a, b) if is_url(word)]
     if known or collection is not None:
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
@@ -157,7 +157,7 @@ def _print_difference(console: drawn.Console, difference: Difference) -> None:
             table.add_row(_pieces(row.left, "red"), _pieces(row.right, "green"))
     console.print(table)
     if len(difference.rows) > _ROWS or difference.cut:
-        console.print("There is more; -o writes an HTML page.")
+        console.print("The HTML page of -o shows more.")
 
 
 def _pieces(pieces: tuple[Piece, ...], style: str) -> drawn.Text:

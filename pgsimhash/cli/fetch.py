@@ -1,4 +1,4 @@
-"""What to fetch: pages that are not known, or due again."""
+"""The command that shows which pages to fetch."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def should_fetch(
     """Show which pages to fetch: unknown pages, and pages that are due again.
 
     URL - reads URLs from stdin, one per line. Prints a JSON line for each, in order, with "fetch"
-    and, for a known page, "recrawl": the hint of `pgsimhash analyse history`. Exits with 1 if there
-    is no page to fetch, or a URL is invalid, which is reported on stderr.
+    and, for a known page, "recrawl": the hint of `pgsimhash analyse history`. Exits with 1 if no
+    page needs fetching, or a URL is invalid, which is reported on stderr.
     """
     wanted = failed = 0
     if "-" in urls:

@@ -1,4 +1,4 @@
-"""Commands about a whole collection: all pairs of near-copies, and clusters."""
+"""Commands that print all pairs of near-duplicates, and clusters."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _table_options(command: Command) -> Command:
     replace = click.option(
         "--replace",
         is_flag=True,
-        help="With --table: replace what such a table has, at once, where it is there.",
+        help="With --table: replace the rows of an existing table, in one transaction.",
     )
     return table(replace(command))
 
 
 def _check(table: str | None, replace: bool) -> None:
     if replace and table is None:
-        raise click.UsageError("--replace goes with --table")
+        raise click.UsageError("--replace needs --table")
 
 
 @click.command()
@@ -51,14 +51,14 @@ def pairs(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Find all pairs of near-copies in a collection, a JSON line each, in no order.
+    """Find all pairs of near-duplicates in a collection, a JSON line each, in no order.
 
     Pairs are of simhashes. With --urls they are of pages, present versions only: the first page of
-    a simhash stands for it, and makes a pair at distance 0 with each other page that shares it.
+    a simhash represents it, and forms a pair at distance 0 with each other page that shares it.
     """
     _check(table, replace)
     if urls and table is not None:
-        raise click.UsageError("--urls is for stdout; a table of pairs is joined by simhash")
+        raise click.UsageError("--urls is only for stdout; join a table of pairs by simhash")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,
@@ -96,10 +96,10 @@ def clusters(
     collection: str,
     dsn: str | None,
 ) -> None:
-    """Group the pages of a collection that are near-copies, a JSON line for each cluster."""
+    """Group the near-duplicates of a collection, a JSON line for each cluster."""
     _check(table, replace)
     if table and parquet:
-        raise click.UsageError("name a table or a Parquet file, not both")
+        raise click.UsageError("give --table or --parquet, not both")
     console = people()
     with (
         connect(dsn, collection=collection, create=False) as store,

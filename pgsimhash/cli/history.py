@@ -31,7 +31,7 @@ def _as_time(
         raise click.BadParameter(str(error)) from error
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{value!r} is no time; write one like 2025-03-01 or 2025-03-01T12:00:00+02:00"
+            f"{value!r} is not a time such as 2025-03-01 or 2025-03-01T12:00:00+02:00"
         ) from error
 
 
@@ -41,8 +41,8 @@ def _as_time(
     "--seen-at",
     metavar="TIME",
     callback=_as_time,
-    help="When it was found unchanged later than the collection knows: 2025-03-01, or "
-    "2025-03-01T12:00:00+02:00; in UTC unless it names a zone.",
+    help="When you last saw it unchanged, if later than the collection knows: 2025-03-01, or "
+    "2025-03-01T12:00:00+02:00; UTC without a zone.",
 )
 @output_option
 @summary_option
@@ -58,13 +58,13 @@ def history(
 ) -> None:
     """Show how a page changed over time: its versions, and when to fetch it again.
 
-    Prints a JSON line for each version, in the order in which they came, whenever they were
-    fetched, and a last one with "recrawl": the interval that Apache Nutch's AdaptiveFetchSchedule
-    would have come to. Exits with 1 if the page is not known.
+    Prints a JSON line for each version, in order of arrival, and a last one with "recrawl": the
+    interval that Apache Nutch's AdaptiveFetchSchedule would compute. Exits with 1 if the page is
+    unknown.
 
-    same: the content moved by 0 to 3 bits; edited: 4 to 8; rewritten: 9 or more; redesign: by 8 at
-    most, in another template. A page that is seen again unchanged adds no version; "seen_at" says
-    when a version last came, and the interval grows with that.
+    A change is "same" if 0 to 3 bits of the content differ, "edited" for 4 to 8, "rewritten" for 9
+    or more, and "redesign" for up to 8 with another template. An unchanged page adds no version;
+    "seen_at" is when a version was last seen, which lengthens the interval.
     """
     with connect(dsn, collection=collection, create=False) as store:
         versions = analysis.versions(store, url, markdown=output is not None)

@@ -1,4 +1,4 @@
-"""The main job: pages in, verdicts out."""
+"""The command that ingests pages."""
 
 from __future__ import annotations
 
@@ -50,29 +50,29 @@ _WHAT_MAX = 200
     type=click.IntRange(1),
     default=MAX_BYTES,
     show_default=True,
-    help="How large a page may be; a larger one fails.",
+    help="The size limit; a larger page fails.",
 )
 @click.option(
     "--page-seconds",
     type=click.FloatRange(0, min_open=True),
-    help="How long it may take to read a page; a slower one fails. By default 30 where several"
-    " processes read pages, and as long as it takes where one does; inf for as long as it takes.",
+    help="The time limit for reading a page; a slower page fails. By default 30 if several "
+    "processes read pages, and no limit (inf) if one does.",
 )
 @click.option(
     "--page-memory",
     type=click.IntRange(1),
     metavar="MB",
-    help="How much memory a process may take to read a page, and for what it loads first, some"
-    " 100 MB; a page that takes more fails. By default as much as there is. On Linux.",
+    help="The memory limit of a process that reads pages, including some 100 MB that it always"
+    " needs; a page that needs more fails. By default there is no limit. On Linux.",
 )
 @collection_option
-@parquet_option("the verdicts, beside stdout")
+@parquet_option("the verdicts too")
 @click.option(
     "--reread",
     is_flag=True,
-    help="Read all files, also those that are stored and were not modified since.",
+    help="Also read files that are stored and were not modified since.",
 )
-@click.option("--create", is_flag=True, help="Create the collection if it is not there.")
+@click.option("--create", is_flag=True, help="Create the collection if it does not exist.")
 @dsn_option
 @click.pass_context
 def ingest(
@@ -93,15 +93,15 @@ def ingest(
 ) -> None:
     """Decide for each page whether it is known, and store it.
 
-    PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each
-    line, a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page,
-    and counts skipped files and records on stderr. After Ctrl-C the same command continues. It
-    skips files that are stored and were not modified since.
+    PATH is a folder of .html files, such a file, a .jsonl file with "url" and "html" on each line,
+    or a .warc or .warc.gz file; - reads JSON lines from stdin. Prints one JSON line per page, and
+    counts skipped files and records on stderr. After Ctrl-C the same command continues: it skips
+    files that are stored and were not modified since.
     """
     console = people()
     check_paths(paths)
     total = count_pages(paths)
-    # One with a typing error in its name would be created; the default one cannot be.
+    # A mistyped name must not create a collection.
     create = create or collection == DEFAULT_COLLECTION
     with connect(dsn, collection=collection, create=create, scheme=scheme) as store:
         left_out = Counter[str]()
@@ -127,7 +127,7 @@ def ingest(
 
 def _stdin() -> BinaryIO:
     stdin = stdin_bytes()
-    # A file of its own: a process that ends while a thread waits for sys.stdin is aborted.
+    # A separate file object: Python aborts if the process ends while a thread waits for sys.stdin.
     with suppress(OSError):
         stdin = os.fdopen(os.dup(stdin.fileno()), "rb")
     return stdin

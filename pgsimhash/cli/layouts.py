@@ -1,4 +1,4 @@
-"""Commands about layouts: comparing them, and choosing one for a collection."""
+"""Commands that compare layouts, and that create a collection."""
 
 from __future__ import annotations
 
@@ -32,34 +32,32 @@ class _Rows(click.ParamType[int]):
         return int(number)
 
 
-layout_option = click.option(
-    "--layout", type=LayoutName(), help="How its simhashes are cut into blocks."
-)
+layout_option = click.option("--layout", type=LayoutName(), help="The layout of its simhashes.")
 
 
 @click.command()
 @click.option(
     "--rows",
     type=_Rows(),
-    show_default="--pages, as if no two were the same",
+    show_default="--pages, as if all were different",
     help="Distinct simhashes, such as 5e7.",
 )
 @click.option(
-    "--pages", type=_Rows(), help="Versions of pages, such as 1e8, to say what they take as well."
+    "--pages", type=_Rows(), help="Versions of pages, such as 1e8, to predict their size too."
 )
 @click.option(
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
     default=NEAR_MAX,
     show_default=True,
-    help="The largest number of differing bits that lookups ask for.",
+    help="The largest distance of lookups.",
 )
 @click.option(
     "--memory",
     type=click.FloatRange(min=0),
     default=planner.MEMORY_BYTES / 2**30,
     show_default=True,
-    help="GiB that a server has for keeping indexes.",
+    help="Memory of the server for indexes, in GiB.",
 )
 @click.option(
     "--layout",
@@ -77,19 +75,19 @@ def plan(
 ) -> None:
     """Compare what the layouts cost, and recommend one.
 
-    A JSON line for each layout that answers the distance, the smallest first. Latencies are
-    predicted: with the indexes in memory as far as they fit, and with all or none of them there,
-    where every probe is a read from a solid-state disk. With --pages it also says what is on disk
-    when the pages are there, without their Markdown and with it.
+    Prints a JSON line for each layout that supports the distance, the smallest first. Latencies are
+    predicted for three cases: with as much of the indexes in memory as fits, with all, and with
+    none, where every probe reads from a solid-state disk. --pages adds the size of the pages on
+    disk, without and with their Markdown.
     """
     rows = pages if rows is None else rows
     if rows is None:
-        raise click.UsageError("say how much there will be: --pages, --rows")
+        raise click.UsageError("give the expected size: --pages, --rows")
     asked = [get_layout(name) for name in others]
     for layout in asked:
         if distance not in layout.distances:
             largest = layout.distances[-1]
-            tell(f"{layout.name} is left out: it answers distances up to {largest}")
+            tell(f"{layout.name} is omitted: it supports distances up to {largest}")
     found = planner.plans(rows, distance, int(memory * 2**30), asked, pages=pages or 0)
     best = planner.recommend(found)
     for option in found:
@@ -139,12 +137,12 @@ def plan(
             )
         console.print(table)
         console.print(
-            f"For {rows:,} simhashes and distance {distance}: {best.layout}, the smallest that "
-            f"takes at most {planner.NEAR_ENOUGH:g} times as long as the fastest."
+            f"For {rows:,} simhashes and distance {distance}: {best.layout}, the smallest layout "
+            f"that takes at most {planner.NEAR_ENOUGH:g} times as long as the fastest."
         )
         if pages is not None:
             console.print(
-                f"On disk that is {_with_pages(best):,.1f} GB with {pages:,} pages, and "
+                f"It needs {_with_pages(best):,.1f} GB on disk with {pages:,} pages, and "
                 f"{_with_markdown(best):,.1f} GB with their Markdown."
             )
 
@@ -165,18 +163,18 @@ def _with_markdown(plan: planner.Plan) -> float:
     "--distance",
     type=click.IntRange(0, DISTANCE_MAX),
     help="Its default distance; by default the scheme's (8, or 3 for blog and interop), or the "
-    "largest that the layout answers.",
+    "layout's maximum.",
 )
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
-    help="Whether the main content of each page is kept; by default not.",
+    help="Whether to store the main content of each page; by default not.",
 )
 @click.option(
     "--normalize-urls/--no-normalize-urls",
     default=None,
-    help="Whether URLs that tell one page are brought into one spelling (case, default ports, "
-    "fragments, parameters that track); by default not.",
+    help="Whether to normalize URLs (case, default ports, fragments, tracking parameters); by "
+    "default not.",
 )
 @dsn_option
 def create(
@@ -190,8 +188,8 @@ def create(
 ) -> None:
     """Create a collection, if it is not there yet, and print what it is.
 
-    One that is there and another than asked for is refused, with what would change it.
-    `ingest --create` does so too, with the database's default layout.
+    If it exists with other settings, it is an error that names the command to change them. `ingest
+    --create` creates collections too, with the database's default layout.
     """
     with database.checked_connection(dsn) as connection:
         made = database.create_collection(

@@ -1,4 +1,4 @@
-"""A group of commands that imports none of them before it is run."""
+"""A group of commands that imports them only when they run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import click
 
 
 class Entry(NamedTuple):
-    """Where a command is, as ``module:function`` in this package, and what it does."""
+    """The location of a command as ``module:function`` in this package, and its summary."""
 
     where: str
     help: str
 
 
 class LazyGroup(click.Group):
-    """Commands under headings, listed by what is said of them here and loaded when they are run."""
+    """Commands under headings, listed by their summaries and imported when they run."""
 
     def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Entry]], **more: Any):
         super().__init__(*arguments, **more)
@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
         }
 
     def entry(self, name: str) -> Entry:
-        """Return where a command is, and what is said of it."""
+        """Return the entry of a command."""
         return self._entries[name]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
         return list(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name, None where there is none."""
+        """Return the command with this name, or None."""
         entry = self._entries.get(cmd_name)
         if entry is None:
             return None
@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does."""
+        """Write the summary of each command."""
         width = max(map(len, self._entries))
         for title, table in self._sections.items():
             with formatter.section(title):

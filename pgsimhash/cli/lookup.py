@@ -1,4 +1,4 @@
-"""Commands that answer about single pages and write nothing."""
+"""Commands that look up pages and write nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pgsimhash.store import connect
 
 
 def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
-    """Return the simhash that ``word`` is or names, and the signature of a page."""
+    """Return the simhash that ``word`` is or names, and the signature if it is a page."""
     simhash = as_simhash(word)
     if simhash is not None:
         return simhash, None
@@ -57,9 +57,9 @@ def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
 @click.option(
     "--pages",
     is_flag=True,
-    help="For a FILE or SIMHASH too: a line for each page, not for each simhash.",
+    help="Print a line per page instead of per simhash, for a FILE or SIMHASH.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="The nearest N only.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the nearest N.")
 @collection_option
 @dsn_option
 @click.pass_context
@@ -159,7 +159,7 @@ def fingerprint(
 ) -> None:
     """Print the fingerprint of HTML files (- for stdin), a JSON line each.
 
-    A file that has none is reported on stderr, and the exit code is 1.
+    A file without a fingerprint is reported on stderr, and the exit code is 1.
     """
     check_files(files)
     failed = False

@@ -31,7 +31,7 @@ def write_man_pages(folder: Path) -> None:
 
 
 def _load(group: LazyGroup) -> None:
-    """Let a group have its commands, with what its help says of them."""
+    """Import all commands of a group."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)

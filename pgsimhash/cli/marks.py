@@ -1,4 +1,4 @@
-"""The command for what people say about pairs of pages."""
+"""The command that sets, lists and removes marks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from pgsimhash.store import connect
 
 @click.command()
 @click.argument("urls", metavar="[URL URL]", nargs=-1)
-@click.option("--same", "said", flag_value="same", help="They are the same.")
-@click.option("--different", "said", flag_value="different", help="They are not.")
+@click.option("--same", "said", flag_value="same", help="Must-link: they are duplicates.")
+@click.option(
+    "--different", "said", flag_value="different", help="Cannot-link: they are not duplicates."
+)
 @click.option("--remove", "said", flag_value="remove", help="Remove the mark.")
 @collection_option
 @dsn_option
@@ -33,7 +35,7 @@ def mark(
     new versions of the pages. Exits with 1 if there is no mark to remove.
     """
     if len(urls) not in (0, 2) or (said is None) != (not urls):
-        raise click.UsageError("give two URLs and --same, --different or --remove; or nothing")
+        raise click.UsageError("give two URLs with --same, --different or --remove, or no URL")
     with connect(dsn, collection=collection, create=False) as store:
         if said is None:
             for one in maintenance.marks(store):
@@ -44,5 +46,5 @@ def mark(
         elif maintenance.unmark(store, *urls):
             people().print("Taken back.")
         else:
-            people().print("Nothing was said about these two.")
+            people().print("These two had no mark.")
             context.exit(1)

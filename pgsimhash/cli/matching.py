@@ -1,4 +1,4 @@
-"""Options that say by what settings a page counts as a duplicate."""
+"""Options for when a page counts as a duplicate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pgsimhash.pages.times import parse_age
 def as_age(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> timedelta | None:
-    """Return the age that an option says, as its callback."""
+    """Return the age in an option, as its callback."""
     try:
         return None if value is None else parse_age(value)
     except ArgumentError as error:
@@ -23,7 +23,7 @@ def as_age(
 
 
 def match_options(command: Command) -> Command:
-    """Add the options that become ``MatchOptions``; None leaves a setting as it is."""
+    """Add the options of ``MatchOptions``; None keeps a setting."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -49,7 +49,7 @@ _OPTIONS = (
         "--window-size",
         type=_COUNT,
         metavar="N",
-        help="Compare with the last N originals only, and with pages that arrived since.",
+        help="Compare only with the last N originals, and with pages that arrived since.",
     ),
     click.option(
         "--max-age",
@@ -61,14 +61,14 @@ _OPTIONS = (
         "--canonical-link/--no-canonical-link",
         default=None,
         show_default="no-canonical-link",
-        help="Whether the page that rel=canonical names, on the same site, is the original.",
+        help="Whether the page in rel=canonical, on the same site, is the original.",
     ),
     click.option(
         "--max-copies",
         type=_COUNT,
         metavar="N",
         show_default="1",
-        help="How many near-copies of a page are worth keeping, with the original.",
+        help="How many near-duplicates are worth keeping, including the original.",
     ),
     click.option(
         "--min-tokens",

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what their arguments stand for."""
+"""Options that several commands share, and the types of their arguments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SchemaName(click.ParamType[str]):
 
 
 def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--dsn``, and ``--schema``, which is PGSIMHASH_SCHEMA for this command."""
+    """Add ``--dsn``, and ``--schema``, which sets PGSIMHASH_SCHEMA for this command."""
 
     @wraps(command)
     def in_schema(*arguments: Any, schema: str | None, **options: Any) -> Any:
@@ -56,13 +56,13 @@ def dsn_option(command: Callable[..., Any]) -> Callable[..., Any]:
     dsn = click.option(
         "--dsn",
         metavar="DSN",
-        help="PostgreSQL to use, such as postgresql://user@host/database; by default "
+        help="The PostgreSQL server, such as postgresql://user@host/database; by default "
         "PGSIMHASH_DSN, else the embedded server.",
     )
     schema = click.option(
         "--schema",
         type=SchemaName(),
-        help=f"The schema that the tables are in; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
+        help=f"The schema of the tables; by default {SCHEMA_VARIABLE}, else {SCHEMA}.",
     )
     return dsn(schema(in_schema))
 
@@ -74,23 +74,23 @@ def collection_option(command: Command) -> Command:
         type=CollectionName(),
         default=DEFAULT_COLLECTION,
         show_default=True,
-        help="The set of pages to use.",
+        help="The collection to use.",
     )(command)
 
 
 def yes_option(command: Command) -> Command:
-    """Add ``--yes``; without it the command asks by :func:`confirm`."""
+    """Add ``--yes``; without it the command calls :func:`confirm`."""
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
 
 
 def confirm(question: str) -> None:
-    """Ask whether data is to be deleted.
+    """Ask before data is deleted.
 
     Raises:
         click.UsageError: there is no terminal, or the answer is no.
     """
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("this deletes data: say --yes")
+        raise click.UsageError("this deletes data: confirm with --yes")
     if not click.confirm(question, err=True):
         raise click.UsageError("nothing was deleted")
 
@@ -124,13 +124,12 @@ class Distance(click.IntRange):
 
 
 def distance_option(shown: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--distance``; without it ``shown`` counts."""
+    """Return a decorator that adds ``--distance`` with the default ``shown``."""
     return click.option(
         "--distance",
         type=Distance(0, _LARGEST),
         show_default=shown,
-        help="The largest number of differing bits that makes a duplicate, or close (1) or "
-        "loose (6).",
+        help="The largest number of differing bits of a duplicate, or close (1) or loose (6).",
     )
 
 
@@ -141,7 +140,7 @@ def cluster_options(command: Command) -> Command:
         type=click.Choice(LINKAGES),
         default="single",
         show_default=True,
-        help="single follows chains of pairs; with complete all members are within the distance.",
+        help="single follows chains of pairs; in complete clusters every pair is within it.",
     )
     canonical = click.option(
         "--canonical",
@@ -149,13 +148,13 @@ def cluster_options(command: Command) -> Command:
         multiple=True,
         default=["earliest"],
         show_default=True,
-        help="How the page that stands for a cluster is chosen; again to break ties.",
+        help="How to choose the page that represents a cluster; repeat to break ties.",
     )
     return linkage(canonical(command))
 
 
 def parquet_option(what: str) -> Callable[[Command], Command]:
-    """Add ``--parquet``; ``what`` says what is written."""
+    """Add ``--parquet``; ``what`` describes the content."""
     return click.option(
         "--parquet", metavar="FILE", help=f"Write {what}, as Parquet (extra parquet)."
     )
@@ -167,7 +166,7 @@ class LayoutName(click.ParamType[str]):
     name = "layout"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name that the layout has in databases."""
+        """Return the full name of the layout."""
         try:
             return get_layout(value).name
         except ArgumentError as error:
@@ -175,32 +174,32 @@ class LayoutName(click.ParamType[str]):
 
 
 def scheme_option(default: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--scheme``; ``default`` says which is taken without it."""
+    """Return a decorator that adds ``--scheme``; ``default`` describes its default."""
     return click.option(
         "--scheme",
         type=click.Choice(SHIPPED_NAMES),
-        help=f"The recipe from page to simhash; by default {default}.",
+        help=f"The scheme that computes simhashes; by default {default}.",
     )
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Check that what a command is to read is there, before it does anything.
+    """Check that the input of a command exists, before any work.
 
     Raises:
-        click.UsageError: a file or folder is missing, or stdin is.
+        click.UsageError: a file or folder does not exist, or stdin is closed.
     """
     for path in paths:
         if path == "-":
             stdin_bytes()
         elif not os.path.lexists(path):
-            raise click.UsageError(f"there is no file or folder {path}; check the path")
+            raise click.UsageError(f"{path} does not exist; check the path")
 
 
 def check_files(names: Iterable[str]) -> None:
-    """Do as :func:`check_paths`, for files alone.
+    """Check that files exist and are not folders.
 
     Raises:
-        click.UsageError: one is missing, or is a folder.
+        click.UsageError: a file does not exist, or is a folder.
     """
     for name in names:
         check_paths([name])
@@ -214,7 +213,7 @@ def stdin_bytes() -> BinaryIO:
     Raises:
         click.UsageError: it is closed.
     """
-    # So it is in a process that was started without one.
+    # A process can be started without stdin.
     if sys.stdin is None:
         raise click.UsageError("- reads stdin, which is closed; give it a file or a pipe")
     return sys.stdin.buffer
@@ -235,17 +234,17 @@ def read_file(name: str) -> bytes:
 
 
 def file_url(name: str) -> str | None:
-    """Return the ``file:`` URL of the file ``name``, None for stdin."""
+    """Return the ``file:`` URL of a file, None for stdin."""
     return None if name == "-" else Path(name).absolute().as_uri()
 
 
 def is_url(word: str) -> bool:
-    """Return whether ``word`` is meant as the URL of a page in a collection: it has ``://``."""
+    """Return whether ``word`` is the URL of a page: it contains ``://``."""
     return "://" in word and not Path(word).is_file()
 
 
 def as_simhash(word: str) -> int | None:
-    """Return ``word`` as a simhash, or None where it names a file or stdin.
+    """Return ``word`` as a simhash, or None if it names a file or stdin.
 
     Raises:
         ArgumentError: it is neither.

@@ -1,4 +1,4 @@
-"""Files that commands write, and how they end."""
+"""Write the output files of commands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pgsimhash.cli.options import Command
 
 
 def check_folder(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Complain before the work, and not after it, where a file could not be written."""
+    """Fail before the work if the folder of the file does not exist."""
     if path is not None and not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {path.parent}; create it", param=option)
+        raise click.BadParameter(
+            f"the folder {path.parent} does not exist; create it", param=option
+        )
     return path
 
 
@@ -28,15 +30,15 @@ def output_option(command: Command) -> Command:
         "--output",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         callback=check_folder,
-        help="Write an HTML page with charts here.",
+        help="Write an HTML page with charts to this file.",
     )(command)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, whatever the locale; one that is there stays until all is written.
+    """Write a file in UTF-8, independent of the locale; it replaces an existing file atomically.
 
     Raises:
-        click.FileError: it cannot be written.
+        click.FileError: the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
@@ -50,7 +52,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _is_replaceable(path: Path) -> bool:
-    # A pipe or a device is written to. What is there is what others have open, as /dev/stdout.
+    # A pipe or a device cannot be replaced: others have it open, such as /dev/stdout.
     if path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc"):
         return False
     return os.access(path.resolve().parent, os.W_OK) and (path.is_file() or not path.exists())
@@ -58,10 +60,10 @@ def _is_replaceable(path: Path) -> bool:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[BinaryIO]:
-    """Give a new file that takes the place of ``path``, with its mode, when the block is left."""
+    """Lend a new file that replaces ``path``, with its mode, at the end of the block."""
     new = path.with_name(f".pgsimhash-{secrets.token_hex(8)}")
     try:
-        # Not one of tempfile's: this has the mode that any new file has.
+        # Unlike a file of tempfile, it has the default mode.
         with new.open("xb") as file:
             if path.exists():
                 new.chmod(path.stat().st_mode)

@@ -1,4 +1,4 @@
-"""Settings by host and path."""
+"""Commands that set, list and remove policies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""All that commands print goes through here, so that nothing in a page's name steers a terminal.
+"""Print the output of commands with escaped control characters.
 
-What is for people goes to stderr and data to stdout, and in neither is a control character but the
-line ends of this program. URLs, titles, the names of files and collections and the messages that
-quote them may hold anything.
+URLs, titles and messages can contain sequences that control a terminal. Data goes to stdout,
+everything else to stderr. Neither contains a control character, except line ends.
 """
 
 from __future__ import annotations
@@ -24,55 +23,55 @@ from pgsimhash.log import logger
 if TYPE_CHECKING:
     from rich.console import Console
 
-# C0, delete and C1; lone surrogates; what ends lines or turns their direction elsewhere.
+# C0, delete and C1; lone surrogates; line separators and marks that change the direction.
 _UNPRINTABLE: Final = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
 
 
 def printable(text: str) -> str:
-    r"""Return ``text`` as one line with ``\x1b`` or ``\u202e`` where such a character stands."""
+    r"""Return ``text`` as one line, with control characters as ``\x1b`` or ``\u202e``."""
     return _UNPRINTABLE.sub(_escape, text)
 
 
 def printable_lines(text: str) -> str:
-    """Return ``text`` with what :func:`printable` makes of each line."""
+    """Return ``text`` with :func:`printable` applied to each line."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON line to stdout, in UTF-8 whatever the locale."""
+    """Print one JSON line to stdout, in UTF-8 independent of the locale."""
     line = json.dumps(value, ensure_ascii=False)
-    # JSON escapes C0 only; the others too stand within its strings alone.
+    # JSON only escapes C0. The other characters occur only within strings too.
     _print_data(_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
 
 
 def print_text(text: str) -> None:
-    """Print text of several lines to stdout, in UTF-8; its tabs become what they stand for."""
+    """Print text of several lines to stdout, in UTF-8; tabs become spaces."""
     _print_data(printable_lines(text.expandtabs(4)))
 
 
 def tell(message: str) -> None:
-    """Print a line for people to stderr."""
+    """Print a message to stderr."""
     click.echo(printable(message), err=True)
 
 
 def people() -> Console:
-    """Return where to write for people: stderr, silent in colour and motion when piped."""
-    # Rich takes a while to import, and --help needs none of it.
+    """Return the console on stderr, without colours and motion if it is piped."""
+    # Rich is slow to import, and --help does not need it.
     from pgsimhash.cli.console import PrintableConsole
 
-    # Names may look like markup too, and a link in it is an escape sequence.
+    # Names may look like markup, in which a link is an escape sequence.
     return PrintableConsole(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def printable_complaints() -> Iterator[None]:
-    """Let no complaint about the command line leave the block that quotes control characters."""
+    """Escape control characters in Click's error messages."""
     try:
         yield
     except click.MissingParameter as error:
-        # Lists choices, over several lines.
+        # Click lists choices over several lines.
         told = " ".join(error.format_message().split())
         raise click.UsageError(printable(told), error.ctx) from error
     except click.ClickException as error:
@@ -81,10 +80,10 @@ def printable_complaints() -> Iterator[None]:
 
 
 def guard_other_output() -> None:
-    """See to what libraries log, and to errors that nobody caught."""
+    """Escape the output of libraries' loggers and of uncaught exceptions."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_LogLines())
-        # Ours has a handler already, which keeps it quiet where it is used as a library.
+        # pgsimhash's logger has a handler already, which silences it for users of the library.
         logger.addHandler(logging.lastResort)
     sys.excepthook = _tell_error
 

@@ -1,4 +1,4 @@
-"""Simhashes to look up, a line each."""
+"""Read simhashes to look up, one per line."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pgsimhash.hashing.bits import check_simhash, format_simhash, parse_simhash
 
 
 class Query(NamedTuple):
-    """A simhash, and what stands beside it in every answer."""
+    """A simhash, and the keys to repeat in its matches."""
 
     simhash: int
     fields: dict[str, Any]
 
 
 def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterator[Query]:
-    """Yield the simhash of each line; a line that has none is reported and left out.
+    """Yield the simhash of each line; report lines without one.
 
     Args:
-        lines: a simhash, or a JSON object with ``simhash``, on each; empty lines are skipped.
-        report: told what is wrong with a line, and its number.
+        lines: each a simhash, or a JSON object with ``simhash``; empty lines are skipped.
+        report: receives a message for each invalid line.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             yield _parse(line)
-        # A builtin ValueError for JSON with a number of thousands of digits.
+        # JSON with a number of thousands of digits raises ValueError.
         except (ArgumentError, ValueError, RecursionError) as error:
             report(f"line {number}: {error}")
 

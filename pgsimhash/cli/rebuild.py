@@ -1,4 +1,4 @@
-"""Commands that rebuild a collection, and that rename it."""
+"""Commands that rebuild and rename a collection."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pgsimhash.store import connect
 @click.option(
     "--scheme",
     type=click.Choice(SHIPPED_NAMES),
-    help="The recipe from text to simhash: votes again over the Markdown that is kept.",
+    help="The new scheme; it fingerprints the stored Markdown.",
 )
-@click.option("--reevaluate", is_flag=True, help="Re-evaluate all pages by the current settings.")
+@click.option("--reevaluate", is_flag=True, help="Re-evaluate all pages with the current settings.")
 @click.option(
     "--keep-markdown/--no-keep-markdown",
     default=None,
-    help="Whether the Markdown is kept; by default as before.",
+    help="Whether to store Markdown; by default as before.",
 )
 @match_options
 @click.option("--replace", is_flag=True, help="Delete the old collection at the end.")
@@ -55,12 +55,12 @@ def rebuild(
 ) -> None:
     """Rebuild a collection with another layout, scheme or settings, while it is used.
 
-    A second collection is made from it, and the two exchange their names when it is complete:
-    lookups stay exact and writers go on. With another scheme, --reevaluate or settings such
-    as --distance every version gets a new verdict. After Ctrl-C the same command goes on.
+    It builds a second collection, and swaps the names of both at the end. Lookups stay exact and
+    writers continue. With another scheme, --reevaluate or settings such as --distance, every
+    version gets a new verdict. After Ctrl-C the same command continues.
 
-    Prints the new collection as a JSON line, after a line for each verdict with --verdicts. Exit
-    code 1: some versions have no place in it, such as those of which no Markdown is kept.
+    Prints a JSON line for each verdict with --verdicts, and a last one for the new collection. Exit
+    code 1: some versions were omitted, such as those without stored Markdown.
     """
     failed = 0
 
@@ -89,19 +89,19 @@ def rebuild(
     print_json(collection_fields(made))
     if not replace:
         old = into or f"{name}-2"
-        tell(f"The old one is called {old} now; pgsimhash collection delete {old} deletes it.")
+        tell(f"The old collection is now {old}; pgsimhash collection delete {old} deletes it.")
     if failed:
-        tell(f"{failed} versions have no place in it; --verdicts says why.")
+        tell(f"{failed} versions were omitted; --verdicts shows why.")
         context.exit(1)
 
 
 @click.command("rename")
 @click.argument("old", type=CollectionName())
 @click.argument("new")
-@click.option("--swap", is_flag=True, help="Let the two exchange their names.")
+@click.option("--swap", is_flag=True, help="Swap the names of two collections.")
 @dsn_option
 def rename(old: str, new: str, swap: bool, dsn: str | None) -> None:
-    """Give a collection another name, or with --swap exchange two names."""
+    """Rename a collection, or swap the names of two with --swap."""
     with connect(dsn, collection=old, create=False) as store:
         maintenance.rename(store, new, swap=swap)
     print_json({"collection": new, "before": old, "swapped": swap})

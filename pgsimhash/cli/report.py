@@ -1,4 +1,4 @@
-"""The command that shows a collection at a glance."""
+"""The command that reports on a collection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _limit(name: str, told: str) -> click.Option:
         type=click.IntRange(min=0),
         default=getattr(_LIMITS, name),
         show_default=True,
-        help=f"How many to show of the {told}.",
+        help=f"The number of {told}.",
     )
 
 
@@ -58,9 +58,9 @@ def report(
 ) -> None:
     """Show a collection at a glance: what it saved, clusters, distances, hosts and changes.
 
-    Prints one JSON line with the figures, after those of status; with -o also writes one HTML page
-    that needs no network and runs no script, with what differs between the pages of a cluster
-    where the collection keeps Markdown.
+    Prints one JSON line with the statistics of `status` and more. -o also writes one HTML page that
+    needs no network and no scripts. It shows the differences between the pages of a cluster, if the
+    collection stores Markdown.
     """
     limits = Limits(clusters=clusters, members=members, hosts=hosts, urls=urls)
     if output is None:

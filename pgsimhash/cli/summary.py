@@ -1,4 +1,4 @@
-"""What is printed of verdicts: a line each, and closing tables."""
+"""Print verdicts: a JSON line each, and closing tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_ADDED = ("unchanged", "too_short", "failed")
 
 
 class Summary:
-    """Figures of the verdicts seen so far, and the first few duplicates."""
+    """Counts the verdicts so far, and collects the first duplicates."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -41,11 +41,11 @@ class Summary:
             self.bytes_saved += verdict.html_bytes or 0
 
     def print(self, console: drawn.Console, *, skipped: bool = False) -> None:
-        """Print the first duplicates, the first failures and the figures.
+        """Print the first duplicates, the first failures and the counts.
 
         Args:
-            console: where to print them.
-            skipped: whether pages have no verdict because they are known to be stored.
+            console: the console.
+            skipped: whether pages without a verdict were skipped because they are stored.
         """
         if self._duplicates:
             self._print_duplicates(console)
@@ -93,16 +93,16 @@ def print_verdicts(
     verdicts: Iterable[Verdict],
     console: drawn.Console,
     summary: bool | None,
-    stopped: str = "Stopped. What was printed is stored; run again to continue.",
+    stopped: str = "Stopped. All printed pages are stored; run again to continue.",
     skipped: Counter[str] | None = None,
 ) -> int:
     """Print a JSON line for each verdict, then the closing tables; return the exit code.
 
     Args:
-        verdicts: what comes as it is worked out, until Ctrl-C.
-        console: where the tables go.
-        summary: whether to print them; None where that is a terminal.
-        stopped: what to say after Ctrl-C.
+        verdicts: the verdicts; the iteration may end with Ctrl-C.
+        console: the console for the tables.
+        summary: whether to print them; None means if the console is a terminal.
+        stopped: the message after Ctrl-C.
         skipped: what was skipped, by kind.
     """
     result = Summary()

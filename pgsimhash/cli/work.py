@@ -1,4 +1,4 @@
-"""What the commands share that read many pages: processes, and the bar on a terminal."""
+"""Processes and progress bars of commands that read many pages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Item = TypeVar("Item")
 NO_PAGE = "No page was found."
 
 _WORTH_PROCESSES = 200
-"""Below this many pages starting processes takes longer than they save."""
+"""Below this many pages, starting processes costs more than it saves."""
 
 _JOBS_MAX = 8
-"""More processes would wait for the one that hands them pages and stores what they made."""
+"""More processes would wait for the main process, which feeds them and stores results."""
 
 
 def jobs_option(command: Command) -> Command:
@@ -33,8 +33,8 @@ def jobs_option(command: Command) -> Command:
     return click.option(
         "--jobs",
         type=click.IntRange(min=1),
-        help="Processes that read pages; by default one for each core, up to 8, where there is"
-        " enough to do.",
+        help="Processes that read pages; by default one per core, up to 8, if there are enough"
+        " pages.",
     )(command)
 
 
@@ -43,12 +43,12 @@ def summary_option(command: Command) -> Command:
     return click.option(
         "--summary/--no-summary",
         default=None,
-        help="Print the closing tables, or not; by default on a terminal only.",
+        help="Whether to print the closing tables; by default only on a terminal.",
     )(command)
 
 
 def choose_jobs(asked: int | None, pages: int | None) -> int:
-    """Return how many processes are to read ``pages`` pages (None: nobody knows how many)."""
+    """Return how many processes to use for ``pages`` pages (None: an unknown number)."""
     if asked is not None:
         return asked
     if pages is not None and pages < _WORTH_PROCESSES:
@@ -57,20 +57,20 @@ def choose_jobs(asked: int | None, pages: int | None) -> int:
 
 
 def tell_left_out(left_out: Counter[str]) -> None:
-    """Say what :func:`pgsimhash.sources.read_pages` took for no pages, if there was any."""
+    """Print what :func:`pgsimhash.sources.read_pages` skipped, if anything."""
     if left_out:
         tell("Left out: " + ", ".join(f"{kind} ({n:,})" for kind, n in left_out.items()) + ".")
 
 
 @contextmanager
 def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[Iterator[Verdict]]:
-    """Give verdicts that go to a Parquet file on the way, where one is named."""
+    """Write verdicts to a Parquet file too, if one is named."""
     if parquet is None:
         yield verdicts
         return
     from pgsimhash.batch.parquet import write_verdicts
 
-    # After Ctrl-C, too, the file has all that was told.
+    # After Ctrl-C the file has all printed verdicts.
     with closing(write_verdicts(parquet, verdicts)) as told:
         yield told
 
@@ -82,9 +82,9 @@ def with_progress(
     name: str,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Item]:
-    """Yield ``items``, with a bar on stderr where that is a terminal and stdout is none.
+    """Yield ``items`` with a progress bar, if stderr is a terminal and stdout is not.
 
-    Files that were skipped, by ``left_out``, count as done.
+    Skipped files, counted in ``left_out``, count as done.
     """
     if not _shows_bar(console):
         yield from items
@@ -101,12 +101,12 @@ def with_progress(
 def progress_bar(
     console: drawn.Console, name: str, *, pages: bool = True, prints: bool = True
 ) -> Iterator[Callable[[int, int], None]]:
-    """Give what is told how much is done of how much; it moves a bar where one is shown.
+    """Lend a function that receives the number of finished items and the total, for a bar.
 
     Args:
-        console: where to show it.
-        name: what is going on.
-        pages: whether pages are counted; anything else is shown in per cent.
+        console: the console.
+        name: the name of the work.
+        pages: whether the items are pages; other items are shown in per cent.
         prints: whether the command prints data meanwhile.
     """
     if not _shows_bar(console, prints=prints):
@@ -119,7 +119,7 @@ def progress_bar(
 
 @contextmanager
 def progress_bars(console: drawn.Console) -> Iterator[Callable[[str, int, int], None]]:
-    """Give what is told the step, and how much is done of how much: a bar for each step."""
+    """Lend a function that receives the step, the finished items and the total: a bar per step."""
     if not _shows_bar(console):
         yield lambda step, done, total: None
         return
@@ -142,7 +142,7 @@ def progress_bars(console: drawn.Console) -> Iterator[Callable[[str, int, int], 
 
 
 def _shows_bar(console: drawn.Console, *, prints: bool = True) -> bool:
-    # On a terminal that shows the data as well, the lines themselves are the progress.
+    # If the terminal also shows the data, its lines are the progress.
     return console.is_terminal and not (prints and sys.stdout.isatty())
 
 
@@ -154,7 +154,7 @@ def _bar(console: drawn.Console, name: str, *, pages: bool = True) -> drawn.Prog
     if not pages:
         counted = (drawn.TaskProgressColumn(),)
     columns = (drawn.TextColumn(name), drawn.BarColumn(), *counted, drawn.TimeRemainingColumn())
-    # stdout is data: it must not be drawn on stderr above the bar.
+    # stdout is data, so Rich must not redirect it above the bar.
     return drawn.Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
     )

@@ -64,7 +64,7 @@ def test_the_embedded_server_has_a_name(
 
 def test_migrate_can_go_back(run: Run, dsn: str) -> None:
     refused = run("migrate", "--downgrade", "base")
-    assert (refused.code, "say --yes" in refused.stderr) == (2, True)
+    assert (refused.code, "confirm with --yes" in refused.stderr) == (2, True)
     assert run("status").code == 0
     done = run("migrate", "--downgrade", "base", "--yes")
     assert done.code == 0

@@ -41,7 +41,7 @@ def test_a_file_that_is_none_is_a_wrong_argument(run: Run, folder: Path) -> None
     url = ("--url", "https://a.example/")
     missing, nested = run("decide", folder / "none.html", *url), run("decide", folder, *url)
     assert (missing.code, nested.code) == (2, 2)
-    assert "there is no file" in missing.stderr
+    assert "does not exist" in missing.stderr
     assert "is a folder" in nested.stderr
 
 

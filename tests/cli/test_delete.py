@@ -45,7 +45,7 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     assert "pgsimhash run list" in refused.stderr
     url = run("delete", "--host", "https://b.example/")
     assert url.code == 2
-    assert "give it alone, such as example.com" in url.stderr
+    assert "give a name such as example.com" in url.stderr
     assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
 
 

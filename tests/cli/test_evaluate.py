@@ -150,10 +150,10 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
     ("arguments", "said"),
     [
         (["--scheme", "unheard-of"], "'unheard-of' is not one of"),
-        (["--borderline", "pairs.csv"], "--borderline goes with --sample"),
+        (["--borderline", "pairs.csv"], "--borderline needs --sample"),
         (["another.csv"], "one file of pairs, or --sample N"),
-        (["--sample", "5", "--pages", str(EXAMPLES)], "--pages goes with a file of pairs"),
-        (["-o", "/nowhere/report.html"], "there is no folder /nowhere; create it"),
+        (["--sample", "5", "--pages", str(EXAMPLES)], "--pages needs a file of pairs"),
+        (["-o", "/nowhere/report.html"], "the folder /nowhere does not exist"),
     ],
 )
 def test_wrong_options_are_told(

@@ -80,7 +80,7 @@ def test_a_page_that_is_gone_or_elsewhere_is_told_and_its_pairs_are_left_out(
     )
     done = run("analyse", "evaluate", pairs, "--collection", "news")
     assert done.code == 1
-    assert "failed: https://b.example/: collection 'news' knows no page of this URL" in done.stderr
+    assert "failed: https://b.example/: collection 'news' has no page with this URL" in done.stderr
     assert "failed: page: " in done.stderr
     assert (done.lines[-1]["found"], done.lines[-1]["left_out"]) == (2, 2)
     assert run("delete", "--collection", "news", "--url", "https://a.example/2").code == 0
@@ -96,10 +96,10 @@ def test_a_page_that_is_gone_or_elsewhere_is_told_and_its_pairs_are_left_out(
         (["{wrong}", "--collection", "default"], "'perhaps' is not a label"),
         (["{waiting}", "--collection", "default"], "label some"),
         (["{pairs}", "{pairs}", "--collection", "default"], "one file of pairs"),
-        (["--collection", "default"], "name a file of pairs"),
+        (["--collection", "default"], "give a file of pairs"),
         (["--collection", "default", "--sample", "9", "{pairs}"], "not both"),
-        (["{pairs}", "--collection", "default", "--pages", "{pairs}"], "goes without --collection"),
-        (["missing.csv", "--collection", "default"], "there is no file or folder missing.csv"),
+        (["{pairs}", "--collection", "default", "--pages", "{pairs}"], "give --pages or"),
+        (["missing.csv", "--collection", "default"], "missing.csv does not exist"),
     ],
 )
 def test_what_cannot_be_measured_is_told(

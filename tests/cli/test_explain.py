@@ -66,7 +66,7 @@ def test_what_is_neither_page_nor_simhash_is_refused(run: Run) -> None:
     assert done.code == 2
     assert "'wells' is neither a file, nor a URL, nor a simhash" in done.stderr
     assert run("analyse", "explain", "1", "0", "-o", "/nowhere/x.html").code == 2
-    assert "stdin can be read once" in run("analyse", "explain", "-", "-").stderr
+    assert "stdin can be read only once" in run("analyse", "explain", "-", "-").stderr
     assert run("analyse", "explain", "1", "0", "--distance", "13").code == 2
 
 

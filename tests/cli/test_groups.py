@@ -110,7 +110,7 @@ def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
         assert line["a_title"]
     refused = run("analyse", "pairs", "--urls", "--table", "near")
     assert refused.code == 2
-    assert "--urls is for stdout" in refused.stderr
+    assert "--urls is only for stdout" in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])

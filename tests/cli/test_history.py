@@ -53,7 +53,7 @@ def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) ->
 
 @pytest.mark.parametrize(
     ("time", "advice"),
-    [("2126-01-01", "in the future; correct it"), ("tuesday", "is no time; write one like")],
+    [("2126-01-01", "in the future; correct it"), ("tuesday", "is not a time such as")],
 )
 def test_what_is_no_time_to_have_seen_it_at_is_refused(run: Run, time: str, advice: str) -> None:
     refused = run("analyse", "history", URL, "--seen-at", time)

@@ -341,7 +341,7 @@ def test_who_writes_a_page_and_waits_hears_its_verdict(
         _, stderr = process.communicate()
         watch.cancel()
     assert process.returncode == 130
-    assert b"What was printed is stored" in stderr
+    assert b"All printed pages are stored" in stderr
     assert len(stderr.splitlines()) == 1
 
 

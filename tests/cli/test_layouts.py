@@ -47,7 +47,7 @@ def test_plan_says_what_pages_take_as_well(run: Run) -> None:
     )
     unsaid = run("collection", "plan")
     assert unsaid.code == 2
-    assert "say how much there will be: --pages, --rows" in unsaid.stderr
+    assert "give the expected size: --pages, --rows" in unsaid.stderr
     for pages in ("0", "many", "1e13"):
         assert run("collection", "plan", "--pages", pages).code == 2
 
@@ -101,7 +101,7 @@ def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run)
 def test_other_layouts_can_be_named_wherever_one_is(run: Run, empty_dsn: str, folder: Path) -> None:
     plan = ["collection", "plan", "--rows", "1e6"]
     plan += ["--layout", "7 choose 4", "--layout", "9 choose 1", "--layout", "5x4"]
-    assert "7 choose 4 is left out: it answers distances up to 4" in run(*plan).stderr
+    assert "7 choose 4 is omitted: it supports distances up to 4" in run(*plan).stderr
     lines = run(*plan, "--distance", "3").lines
     assert {line["layout"]: line["columns"] for line in lines}["7 choose 4"] == 35
     assert {line["layout"] for line in lines} == {*LAYOUTS, "7 choose 4", "9 choose 1", "5x4"}
@@ -135,5 +135,5 @@ def test_a_collection_is_set(run: Run) -> None:
     done = run("collection", "set", "news", "--distance", "5", "--keep-markdown")
     assert (done.lines[0]["default_distance"], done.lines[0]["keep_markdown"]) == (5, True)
     assert run("collection", "set", "news", "--no-keep-markdown").lines[0]["default_distance"] == 5
-    assert "say what to change" in run("collection", "set", "news").stderr
+    assert "give at least one of" in run("collection", "set", "news").stderr
     assert run("collection", "set", "typo", "--distance", "5").code == 2

@@ -75,7 +75,7 @@ def test_a_closed_stdin_is_one_clear_line(run: Run, command: str) -> None:
     done = without_stdin(*command.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
-    assert "stdin" in done.stderr.splitlines()[-1] or "say --yes" in done.stderr
+    assert "stdin" in done.stderr.splitlines()[-1] or "confirm with --yes" in done.stderr
 
 
 @pytest.mark.usefixtures("run")
@@ -151,7 +151,7 @@ main()
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
     assert done.returncode == 130
     assert done.stdout == ""
-    assert done.stderr.splitlines() == ["Stopped. What was committed stays; run again to continue."]
+    assert done.stderr.splitlines() == ["Stopped. Committed work stays; run again to continue."]
 
 
 def test_a_deletion_is_asked_about(run: Run, folder: Path) -> None:
