@@ -79,7 +79,7 @@ def with_differences(view: ClusterView, texts: Mapping[int, str], *, rows: int =
     Args:
         view: the cluster.
         texts: Markdown by page id.
-        rows: the most rows of a difference.
+        rows: the maximum number of rows of a difference.
     """
     original = texts.get(view.canonical.page_id)
     if original is None:

@@ -141,7 +141,7 @@ def explain_sides(
     distance: int | None = None,
     top: int = TOP,
 ) -> Explanation:
-    """Explain whether ``b`` is a near-copy of ``a``.
+    """Explain whether ``b`` is a near-duplicate of ``a``.
 
     Args:
         a: a page.

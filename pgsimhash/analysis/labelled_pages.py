@@ -71,7 +71,7 @@ def find_pages(
                 yield page.url, page
     where = ", ".join(map(str, places)) or str(beside)
     for name in missing:
-        detail = f"no page of this name in {where}; say where it is with --pages"
+        detail = f"no page with this name in {where}; name its place with --pages"
         yield name, PageFailure(name, "unreadable", detail)
 
 

@@ -105,7 +105,7 @@ def _problem(row: dict[str, str], word: str) -> str | None:
         if not row[column]:
             return f"{column} is empty; write the URL, the path or the id of a page"
     if row["a"] == row["b"]:
-        return "a and b are the same page; name two"
+        return "a and b are the same page; name two pages"
     if word not in _LABELS:
         return f"{row['label']!r} is not a label; write one of {', '.join(_LABELS)}"
     return None
@@ -133,7 +133,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             raise ArgumentError(
                 "invalid_labels",
                 f"{path}: line 1: the column {missing[0]} is missing; the first line names the "
-                "columns: a,b,label and, if you like, kind",
+                "columns: a,b,label and optionally kind",
             )
         for cells in reader:
             if not any(cells):
@@ -142,7 +142,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 raise ArgumentError(
                     "invalid_labels",
                     f"{path}: line {reader.line_num}: {len(cells)} values for {len(names)} "
-                    "columns; put a value that holds the delimiter in double quotes",
+                    "columns; put a value that contains the delimiter in double quotes",
                 )
             values = (cell.strip() for cell in cells)
             yield reader.line_num, dict(zip(names, values, strict=True))

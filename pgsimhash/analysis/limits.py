@@ -40,7 +40,9 @@ class Limits:
     def __post_init__(self) -> None:
         for limit in fields(self):
             if getattr(self, limit.name) < 0:
-                raise ArgumentError("invalid_number", f"the limit {limit.name!r} is 0 or more")
+                raise ArgumentError(
+                    "invalid_number", f"the limit {limit.name!r} must be at least 0"
+                )
 
     def figures_only(self) -> Limits:
         """Return the limits for ``Report.as_json``.

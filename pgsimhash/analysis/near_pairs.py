@@ -87,7 +87,7 @@ def sample_near_pairs(
         urls: the names of the pages.
         simhashes: shape (n,), dtype uint64, in the order of ``urls``.
         distance: the distance to evaluate, 0 to 16.
-        borderline: the most pairs to choose.
+        borderline: the maximum number of pairs to choose.
         seed: the seed of the choice.
         titles: the titles for the borderline pairs, in the order of ``urls``.
 
@@ -105,7 +105,7 @@ def sample_near_pairs(
             "differ"
         )
     if borderline < 0:
-        raise ValueError(f"borderline is a number of pairs, 0 or more, not {borderline}")
+        raise ValueError(f"borderline must be at least 0, not {borderline}")
     around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
     kept = {bits: _Kept(borderline, len(values)) for bits in around if borderline}
     histogram = np.zeros(LARGEST + 1, dtype=np.int64)

@@ -56,7 +56,7 @@ def fingerprint_pages(
     Args:
         pages: pairs of name and page.
         into: the object to add results to.
-        scheme: the recipe.
+        scheme: the scheme.
         jobs: the number of processes.
     """
     started: list[tuple[str, bool]] = []

@@ -1,4 +1,4 @@
-"""Find all pairs of near-copies in a collection, as pages with URLs."""
+"""Find all pairs of near-duplicates in a collection, as pages with URLs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pgsimhash.store import Store, groups
 from pgsimhash.store.collection import Collection, checked_distance
 
 _ROWS: Final = 2_000
-"""How many pages are fetched at a time, and for how many pairs pages are looked up at a time."""
+"""Rows per fetch, and pairs per lookup of pages."""
 
 
 class PairedPage(NamedTuple):
@@ -61,13 +61,13 @@ def page_pairs(
     Only current versions count. The first page of a simhash represents it in pairs with other
     simhashes. It also forms a pair at distance 0 with each page of the same simhash. So ten
     thousand pages with one simhash give 9,999 pairs instead of 50 million; all other pairs follow
-    from these. Standalone simhashes are left out. The transaction is open during the loop, as with
+    from these. Standalone simhashes are omitted. The transaction is open during the loop, as with
     ``Store.clusters``. Pages that are added or deleted meanwhile may be missing.
 
     Args:
         store: the store of the collection.
         distance: the largest number of differing bits; by default the collection's.
-        progress: as for ``Store.pairs``.
+        progress: see ``Store.pairs``.
 
     Raises:
         ArgumentError: ``distance`` is not in 0..12.

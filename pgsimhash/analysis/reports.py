@@ -1,4 +1,4 @@
-"""Summarise a collection by figures and examples.
+"""Summarize a collection by statistics and examples.
 
 The number of statements and the size of each result are bounded.
 """

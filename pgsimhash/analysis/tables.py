@@ -1,4 +1,4 @@
-"""Save all near-copies in a collection, as pairs or clusters, to tables for your own SQL."""
+"""Save all near-duplicates in a collection, as pairs or clusters, to tables for your own SQL."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def save_clusters(
     """Create ``table`` with the pages of ``Store.clusters`` and return the clusters' number.
 
     Its columns are ``cluster_id``, ``page_id``, ``url``, ``simhash`` and ``canonical``, which is
-    true for the one page that stands for its cluster. Everything is one transaction. ``replace``
+    true for the page that represents its cluster. Everything is one transaction. ``replace``
     and ``progress`` are as for :func:`save_pairs`; ``linkage`` and ``canonical`` are as for
     :meth:`~pgsimhash.Store.clusters`.
 

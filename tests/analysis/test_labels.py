@@ -87,7 +87,7 @@ def test_a_pair_counts_once_whichever_way_round(reader: Reader) -> None:
         (",2,1", "line 3: a is empty; write the URL, the path or the id of a page"),
         ("2,2,1", "line 3: a and b are the same page; name two"),
         ("8,9,different", "line 3: the pair is distinct here and copy in line 2; keep one of them"),
-        ("1,2,3,4", "line 3: 4 values for 3 columns; put a value that holds the delimiter in"),
+        ("1,2,3,4", "line 3: 4 values for 3 columns; put a value that contains the delimiter in"),
         ('1,"2,1', "line 3: unexpected end of data; close each double quote"),
     ],
 )

@@ -145,7 +145,7 @@ def test_what_no_report_can_be_is_refused(store: Store) -> None:
         analysis.report(store, canonical="best")
     with pytest.raises(ArgumentError, check=because("unknown_linkage")):
         analysis.report(store, linkage="chain")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="'hosts' is 0 or more"):
+    with pytest.raises(ArgumentError, match="'hosts' must be at least 0"):
         Limits(hosts=-1)
 
 

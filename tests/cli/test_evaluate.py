@@ -123,7 +123,7 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
     )
     done = run("analyse", "evaluate", pairs)
     assert done.code == 1
-    assert "failed: nowhere: no page of this name" in done.stderr
+    assert "failed: nowhere: no page with this name" in done.stderr
     assert "failed: picture: " in done.stderr
     assert "1 page has too little text" in done.stderr
     last = done.lines[-1]
