@@ -1,4 +1,4 @@
-"""Near-duplicates marked in a data frame of pandas, Polars or PyArrow, in memory, no database."""
+"""Mark near-duplicates in a data frame of pandas, Polars or PyArrow, in memory."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Kind = Literal["text", "html"]
 Frame = TypeVar("Frame")
 
 COLUMNS: Final = ("simhash", "is_duplicate", "duplicate_of", "distance", "reason")
-"""The columns that are added."""
+"""The added columns."""
 
 
 class Read(NamedTuple):
-    """What was read in the cells of a column: simhashes, and reasons of those that have none.
+    """The content of a column: simhashes, and reasons for cells without one.
 
-    ``signature`` gives the signature of a row that has a simhash, ``text`` its text, None where it
-    is a page or says nothing.
+    ``signature`` returns the signature of a row with a simhash. ``text`` returns its text, or None
+    for a page or an empty cell.
     """
 
     simhashes: list[int | None]
@@ -50,7 +50,7 @@ class Read(NamedTuple):
 
 
 class _Original(NamedTuple):
-    """How far the row is that a row duplicates, and which: of two, the lesser counts."""
+    """The original of a row: the distance and the row; the smaller tuple wins."""
 
     distance: int
     row: int
@@ -67,44 +67,42 @@ def mark_duplicates(
     verify: bool = True,
     jobs: int = 1,
 ) -> Frame:
-    """Return the frame with columns that say which rows are near-duplicates of earlier ones.
+    """Return the frame with columns that mark near-duplicates of earlier rows.
 
-    Decided as a store decides about pages that come in the order of the rows: the original of a row
-    is the nearest earlier row within the distance, of equally near ones the first, whether that is
-    a duplicate itself or not. Exact: none is missed. ``duplicate_of`` is the number of that row,
-    counted from 0, whatever the index of the frame is. The columns are
+    Rows are decided like pages that a store receives in this order: the original of a row is the
+    nearest earlier row within the distance. Of equally near rows it is the first, even if that is a
+    duplicate itself. The search is exact. ``duplicate_of`` is the position of that row, counted
+    from 0, independent of the frame's index. The columns are
 
-    - ``simhash``: 64 bits, unsigned; null where the row has none;
+    - ``simhash``: 64 bits, unsigned; null if the row has none;
     - ``is_duplicate``: true or false;
-    - ``duplicate_of`` and ``distance``: integers, null where the row is no duplicate;
-    - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``; of a row that has no
-      simhash ``null`` if the cell is, ``same_text`` if an earlier text is the same but for white
-      space, else one of ``PageError.reasons``, such as ``too_short``.
+    - ``duplicate_of`` and ``distance``: integers, null if the row is no duplicate;
+    - ``reason``: ``first_seen``, ``same_simhash`` or ``within_distance``. Without a simhash it is
+      ``null`` for a null cell, ``same_text`` if an earlier text is equal except for white space, or
+      one of ``PageError.reasons``, such as ``too_short``.
 
-    A ``UserWarning`` says how many rows were too short.
+    A ``UserWarning`` reports the number of rows that were too short.
 
     Args:
-        frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it stays as it is.
+        frame: a ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``; it is not changed.
         column: the name of the column with the texts (str) or pages (str or bytes).
-        kind: ``text`` takes each cell for plain text, ``html`` for a page.
+        kind: ``text`` for plain texts, ``html`` for pages.
         distance: the largest number of differing bits; by default the scheme's.
-        scheme: the recipe, or the name of a registered one; by default "pgsimhash-article-1"
-            for pages and what :func:`~pgsimhash.schemes.scheme_for_texts` says for texts, one for
-            all of them.
-        url_column: the name of the column with the URLs of pages, which some schemes read.
-        verify: whether a match counts only if the signatures agree as well; see
-            :mod:`pgsimhash.hashing.signature`.
-        jobs: in how many processes pages are read; with more than one, the calling script needs
+        scheme: a scheme or the name of a registered one. The default is "pgsimhash-article-1" for
+            pages, and one choice of :func:`~pgsimhash.schemes.scheme_for_texts` for all texts.
+        url_column: the name of the column with the URLs of pages, which some schemes use.
+        verify: whether the signatures must also agree; see :mod:`pgsimhash.hashing.signature`.
+        jobs: the number of processes that read pages; with more than one, the calling script needs
             the usual ``if __name__ == "__main__":`` guard.
 
     Raises:
-        ArgumentError: ``frame`` is no such frame, or has no such column, or something else in it,
-            or has a column of a name that is added; there is no such kind or scheme; ``distance``
-            is not in 0..12.
+        ArgumentError: ``frame`` has the wrong type, misses the column, has other values in it, or
+            has one of the added columns; the kind or scheme is unknown; or ``distance`` is not in
+            0..12.
     """
     native = _checked_frame(frame)
     if kind not in ("text", "html"):
-        raise ArgumentError("invalid_frame", f"kind is text or html, not {kind!r}")
+        raise ArgumentError("invalid_frame", f"kind must be text or html, not {kind!r}")
     named = None if scheme is None else get_scheme(scheme)
     if distance is not None:
         check_distance(distance, DISTANCE_MAX)
@@ -135,7 +133,7 @@ def _too_short(short: int, rows: int, kind: Kind, scheme: Scheme) -> str:
 def read_cells(
     cells: Sequence[Any], urls: Sequence[str | None], kind: Kind, scheme: Scheme, jobs: int = 1
 ) -> Read:
-    """Return what was read in the cells of a column, of which some may be None."""
+    """Return the simhashes of a column; cells may be None."""
     if kind == "text":
         return _read_texts(cells, scheme)
     return _read_pages(cells, urls, scheme, jobs)
@@ -150,7 +148,7 @@ def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
     ]
 
     def signature(row: int) -> int:
-        # Few rows are asked for, and reading all of them would take many times as long.
+        # Texts are needed for few rows, so they are computed on demand.
         text = cells[row] or ""
         return scheme.vote(Article(text, text, None, None, None)).signature
 
@@ -163,7 +161,7 @@ def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
 def _read_pages(
     cells: Sequence[str | bytes | None], urls: Sequence[str | None], scheme: Scheme, jobs: int
 ) -> Read:
-    # A page is read without a URL as well.
+    # A page can be read without a URL.
     pages = (
         SourcePage(cast(str, url), cell)
         for cell, url in zip(cells, urls, strict=True)
@@ -183,12 +181,12 @@ def _read_pages(
 
 
 def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None]:
-    """Return for each row the earlier one that it duplicates."""
+    """Return the original of each row, or None."""
     originals: list[_Original | None] = [None] * len(read.simhashes)
     signatures = _Signatures(read.signature)
     first_of: dict[str, int] = {}
     rows_of: dict[int, list[int]] = {}
-    # Those that no earlier row is equal to, by their simhashes.
+    # Rows without an equal earlier row, by simhash.
     heads_of: dict[int, list[int]] = {}
     for row, simhash in enumerate(read.simhashes):
         text = read.text(row)
@@ -222,9 +220,9 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
 def _near_heads(
     heads_of: Mapping[int, list[int]], rows_of: Mapping[int, list[int]], limit: int
 ) -> Iterator[tuple[int, list[int], int]]:
-    """Yield rows, the rows of a near simhash of which the first is earlier, and how near it is."""
+    """Yield rows, the rows of a near simhash of which the first is earlier, and the distance."""
     pairs = find_pairs(np.fromiter(rows_of, dtype=np.uint64, count=len(rows_of)), limit)
-    # The nearest ones first: then hardly any other needs a look at its signature.
+    # Nearest first, so that few signatures are compared.
     order = np.argsort(pairs.distances, kind="stable")
     for low, high, distance in zip(
         pairs.low[order].tolist(),
@@ -239,7 +237,7 @@ def _near_heads(
 
 
 class _Signatures:
-    """The signatures of rows, each made once, when it is asked for."""
+    """The signatures of rows, computed on demand, once each."""
 
     def __init__(self, signature: Callable[[int], int | None]) -> None:
         self._signature = signature
@@ -277,7 +275,7 @@ def _series(
     frame: nw.DataFrame[Any], name: str, values: Sequence[Any], dtype: Any
 ) -> nw.Series[Any]:
     if frame.implementation.is_pandas_like() and issubclass(dtype, nw.dtypes.IntegerType):
-        # The integers of NumPy have no null, and floats have not all 64 bits.
+        # NumPy integers have no null, and floats have too few bits.
         pandas: Any = frame.implementation.to_native_namespace()
         index = nw.maybe_get_index(frame)
         series = pandas.Series(values, dtype=dtype.__name__, name=name, index=index)
@@ -292,21 +290,20 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
     except Exception as error:  # narwhals has classes of its own for each
         raise ArgumentError(
             "invalid_frame",
-            "a frame is a DataFrame of pandas or Polars, collected, or a Table of PyArrow, with "
-            f"columns of different names: {error}",
+            "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
+            f"distinct column names: {error}",
         ) from error
     taken = [name for name in COLUMNS if name in names]
     if taken:
         raise ArgumentError(
             "invalid_frame",
-            f"the frame has a column {taken[0]!r} already, and one of that name is to be added; "
-            "rename it first",
+            f"the frame already has a column {taken[0]!r}, which would be added; rename it first",
         )
     return native
 
 
 def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> list[Any]:
-    """Return the cells of a column, None where one is null."""
+    """Return the cells of a column, with None for null."""
     if column not in frame.columns:
         raise ArgumentError(
             "invalid_frame",
@@ -320,6 +317,7 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
             wanted = " or ".join(one.__name__ for one in types)
             raise ArgumentError(
                 "invalid_frame",
-                f"row {row} of column {column!r} is {wanted} or null, not {type(cell).__name__}",
+                f"row {row} of column {column!r} must be {wanted} or null, not "
+                f"{type(cell).__name__}",
             )
     return cells

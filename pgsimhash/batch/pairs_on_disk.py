@@ -1,9 +1,9 @@
-"""All near-copies among more simhashes than fit into memory, in a folder, from where it was ended.
+"""Find all pairs among more simhashes than fit into memory, resumably, in a folder.
 
-The simhashes are one file, ascending. For each permutation of the blocks it is read through for one
-range of prefixes after the other; the pairs of a range are a file of their own, which is not made
-twice. Reading anew for each range costs little beside sorting, and takes no room for sorted copies.
-A digest of each file shows damage before anything is read from it.
+One file has the sorted simhashes. For each permutation of the blocks, it is read once per range of
+prefixes. The pairs of a range form a file, which is written once. Reading the file again for each
+range costs little compared with sorting, and needs no space for sorted copies. A digest of each
+file detects damage before anything is read from it.
 """
 
 from __future__ import annotations
@@ -52,25 +52,26 @@ def pairs_on_disk(
     memory: int = MEMORY_BYTES,
     progress: Compared = no_progress,
 ) -> Iterator[Pairs]:
-    """Yield every pair of distinct simhashes within ``distance`` bits, each once, block by block.
+    """Yield every pair of distinct simhashes within ``distance`` bits, each once, in arrays.
 
-    Exact, as :func:`~pgsimhash.search.pairs.find_pairs`, in bounded memory: only simhashes that
-    share one prefix must fit. Ended at any time, the same call goes on where the last one was, and
-    yields the pairs of before from the folder. A damaged file is detected and made again. That
-    takes 8 bytes a simhash, as many again in the beginning, and 16 a pair; delete it in the end.
-    One process at a time may use it.
+    It is exact, like :func:`~pgsimhash.search.pairs.find_pairs`, in bounded memory: only the
+    simhashes that share a prefix must fit. After an interruption, the same call continues, and
+    first yields the earlier pairs from the folder. A damaged file is detected and written again.
+    The folder takes 8 bytes per simhash, temporarily 16, and 16 bytes per pair. Delete it at the
+    end. Only one process at a time may use it.
 
     Args:
-        simhashes: an array of shape (n,), dtype uint64, or several, one after the other, in any
-            order; equal ones are one.
-        folder: where the work is kept; made if it is not there.
+        simhashes: an array of shape (n,), dtype uint64, or an iterable of arrays, in any order;
+            duplicates are removed.
+        folder: the working folder; it is created if necessary.
         distance: the largest number of differing bits, 0 to 12.
-        memory: how many bytes to use for simhashes, beside one of the arrays. The first call says.
-        progress: told how many simhashes are compared of how many, once for every permutation.
+        memory: bytes of memory for simhashes, besides one of the arrays; fixed by the first call.
+        progress: receives the number of compared simhashes and the total; each permutation counts
+            all simhashes.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12, or an array is none of simhashes; or the folder
-            holds pairs of other simhashes or within another distance (``other_work``).
+        ArgumentError: ``distance`` is not in 0..12, an array has another shape or dtype, or the
+            folder has pairs of other simhashes or for another distance (``other_work``).
         OSError: the folder cannot be written.
     """
     limit = check_distance(distance, DISTANCE_MAX)
@@ -84,7 +85,7 @@ def pairs_on_disk(
 def _prepared(
     home: Path, arrays: Iterable[NDArray[np.uint64]], distance: int, memory: int
 ) -> dict[str, Any]:
-    """Put the simhashes into the folder, unless they are there, and return what work.json says."""
+    """Write the simhashes to the folder if necessary, and return the content of work.json."""
     path = home / _SIMHASHES
     known = _read_work(home / _WORK)
     memory = known.get("memory", memory)
@@ -105,7 +106,7 @@ def _prepared(
     if known and known != work:
         raise ArgumentError(
             "other_work",
-            f"{home} holds pairs of simhashes that are not these {work['count']:,}, or within "
+            f"{home} has pairs of other simhashes than these {work['count']:,}, or for "
             f"another distance than {distance} bits; name another folder, or delete this one",
         )
     if not known:
@@ -118,15 +119,15 @@ def _read_work(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_bytes())) if path.exists() else {}
     except (ValueError, TypeError):
-        # The work begins again: its files of pairs carry another work's digest.
-        logger.warning("%s is damaged: all pairs are found again", path)
+        # The work starts again: its files of pairs have the digest of another work.
+        logger.warning("%s is damaged: all pairs are computed again", path)
         return {}
 
 
 class _Given:
-    """Identifies a multiset of simhashes, whatever arrays they come in, in whatever order.
+    """Identifies a multiset of simhashes, independent of their order and arrays.
 
-    The digest is two sums of mixed simhashes. The keys are random, so that nobody can choose two
+    The digest is two sums of mixed simhashes. The keys are random, so that nobody can construct two
     multisets with the same digest.
     """
 
@@ -176,7 +177,7 @@ def _tell(progress: Compared, done: float, share: float, total: int, here: int) 
 
 
 def _write(path: Path, label: bytes, blocks: Iterable[Pairs]) -> None:
-    """Write pairs, and behind them a digest of the label and of all rows."""
+    """Write pairs, followed by a digest of the label and all rows."""
     digest = sha256(label)
     with _written(path) as file:
         for block in blocks:
@@ -187,14 +188,14 @@ def _write(path: Path, label: bytes, blocks: Iterable[Pairs]) -> None:
 
 
 def _is_intact(path: Path, label: bytes) -> bool:
-    """Return whether a file of pairs is there as :func:`_write` left it."""
+    """Return whether a file of pairs exists and matches its digest."""
     if not path.exists():
         return False
     with path.open("rb") as file:
         rows = _digest(file, path.stat().st_size - _DIGEST_BYTES, label)
         intact = rows == file.read()
     if not intact:
-        logger.warning("%s is damaged, or of other simhashes: its pairs are found again", path)
+        logger.warning("%s is damaged or has other simhashes: its pairs are computed again", path)
     return intact
 
 
@@ -207,7 +208,7 @@ def _digest(file: BinaryIO, size: int, label: bytes = b"") -> bytes:
 
 
 def _digest_of(path: Path) -> str | None:
-    """Return the digest of a file, or None where there is none."""
+    """Return the digest of a file, or None if it does not exist."""
     if not path.exists():
         return None
     with path.open("rb") as file:
@@ -226,7 +227,7 @@ def _read(path: Path) -> Iterator[Pairs]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[BinaryIO]:
-    """Give a file that is there under its name once all of it is."""
+    """Lend a file that gets its name when it is complete."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     with unfinished.open("wb") as file:
         yield file

@@ -1,7 +1,7 @@
-"""Simhashes, verdicts and clusters in Parquet files, a row group at a time, out and in again.
+"""Write and read simhashes, verdicts and clusters as Parquet files, by row groups.
 
-The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. A file that is read may
-have more columns, and its texts may be of any type of text.
+The schemas are :data:`SIMHASHES`, :data:`VERDICTS` and :data:`CLUSTERS`. Input files may have more
+columns, and any string type for texts.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from pgsimhash.store import Store
 from pgsimhash.store.lookups import simhash_slices
 
 ROWS: Final = 1 << 16
-"""How many rows of text make a row group; these and no more are in memory."""
+"""Rows per row group of text; this bounds the memory."""
 
 SIMHASH_ROWS: Final = 1 << 20
-"""The same for simhashes alone, which are 8 MB; so many are added in one transaction."""
+"""Simhashes per row group, 8 MB, and per transaction."""
 
 _FEW: Final = 64
 _SOME: Final = 1_000
-"""So many simhashes leave some row group out; more hardly ever do."""
+"""With up to this many simhashes, some row groups can be skipped."""
 
 SIMHASHES: Final = pa.schema([pa.field("simhash", pa.uint64(), nullable=False)])
 
@@ -66,7 +66,7 @@ VERDICTS: Final = pa.schema(
     for one in fields(Verdict)
     if one.name in _VERDICT_TYPES
 )
-"""The fields of :class:`~pgsimhash.pages.records.Verdict`, but for the Markdown."""
+"""The fields of :class:`~pgsimhash.pages.records.Verdict` without the Markdown."""
 
 CLUSTERS: Final = pa.schema(
     [
@@ -77,11 +77,11 @@ CLUSTERS: Final = pa.schema(
         pa.field("canonical", pa.bool_(), nullable=False),
     ]
 )
-"""A row for each page of a cluster, as ``analysis.save_clusters`` has them in a table."""
+"""A row for each page of a cluster, like the table of ``analysis.save_clusters``."""
 
 
 class ClusterRow(NamedTuple):
-    """A page of a cluster; ``canonical`` says whether it stands for the cluster."""
+    """A page of a cluster; ``canonical`` says whether it represents the cluster."""
 
     cluster_id: int
     page_id: int
@@ -93,10 +93,10 @@ class ClusterRow(NamedTuple):
 def write_simhashes(
     path: str | Path, simhashes: NDArray[np.uint64] | Iterable[NDArray[np.uint64]]
 ) -> int:
-    """Write simhashes, an array or several one after the other, and return how many there are.
+    """Write simhashes, an array or an iterable of arrays, and return their number.
 
     Raises:
-        ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
+        ArgumentError: the file cannot be written, or an array has another shape or dtype.
     """
     arrays = simhash_arrays(simhashes)
     written = 0
@@ -116,37 +116,38 @@ def write_archive(
 ) -> int:
     """Write the distinct simhashes in ascending order, and return their number.
 
-    The paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section 3.2),
-    as a Parquet file like any other: differences take fewer bits the more simhashes there are.
+    It is the paper's compressed table of one permutation (Manku, Jain, Das Sarma, WWW 2007, section
+    3.2) as a regular Parquet file. The more simhashes there are, the fewer bits the differences
+    take.
 
     Args:
         path: the file.
-        simhashes: an array or several one after the other, in any order.
-        memory: how many bytes to use; a temporary file has the rest.
+        simhashes: an array or an iterable of arrays, in any order.
+        memory: bytes of memory; a temporary file takes the rest.
 
     Raises:
-        ArgumentError: the file cannot be written (``invalid_file``); an array is none of simhashes.
+        ArgumentError: the file cannot be written, or an array has another shape or dtype.
     """
     arrays = simhash_arrays(simhashes)
     return write_simhashes(path, ascending(map(check_simhashes, arrays), memory))
 
 
 def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = NEAR_MAX) -> Matches:
-    """Return all simhashes of a file within ``distance`` of each of a batch. Exact.
+    """Return all simhashes of a file within ``distance`` of each of a batch, exactly.
 
-    As in the paper's batch queries (section 4) the file is read once and compared with the batch,
-    which is in memory. If that is small, row groups whose range is too far away are left out.
+    Like the paper's batch queries (section 4), it reads the file once and compares it with the
+    batch in memory. For a small batch, it skips row groups whose range is too far away.
 
     Args:
-        path: a file of simhashes, an archive or another.
+        path: a file of simhashes, such as an archive.
         simhashes: the batch, shape (n,), dtype uint64, some millions at most.
         distance: the largest number of differing bits, 0 to 12.
 
     Returns:
-        the matches by query, the nearest first, as ``Store.find_many`` has them.
+        The matches by query, nearest first, like ``Store.find_many``.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12, or the array or the file is none of simhashes.
+        ArgumentError: ``distance`` is not in 0..12, or the array or the file is invalid.
     """
     asked, numbers = np.unique(check_simhashes(simhashes), return_inverse=True)
     limit = check_distance(distance, DISTANCE_MAX)
@@ -168,7 +169,7 @@ def find_many(path: str | Path, simhashes: NDArray[np.uint64], distance: int = N
     firsts = np.searchsorted(numbers[order], np.arange(len(asked) + 1))
     ranks = np.searchsorted(asked, queries)
     sizes = np.diff(firsts)[ranks]
-    # Each match is one of every query that asks for this simhash.
+    # Each match belongs to every query with this simhash.
     places = np.repeat(firsts[ranks] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     by = order[places].astype(np.int64)
     values = np.repeat(matches, sizes)
@@ -181,7 +182,7 @@ def read_simhashes(path: str | Path) -> Iterator[NDArray[np.uint64]]:
     """Yield the column ``simhash`` of a file, in arrays of at most ``SIMHASH_ROWS``.
 
     Raises:
-        ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
+        ArgumentError: the file does not exist, or is not a file of simhashes.
     """
     for (column,) in batches(path, SIMHASHES, SIMHASH_ROWS):
         yield column.to_numpy(zero_copy_only=False)
@@ -197,30 +198,31 @@ def save_simhashes(store: Store, path: str | Path) -> int:
         StoreError: the database does not answer.
     """
     with store.session.reading() as (connection, collection):
-        # Slices are ranges of the first block, one above the other.
+        # Slices are consecutive ranges of the first block.
         return write_simhashes(path, map(np.sort, simhash_slices(connection, collection)))
 
 
 def load_simhashes(store: Store, path: str | Path) -> int:
-    """Add the simhashes of a file to a collection, and return how many were not known.
+    """Add the simhashes of a file to a collection, and return how many were new.
 
-    See ``Store.add_simhashes``. ``SIMHASH_ROWS`` of them are one transaction: if one fails those
-    before stay, and the same call again adds the rest. Into an empty table all go in one.
+    See ``Store.add_simhashes``. Each ``SIMHASH_ROWS`` simhashes form a transaction: after a
+    failure, the earlier ones stay, and the same call adds the rest. An empty table is filled in one
+    transaction.
 
     Raises:
-        ArgumentError: the file is not there, or is none of simhashes (``invalid_file``).
-        StoreError: as ``Store.add_simhashes``.
+        ArgumentError: the file does not exist, or is not a file of simhashes.
+        StoreError: see ``Store.add_simhashes``.
     """
     return store.add_simhashes(read_simhashes(path))
 
 
 def write_verdicts(path: str | Path, verdicts: Iterable[Verdict]) -> Generator[Verdict]:
-    """Yield verdicts as they come, and write them on the way.
+    """Write verdicts to a file while yielding them.
 
-    What was yielded is in the file once this ends or is closed, whatever ended it.
+    When the iteration ends or is closed for any reason, the file has all yielded verdicts.
 
     Raises:
-        ArgumentError: the file cannot be written; not one verdict was asked for before.
+        ArgumentError: the file cannot be written; this is raised before the first verdict.
     """
     with writing(path, VERDICTS, keep=True) as write:
         rows: list[tuple[Any, ...]] = []
@@ -239,7 +241,7 @@ def read_verdicts(path: str | Path) -> Iterator[Verdict]:
     """Yield the verdicts of a file.
 
     Raises:
-        ArgumentError: the file is not there, or is none of verdicts (``invalid_file``).
+        ArgumentError: the file does not exist, or is not a file of verdicts.
     """
     for columns in batches(path, VERDICTS, ROWS):
         for row in zip(*(column.to_pylist() for column in columns), strict=True):
@@ -247,13 +249,12 @@ def read_verdicts(path: str | Path) -> Iterator[Verdict]:
 
 
 def write_clusters(path: str | Path, clusters: Iterable[Cluster]) -> int:
-    """Write a row for each page of the clusters, and return how many clusters there are.
+    """Write a row for each page of the clusters, and return the number of clusters.
 
-    ``clusters`` are for example those that ``Store.clusters`` yields. The rows of one stand
-    together.
+    ``clusters`` are for example those of ``Store.clusters``. The rows of a cluster are consecutive.
 
     Raises:
-        ArgumentError: the file cannot be written (``invalid_file``).
+        ArgumentError: the file cannot be written.
     """
     written = 0
     with writing(path, CLUSTERS) as write:
@@ -278,7 +279,7 @@ def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
     """Yield the rows of a file of clusters.
 
     Raises:
-        ArgumentError: the file is not there, or is none of clusters (``invalid_file``).
+        ArgumentError: the file does not exist, or is not a file of clusters.
     """
     for columns in batches(path, CLUSTERS, ROWS):
         yield from map(
@@ -287,7 +288,7 @@ def read_clusters(path: str | Path) -> Iterator[ClusterRow]:
 
 
 def _verdict_row(verdict: Verdict) -> tuple[Any, ...]:
-    """Return what is written of a verdict: not its Markdown, which would take much memory."""
+    """Return the row of a verdict, without its Markdown, which would take much memory."""
     return tuple(getattr(verdict, name) for name in VERDICTS.names)
 
 
@@ -299,5 +300,5 @@ def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]
 
 
 def _writable(value: Any) -> Any:
-    # The name of a file may be no Unicode.
+    # The name of a file may not be valid Unicode.
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Parquet files of one schema each, written and read a row group at a time, with our errors."""
+"""Write and read Parquet files of one schema by row groups, with this package's errors."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ except ImportError as error:
 __all__ = ["Wanted", "Write", "batches", "pa", "writing"]
 
 _BATCH_BYTES: Final = 1 << 24
-"""How much text is in memory at a time, about."""
+"""Approximate bytes of text in memory."""
 
 _GROUP_BYTES: Final = 1 << 29
-"""The text of a row group: so much is in memory if all of it is in few rows."""
+"""Maximum bytes of text in a row group, in memory if few rows have all of it."""
 
 Write = Callable[[list[pa.Array]], None]
 """Writes columns as a row group."""
 
 Wanted = Callable[[int, int], bool]
-"""Says by the least and the greatest value of a row group whether it is to be read."""
+"""Returns whether to read a row group, given its smallest and largest value."""
 
 
 @contextmanager
 def writing(
     path: str | Path, schema: pa.Schema, *, keep: bool = False, delta: bool = False
 ) -> Iterator[Write]:
-    """Give what writes a row group; a file that is not finished stays only with ``keep``.
+    """Lend a function that writes a row group; ``keep`` keeps an unfinished file.
 
-    With ``delta`` numbers are written as differences from those before; what else compresses finds
-    nothing to save in them.
+    ``delta`` stores numbers as differences and disables compression, which would not help.
     """
     coding: dict[str, Any] = {}
     if delta:
@@ -81,9 +80,9 @@ def _as_ours(path: str | Path, what: str) -> Iterator[None]:
 def batches(
     path: str | Path, schema: pa.Schema, at_once: int, wanted: Wanted | None = None
 ) -> Iterator[list[pa.Array]]:
-    """Yield the columns of a schema, of at most so many rows at a time; of long texts fewer.
+    """Yield the columns of a schema, up to ``at_once`` rows at a time, fewer of long texts.
 
-    ``wanted`` leaves out row groups by what is known about their first column.
+    ``wanted`` skips row groups by the statistics of their first column.
     """
     with ExitStack() as stack:
         with _as_ours(path, "read as a Parquet file"):
@@ -109,16 +108,16 @@ def batches(
             missing -= len(batch)
             yield columns
         if missing:
-            # No checksum covers the headers of pages.
+            # No checksum protects the page headers.
             raise ArgumentError(
-                "invalid_file", f"{path} is damaged: it has not as many rows as its footer says"
+                "invalid_file", f"{path} is damaged: the number of rows differs from its footer"
             )
 
 
 def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa.Schema) -> int:
-    """Return how many rows of a row group hold :data:`_BATCH_BYTES` of text.
+    """Return how many rows of a row group have :data:`_BATCH_BYTES` of text.
 
-    Few bytes of a file may be much text: compressed, or one entry of a dictionary in many rows.
+    Few bytes of a file can be much text: compressed, or one dictionary entry in many rows.
     """
     texts = [field.name for field in schema if field.type == pa.string()]
     known = file.metadata.row_group(group)
@@ -127,13 +126,13 @@ def _rows_at_once(path: str | Path, file: pq.ParquetFile, group: int, schema: pa
     if size > _GROUP_BYTES:
         raise ArgumentError(
             "invalid_file",
-            f"{path} has a row group of {size:,} bytes of text, and at most {_GROUP_BYTES:,} are "
-            "read; write it again with smaller row groups",
+            f"{path} has a row group with {size:,} bytes of text, more than the limit of "
+            f"{_GROUP_BYTES:,}; write it again with smaller row groups",
         )
     row_bytes: int = size // max(1, known.num_rows) + 1
     if texts:
         with pq.ParquetFile(path, read_dictionary=texts, metadata=file.metadata) as stored:
-            # The first row brings the whole dictionary of each column.
+            # The first row loads the whole dictionary of each column.
             first = next(stored.iter_batches(1, row_groups=[group], columns=texts), None)
             for column in first.columns if first is not None else []:
                 if isinstance(column, pa.DictionaryArray):
@@ -153,7 +152,7 @@ def _check_columns(path: str | Path, found: pa.Schema, schema: pa.Schema) -> Non
         if found.names.count(field.name) != 1:
             raise ArgumentError(
                 "invalid_file",
-                f"{path} has no column {field.name!r}, or two; it has {', '.join(found.names)}",
+                f"{path} must have one column {field.name!r}; it has {', '.join(found.names)}",
             )
         type_ = found.field(field.name).type
         if type_ != field.type and not (_is_text(type_) and field.type == pa.string()):

@@ -1,8 +1,8 @@
-"""Simhashes in data frames of Spark: of pages, all pairs, a batch against a corpus, clusters.
+"""Simhashes in Spark: fingerprint pages, find all pairs, search a corpus, build clusters.
 
-Needs PySpark 4 and Java 17 or later (extra ``spark``), on the workers as well. A simhash is a
-``bigint``, as in PostgreSQL (``pgsimhash.hashing.bits.from_bigint``). What finds pairs in memory
-finds them here as well: simhashes that share a prefix come to one task, which compares them.
+It needs PySpark 4 and Java 17 or later (extra ``spark``), also on the workers. A simhash is a
+``bigint``, as in PostgreSQL (``pgsimhash.hashing.bits.from_bigint``). The search for pairs is the
+one in memory: simhashes that share a prefix go to one task, which compares them.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _MATCHES: Final = "query bigint, simhash bigint, distance int"
 _CLUSTERS: Final = "simhash bigint, cluster bigint"
 _READ: Final = "simhash bigint, reason string"
 _SPREAD: Final = "key bigint, simhash bigint"
-"""The number of a permutation above so many bits as a prefix has at most, and the prefix."""
+"""The key has the permutation's number above the bits of the largest prefix, and the prefix."""
 
 _MOVING_NS: Final = 1_500.0
-"""What it takes to send a simhash to another task, in a core's nanoseconds, as measured."""
+"""Measured core nanoseconds to send a simhash to another task."""
 
 _BATCHES: Final = 100
-"""How many batches of Spark's, of 10,000 rows where nothing else is set, leave it in one piece."""
+"""Up to this many batches of Spark (10,000 rows by default) leave it as one partition."""
 
 _Batches = Iterator[pa.RecordBatch]
 _Simhashes = NDArray[np.uint64]
@@ -63,22 +63,23 @@ def fingerprint(
     scheme: Scheme | str | None = None,
     url_column: str | None = None,
 ) -> DataFrame:
-    """Return the frame with a column ``simhash``, and ``reason`` where there is none.
+    """Return the frame with the columns ``simhash`` and ``reason``.
 
-    ``reason`` is ``null`` where the cell is, else a code of ``PageError.reasons``.
+    ``reason`` is set if there is no simhash: ``null`` for a null cell, else a code of
+    ``PageError.reasons``.
 
     Args:
-        frame: with a row for each text or page.
+        frame: a row for each text or page.
         column: the name of the column with the texts (string) or pages (string or binary).
-        kind: ``text`` takes each cell for plain text, ``html`` for a page.
-        scheme: the recipe, or its name, as for ``mark_duplicates``; workers get it by pickle.
-        url_column: the name of the column with the URLs of pages, which some schemes read.
+        kind: ``text`` for plain texts, ``html`` for pages.
+        scheme: the scheme or its name, see ``mark_duplicates``; it is pickled for the workers.
+        url_column: the name of the column with the URLs of pages, which some schemes use.
 
     Raises:
-        ArgumentError: there is no such kind, scheme or column; or a column of a name that is added.
+        ArgumentError: the kind, scheme or column does not exist, or the frame has an added column.
     """
     if kind not in ("text", "html"):
-        raise ArgumentError("invalid_frame", f"kind is text or html, not {kind!r}")
+        raise ArgumentError("invalid_frame", f"kind must be text or html, not {kind!r}")
     default = TEXT_SCHEME if kind == "text" else DEFAULT_SCHEME
     recipe = get_scheme(default if scheme is None else scheme)
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
@@ -87,7 +88,7 @@ def fingerprint(
     taken = [name for name in ("simhash", "reason") if name in frame.columns]
     if taken:
         raise ArgumentError(
-            "invalid_frame", f"the frame has a column {taken[0]!r} already; rename it first"
+            "invalid_frame", f"the frame already has a column {taken[0]!r}; rename it first"
         )
 
     def read(cells: Any, urls: Any) -> Any:
@@ -96,7 +97,7 @@ def fingerprint(
         simhashes = pd.array(signed, dtype="Int64")
         return pd.DataFrame({"simhash": simhashes, "reason": found.reasons})
 
-    # By these types Spark knows what to call it with.
+    # Spark derives the calling convention from these types.
     read.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
     urls = sql.lit(None).cast("string") if url_column is None else sql.col(url_column)
     udf: Any = pandas_udf
@@ -113,25 +114,25 @@ def pairs(
 ) -> DataFrame:
     """Return every pair of distinct simhashes within ``distance`` bits, each once.
 
-    Exact, as :func:`pgsimhash.find_pairs`. Each simhash goes to a task for each permutation of the
-    layout, with all that share its prefix; a pair comes from the first one that sees it. A hot
-    prefix takes its task no time that is quadratic in it, and 60 bytes for each of its simhashes.
+    It is exact, like :func:`pgsimhash.find_pairs`. For each permutation of the layout, a simhash
+    goes to one task with all others that share its prefix; a pair is reported by the first task
+    that finds it. A frequent prefix costs its task no quadratic time, and 60 bytes per simhash.
 
     Args:
-        frame: with simhashes; equal ones are one, nulls are left out.
+        frame: the simhashes; duplicates and nulls are ignored.
         distance: the largest number of differing bits, 0 to 12.
         column: the name of the column with the simhashes (bigint).
-        partitions: in how many tasks; by default as Spark's setting for shuffles says.
+        partitions: the number of tasks; by default Spark's setting for shuffles.
 
     Returns:
-        ``low`` and ``high`` (bigint), the lesser one by its unsigned value first, and ``distance``.
+        ``low`` and ``high`` (bigint), ordered by their unsigned values, and ``distance``.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12, or there is no such column.
+        ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
     known = _distinct(frame, column)
-    # Rows that are no simhashes of their own hardly matter, and take no second reading of pages.
+    # An upper bound, because counting distinct simhashes would read the pages twice.
     layout = layout_for(limit, frame.count(), moving=_MOVING_NS)
     spread = known.mapInArrow(partial(_spread, layout), _SPREAD)
     by_key = spread.repartition("key")
@@ -143,14 +144,14 @@ def pairs(
 def find(
     batch: DataFrame, corpus: DataFrame, distance: int = NEAR_MAX, *, column: str = "simhash"
 ) -> DataFrame:
-    """Return all simhashes of a corpus within ``distance`` of each of a batch. Exact.
+    """Return all simhashes of a corpus within ``distance`` of each of a batch, exactly.
 
-    The paper's batch query (Manku, Jain, Das Sarma, WWW 2007, section 4): the batch, some millions
-    at most, goes to all tasks, and each reads its part of the corpus through.
+    It is the paper's batch query (Manku, Jain, Das Sarma, WWW 2007, section 4): the batch, some
+    millions at most, goes to all tasks, and each task reads its part of the corpus.
 
     Args:
-        batch: with simhashes that are asked for; equal ones are one, nulls are left out.
-        corpus: with simhashes that are known; the same.
+        batch: the simhashes to look up; duplicates and nulls are ignored.
+        corpus: the simhashes to search; duplicates and nulls are ignored.
         distance: the largest number of differing bits, 0 to 12.
         column: the name of the column with the simhashes (bigint) in both.
 
@@ -158,7 +159,7 @@ def find(
         ``query`` and ``simhash`` (bigint), and ``distance``.
 
     Raises:
-        ArgumentError: ``distance`` is not in 0..12, or there is no such column.
+        ArgumentError: ``distance`` is not in 0..12, or the column does not exist.
     """
     limit = check_distance(distance, DISTANCE_MAX)
     queries = _distinct(batch, column)
@@ -178,14 +179,14 @@ def find(
 
 
 def clusters(pairs: DataFrame) -> DataFrame:
-    """Return the clusters that what :func:`pairs` returns makes, by single linkage.
+    """Return the clusters of the pairs of :func:`pairs`, by single linkage.
 
-    Each task joins the pairs it has and hands on one for each simhash; one task joins these, with
-    about 40 bytes for each simhash and task it was in.
+    Each task joins its pairs and passes on one pair per simhash. A final task joins these, with
+    about 40 bytes per simhash and task.
 
     Returns:
-        ``simhash``, of each that has a near-copy, and ``cluster``, the least simhash of its
-        cluster by its unsigned value.
+        ``simhash``, for each in a pair, and ``cluster``, the smallest simhash of its cluster by its
+            unsigned value.
     """
     edges = pairs.select(sql.col("low").alias("simhash"), sql.col("high").alias("cluster"))
     return (
@@ -198,7 +199,7 @@ def clusters(pairs: DataFrame) -> DataFrame:
 def read_simhashes(session: SparkSession, path: str) -> DataFrame:
     """Return the simhashes of Parquet files that ``pgsimhash.batch.parquet`` wrote.
 
-    So a collection comes here: ``parquet.save_simhashes(store, path)`` first.
+    Export a collection with ``parquet.save_simhashes(store, path)``.
     """
     # Spark has no unsigned integers, and reads them as decimals.
     signed = "IF(simhash < 9223372036854775808BD, simhash, simhash - 18446744073709551616BD)"
@@ -206,13 +207,13 @@ def read_simhashes(session: SparkSession, path: str) -> DataFrame:
 
 
 def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]:
-    """Yield the simhashes of a column here, a partition after the other, for a file or a store.
+    """Yield the simhashes of a column in this process, by partitions, for a file or a store.
 
-    ``parquet.write_archive(path, arrays(frame))`` makes a file of them,
+    ``parquet.write_archive(path, arrays(frame))`` writes them to a file,
     ``store.add_simhashes(arrays(frame))`` adds them to a collection.
 
     Raises:
-        ArgumentError: there is no such column.
+        ArgumentError: the column does not exist.
     """
     _check_column(frame, column, ("bigint",))
     packed = (
@@ -230,12 +231,12 @@ def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None
         has = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
         raise ArgumentError(
             "invalid_frame",
-            f"the frame has no column {column!r} of {' or '.join(types)}; it has {has}",
+            f"the frame has no column {column!r} of type {' or '.join(types)}; it has {has}",
         )
 
 
 def _plain(cells: Any) -> list[Any]:
-    """Return cells with None for what is null."""
+    """Return the cells with None for null."""
     return [None if null else cell for cell, null in zip(cells, cells.isna(), strict=True)]
 
 
@@ -246,7 +247,7 @@ def _distinct(frame: DataFrame, column: str) -> DataFrame:
 
 
 def _spread(layout: Layout, batches: _Batches) -> _Batches:
-    """Yield each simhash for each permutation, with the key of its prefix there."""
+    """Yield each simhash for each permutation, with the key of its prefix."""
     for (simhashes,) in map(_columns, batches):
         for permutation in layout.permutations:
             prefixes = permutation.permute(simhashes) >> np.uint64(BITS - permutation.width)
@@ -255,7 +256,7 @@ def _spread(layout: Layout, batches: _Batches) -> _Batches:
 
 
 def _pairs_of(layout: Layout, distance: int, batches: _Batches) -> _Batches:
-    """Yield the pairs that agree in a prefix, all whose simhashes are in the batches."""
+    """Yield the pairs that share a prefix; all their simhashes are in the batches."""
     keys, simhashes = _whole(batches, 2)
     numbers = keys >> np.uint64(COLLECTION_SHIFT)
     for permutation in layout.permutations:
@@ -265,7 +266,7 @@ def _pairs_of(layout: Layout, distance: int, batches: _Batches) -> _Batches:
 
 
 def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
-    """Yield each simhash with the least of those it is joined with, itself only with ``own``."""
+    """Yield each simhash with the smallest simhash of its component; ``own`` includes roots."""
     one, other = _whole(batches, 2)
     nodes = np.unique(np.concatenate([one, other]))
     edges = Pairs(np.minimum(one, other), np.maximum(one, other), np.empty(0, dtype=np.uint8))
@@ -275,7 +276,7 @@ def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
 
 
 def _packed(batches: _Batches) -> _Batches:
-    """Yield simhashes as the bytes of an array, which leave Spark in one piece."""
+    """Yield simhashes as the bytes of an array, to collect them in one piece."""
     simhashes = (simhashes for (simhashes,) in map(_columns, batches))
     while some := list(islice(simhashes, _BATCHES)):
         packed = pa.array([np.concatenate(some).tobytes()], pa.binary())
@@ -287,7 +288,7 @@ def _columns(batch: pa.RecordBatch) -> list[_Simhashes]:
 
 
 def _whole(batches: _Batches, columns: int) -> list[_Simhashes]:
-    """Return the columns of all batches, of which there may be none."""
+    """Return the columns of all batches, even if there are none."""
     nothing = [np.empty(0, dtype=np.uint64)] * columns
     return [np.concatenate(parts) for parts in zip(nothing, *map(_columns, batches), strict=True)]
 

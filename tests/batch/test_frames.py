@@ -232,21 +232,21 @@ TEXTS = {"text": ["a b", "c d"]}
 @pytest.mark.parametrize(
     ("frame", "column", "options", "told"),
     [
-        (TEXTS, "text", {}, "a frame is a DataFrame"),
+        (TEXTS, "text", {}, "a frame must be a collected DataFrame"),
         (pl.LazyFrame(TEXTS), "text", {}, "collected"),
-        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "text", {}, "different names"),
+        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "text", {}, "distinct column names"),
         (pl.DataFrame(TEXTS), "html", {}, "no column 'html'; it has 'text'"),
         (pd.DataFrame(TEXTS), "text", {"url_column": "url"}, "no column 'url'"),
         (
             pd.DataFrame({"text": ["a", 5]}),
             "text",
             {},
-            "row 1 of column 'text' is str or null, not int",
+            "row 1 of column 'text' must be str or null, not int",
         ),
-        (pl.DataFrame({"text": [b"a"]}), "text", {}, "is str or null, not bytes"),
+        (pl.DataFrame({"text": [b"a"]}), "text", {}, "must be str or null, not bytes"),
         (pl.DataFrame({"text": [1.5]}), "text", {"kind": "html"}, "is str or bytes or null"),
         (pl.DataFrame({**TEXTS, "reason": ["", ""]}), "text", {}, "a column 'reason' already"),
-        (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind is text or html, not 'pdf'"),
+        (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind must be text or html, not 'pdf'"),
     ],
 )
 def test_what_is_no_frame_of_texts_is_refused(
