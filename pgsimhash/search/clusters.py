@@ -1,4 +1,4 @@
-"""Group near-copies into clusters, and choose the canonical page of each.
+"""Group near-duplicates into clusters, and choose the canonical page of each.
 
 ``single`` linkage takes the connected components of the graph of pairs. There a chain of small
 changes can join pages with little in common. ``complete`` linkage keeps all members of a cluster
@@ -41,7 +41,7 @@ class ClusterPage:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Pages that are near-copies of each other, in the order of their ids.
+    """Near-duplicate pages, in the order of their ids.
 
     ``cluster_id`` is the ``page_id`` of the first page; ``canonical`` is one of ``pages``.
     """

@@ -40,7 +40,7 @@ DISTANCE_MAX: Final = 12
 """The largest distance of any layout; beyond it, random matches outnumber true ones."""
 
 PROBES_MAX: Final = 20_000
-"""The most probes of a lookup; a layout supports the distances that need no more."""
+"""The maximum number of probes of a lookup, which limits the distances of a layout."""
 
 
 @dataclass(frozen=True)
@@ -228,10 +228,10 @@ LAYOUTS: Final = {
 """The named layouts; "4x4" and "8 choose 2" are the paper's."""
 
 PERMUTATIONS_MAX: Final = 100
-"""The most columns, each with an index, of a deployed layout."""
+"""The maximum number of columns, each with an index, of a deployed layout."""
 
 NAME_MAX: Final = 39
-"""The most characters of a layout's name, which is part of the names of its indexes."""
+"""The maximum length of a layout's name, which is part of the names of its indexes."""
 
 _CHOICE: Final = re.compile("([1-9][0-9]?) choose ([1-9][0-9]?)")
 _WIDTHS: Final = re.compile(r"[1-9][0-9]?(?:\+[1-9][0-9]?)+")
@@ -267,7 +267,7 @@ def _layout_of_form(name: str) -> Layout:
         raise _invalid(
             name,
             f"have {columns:,} columns and indexes, and at most {PERMUTATIONS_MAX} are allowed",
-            "use fewer blocks, or let fewer lead",
+            "use fewer blocks, or fewer leading blocks",
         )
     layout = Layout(name, widths, leading, inner, prefix_max=BITS)
     widest = max(permutation.width for permutation in layout.permutations)
@@ -275,7 +275,7 @@ def _layout_of_form(name: str) -> Layout:
         raise _invalid(
             name,
             f"have prefixes of {widest} bits, and there is room for {COLLECTION_SHIFT}",
-            "use narrower blocks, or let fewer lead",
+            "use narrower blocks, or fewer leading blocks",
         )
     if len(name) > NAME_MAX:
         raise _invalid(name, f"have {columns} blocks in its name", "use fewer and wider blocks")

@@ -75,7 +75,7 @@ class BlockIndex:
         self._levels = [_level(distinct(simhashes)), *map(_level, [self._fresh] * 2)]
 
     def __len__(self) -> int:
-        """Return how many simhashes it holds; one that was added twice may count twice."""
+        """Return the number of simhashes; one that was added twice may count twice."""
         return len(self._fresh) + sum(len(level.simhashes) for level in self._levels)
 
     def add(self, simhashes: _Simhashes) -> None:

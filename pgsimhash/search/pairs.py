@@ -29,7 +29,7 @@ from pgsimhash.search.prefix_pairs import Found, layout_for, pairs_by
 from pgsimhash.search.simhash_files import Spool, distinct
 
 PASSES_MAX: Final = 5_000
-"""The most passes over the simhashes, if the caller chooses the number of blocks."""
+"""The maximum number of passes, if the caller chooses the number of blocks."""
 
 _CHUNK: Final = 1 << 16
 

@@ -33,7 +33,7 @@ __all__ = [
 
 FILES_BEFORE: Final = "files stored before"
 RECORDS_BEFORE: Final = "records stored before"
-"""What a counter of left-out items calls those that an earlier run stored."""
+"""The keys of ``left_out`` for files and records that an earlier run stored."""
 
 _STDIN: Final = "-"
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -57,7 +57,7 @@ def read_pages(
         stdin: the stream of ``-``, instead of the process's stdin.
         max_bytes: the largest page, file, line or record in bytes; a larger one is a failure and is
             not read into memory.
-        left_out: a counter, by kind, of the files and records that are not pages.
+        left_out: counts, by kind, the files and records that are not pages.
 
     Raises:
         TypeError: ``paths`` is one string.
@@ -71,7 +71,7 @@ def read_pages(
 
 
 def count_pages(paths: Iterable[str | Path]) -> int | None:
-    """Return how many items :func:`read_pages` yields, None if only reading can tell."""
+    """Return the number of items of :func:`read_pages`, or None if only reading can tell."""
     total = 0
     for path in map(Path, paths):
         if str(path) == _STDIN:
@@ -126,7 +126,7 @@ def read_file(
     elif name.endswith(_JSON_SUFFIXES):
         yield from read_json_file(path, max_bytes)
     elif name.endswith(_WARC_SUFFIXES):
-        # Loads warcio only for archives.
+        # Imported here because only archives need warcio.
         from pgsimhash.sources.warc import read_warc
 
         yield from read_warc(path, max_bytes, Counter() if left_out is None else left_out)

@@ -1,4 +1,4 @@
-"""HTTP bodies as the server sent them, back to the page."""
+"""Decode the bodies of HTTP responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pgsimhash.errors import PageError
 from pgsimhash.pages.page_bytes import too_large
 
 _ENCODINGS_MAX: Final = 4
-"""How many times a body may be encoded; servers do it once."""
+"""The maximum number of encodings of a body; servers use one."""
 
 _BEFORE_MARKUP: Final = b"\xef\xbb\xbf \t\r\n"
 _MARKUP: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
@@ -20,23 +20,23 @@ _CHUNK: Final = re.compile(rb"([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n", re.IGNOR
 
 
 def looks_like_html(body: bytes) -> bool:
-    """Return whether a body of which nobody says what it is begins as a page does."""
+    """Return whether a body without a content type begins like an HTML page."""
     begin = body[:_BEGIN].lstrip(_BEFORE_MARKUP)
     return begin.startswith(b"<") and _MARKUP.search(begin) is not None
 
 
 def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> bytes:
-    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` named in the HTTP headers.
+    """Undo the ``Transfer-Encoding`` and the ``Content-Encoding`` of the HTTP headers.
 
     Raises:
-        PageError: the page has more than ``max_bytes`` bytes; or the data is damaged, or its
-            encoding is not known.
+        PageError: the page has more than ``max_bytes`` bytes, the data is damaged, or its encoding
+            is unknown.
     """
     if "chunked" in transfer.lower():
         body = _unchunked(body)
     named = encodings.lower().split(",", _ENCODINGS_MAX)
     if len(named) > _ENCODINGS_MAX:
-        raise PageError("unreadable", f"it is encoded more than {_ENCODINGS_MAX} times")
+        raise PageError("unreadable", f"it has more than {_ENCODINGS_MAX} encodings")
     for encoding in reversed(named):
         try:
             body = _decoded(body, encoding.strip(), max_bytes)
@@ -48,7 +48,7 @@ def decode_body(body: bytes, transfer: str, encodings: str, max_bytes: int) -> b
 
 
 def _unchunked(body: bytes) -> bytes:
-    """Return what chunks hold; what is not in chunks after all stays, and a trailer goes."""
+    """Return the content of chunks without a trailer; a body without chunks is unchanged."""
     data: list[bytes] = []
     at = 0
     while found := _CHUNK.match(body, at):
@@ -69,14 +69,14 @@ def _decoded(body: bytes, encoding: str, max_bytes: int) -> bytes:
         case "gzip" | "x-gzip":
             return _inflated(body, encoding, 16 + zlib.MAX_WBITS, max_bytes)
         case "deflate":
-            # The standard says zlib's format; some servers send the bare one.
+            # The standard requires the zlib format; some servers send raw deflate data.
             is_zlib = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
             bits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
             return _inflated(body, encoding, bits, max_bytes)
         case "br":
             return _unbrotlied(body, max_bytes)
         case _:
-            raise PageError("unreadable", f"the content encoding {encoding!r} is not known")
+            raise PageError("unreadable", f"the content encoding {encoding!r} is unknown")
 
 
 def _inflated(body: bytes, encoding: str, bits: int, max_bytes: int) -> bytes:
@@ -92,7 +92,7 @@ def _unbrotlied(body: bytes, max_bytes: int) -> bytes:
     try:
         brotli = import_module("brotli")
         decoder = brotli.Decompressor()
-        # Older versions, without this method, cannot be kept from filling the memory.
+        # Older versions without this method cannot bound the memory.
         _ = decoder.can_accept_more_data
     except (ImportError, AttributeError):
         raise PageError(

@@ -52,7 +52,7 @@ def read_json_lines(
             except PageError as error:
                 yield failure(f"{name}#{number}", error)
     except DamagedError as damage:
-        detail = f"{damage}; what follows line {number} was not read"
+        detail = f"{damage}; the lines after line {number} were not read"
         yield PageFailure(f"{name}#{number + 1}", "unreadable", detail)
 
 

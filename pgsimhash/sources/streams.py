@@ -17,13 +17,13 @@ _STEP: Final = 1024 * 1024
 _LINE_ENDS: Final = b" \t\r\n"
 
 _IDLE_MAX: Final = 512 * 1024 * 1024
-"""How many bytes without pages are read before the size of their gzip data is checked."""
+"""The number of bytes without pages after which the size of their gzip data is checked."""
 
 _IDLE_COST: Final = 4096
-"""How many bytes each piece without pages counts in addition to its size, for the time it takes."""
+"""Additional bytes that each piece without pages counts, for the time it takes."""
 
 _RATIO_MAX: Final = 100
-"""The most times that data without pages may be larger than its gzip data."""
+"""The maximum ratio of data without pages to its gzip data."""
 
 
 class DamagedError(Exception):
@@ -106,7 +106,7 @@ class Stream:
             return
         at = self._compressed.tell()
         if (at - self._idle_from) * _RATIO_MAX < self._idle:
-            raise DamagedError("the gzip data holds very much of nothing")
+            raise DamagedError("the gzip data expands to very much data without pages")
         self._idle, self._idle_from = 0, at
 
     def _guarded(self, read: Callable[[int], bytes], size: int) -> bytes:

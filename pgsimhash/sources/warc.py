@@ -1,7 +1,7 @@
-"""WARC archives: the HTML pages among their records.
+"""Read the HTML pages in WARC archives.
 
-warcio parses the headers. Its own iterator takes a file that ends early for a short one, so
-the records are told apart here, where nothing goes missing without a failure that says so.
+warcio parses the headers. Its iterator does not report a truncated file, so the records are
+separated here, and every missing part is a failure.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from pgsimhash.sources.streams import ChecksumError, DamagedError, Stream, open_
 _Item = SourcePage | PageFailure
 
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
-_NO_HTML: Final = "records that are no HTML"
+_NO_HTML: Final = "records that are not HTML"
 _NO_PAGES: Final = {"revisit": "revisits", "request": "", "metadata": "", "warcinfo": ""}
 _OK: Final = re.compile(r"2(?!06)\d\d")
 _MAX_HEADERS: Final = 64 * 1024
 _MAX_TYPE: Final = 1000
 _MAX_BROKEN: Final = 1000
-"""After so many places without a record, one after the other, the rest is not read."""
+"""After this many consecutive places without a record, the rest is not read."""
 
 _YEAR_OR_MONTH: Final = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 _DIGITS: Final = re.compile(r"\d{14}", re.ASCII)
@@ -49,7 +49,7 @@ _VERSION: Final = re.compile(rb"WARC/\d+\.\d+\r?\n\Z")
 
 
 class _NoRecordError(Exception):
-    """What stands here is no record; the next one may begin in ``line`` or after it."""
+    """There is no record here; the next one may begin in ``line`` or after it."""
 
     def __init__(self, message: str, line: bytes = b"\n") -> None:
         super().__init__(message)
@@ -57,11 +57,11 @@ class _NoRecordError(Exception):
 
 
 class _NoPageError(Exception):
-    """The record is not taken for a page; the message is a kind that is counted, if it is one."""
+    """The record is not a page; the message is its kind for the counter, if any."""
 
 
 class _Headers:
-    """Lends the stream's lines to warcio's parser: a header without end must not fill memory."""
+    """The lines of a stream for warcio's parser, with a limit for the size of headers."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -78,7 +78,7 @@ class _Headers:
 
 
 class _Record:
-    """One record of the archive, read no further than asked for."""
+    """One record of the archive, read on demand."""
 
     def __init__(self, stream: Stream, version: bytes) -> None:
         parser = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES)
@@ -101,7 +101,7 @@ class _Record:
         self._unread = 0
 
     def item(self, name: str, number: int, max_bytes: int, left_out: Counter[str]) -> _Item | None:
-        """Return the record's page, why it cannot be read, or None where it holds no page."""
+        """Return the record's page or failure, or None if it has no page."""
         place = f"{name}#{number}"
         try:
             return self._page(number, max_bytes)
@@ -165,10 +165,10 @@ class _Record:
 def read_warc(path: Path, max_bytes: int, left_out: Counter[str]) -> Iterator[_Item]:
     """Yield the pages of an archive, gzip or not.
 
-    These are the resources, and the responses with a status of 200 to 299 but 206, which is a part
-    of a page, where their type is HTML, or none is named and they begin as HTML does. ``left_out``
-    counts others, but those about the crawl. Bytes between records, and the place where a damaged
-    file ends, are failures of ``path#record``.
+    These are resources, and responses with a status of 200 to 299 except 206 (partial content),
+    whose type is HTML or that begin like HTML without a type. ``left_out`` counts the others,
+    except records about the crawl. Bytes between records, and the damaged end of a file, are
+    failures of ``path#record``.
     """
     name = shown(path)
     try:
@@ -196,7 +196,7 @@ def _read_records(
                 if item is None:
                     stream.idle(0)
                 try:
-                    # Reading on has gzip compare the checksum of the record just read.
+                    # Reading further makes gzip verify the checksum of the last record.
                     line = _next_line_after_block(stream)
                 except ChecksumError:
                     raise
@@ -206,7 +206,7 @@ def _read_records(
                         yield item
                     raise
             except _NoRecordError as error:
-                detail = f"{error}; skipped to the next one"
+                detail = f"{error}; skipped to the next record"
                 item = PageFailure(f"{name}#{number}", "unreadable", detail)
                 broken += 1
                 if broken > _MAX_BROKEN:
@@ -216,7 +216,7 @@ def _read_records(
             if item is not None:
                 yield item
     except DamagedError as damage:
-        detail = f"{damage}; record {number} and what follows it were not read"
+        detail = f"{damage}; record {number} and all after it were not read"
         yield PageFailure(f"{name}#{number}", "unreadable", detail)
 
 
@@ -234,7 +234,7 @@ def _next_line_after_block(stream: Stream) -> bytes:
 
 
 def _next_version(stream: Stream, line: bytes) -> bytes:
-    # Bytes that do not end in a new line are followed by the version on the same one.
+    # Bytes without a line end precede the version on the same line.
     while line and not (version := _VERSION.search(line)):
         stream.idle(len(line))
         line = stream.readline(_MAX_HEADERS)
@@ -251,20 +251,20 @@ def _split_http(head: bytes) -> tuple[Any, bytes]:
 
 
 def _date(text: str) -> datetime | None:
-    """Return the first moment that a date means; a page without one is still a page."""
+    """Return the first moment of a date, or None without one."""
     if not text:
         return None
     try:
         if _YEAR_OR_MONTH.fullmatch(text):
             return parse_time(f"{text}-01-01"[:10])
-        # The timestamp of CDX files, which some programs write here too.
+        # Some programs write the timestamp format of CDX files.
         return parse_time(f"{text[:8]}T{text[8:]}" if _DIGITS.fullmatch(text) else text)
     except ValueError:
-        raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is no time") from None
+        raise PageError("unreadable", f"its WARC-Date {text[:40]!r} is not a time") from None
 
 
 def _content_type(value: str) -> Message:
     message = Message()
-    # What takes parameters apart takes the square of their number.
+    # Parsing parameters takes quadratic time.
     message["Content-Type"] = value[:_MAX_TYPE]
     return message

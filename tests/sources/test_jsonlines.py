@@ -189,7 +189,7 @@ def test_very_much_of_nothing_ends_a_file(tmp_path: Path) -> None:
     page, end = read_pages([path])
     assert page == PAGE
     assert isinstance(end, PageFailure)
-    assert "very much of nothing" in end.detail
+    assert "data without pages" in end.detail
 
 
 def test_a_url_of_megabytes_is_not_kept() -> None:

@@ -133,7 +133,7 @@ def test_other_records_are_counted_by_kind(path: Path) -> None:
     assert list(read_pages([path], left_out=left_out)) == []
     assert left_out == {
         "responses by their status": 2,
-        "records that are no HTML": 2,
+        "records that are not HTML": 2,
         "revisits": 1,
         "records of other kinds": 1,
     }
@@ -175,7 +175,7 @@ def test_a_date_may_say_less_than_a_second(path: Path, text: str, first_moment: 
 def test_a_date_that_cannot_be_read_is_a_failure(path: Path, text: str) -> None:
     (item,) = read(path, record(warc={"WARC-Date": text}))
     assert item == PageFailure(
-        "https://example.com/", "unreadable", f"its WARC-Date {text!r} is no time"
+        "https://example.com/", "unreadable", f"its WARC-Date {text!r} is not a time"
     )
 
 
@@ -352,7 +352,7 @@ def test_a_page_whose_checksum_is_wrong_is_not_yielded(path: Path) -> None:
     assert isinstance(page, SourcePage)
     assert failed(broken) == (f"{path}#2", "unreadable")
     assert isinstance(broken, PageFailure)
-    assert "record 2 and what follows it were not read" in broken.detail
+    assert "record 2 and all after it were not read" in broken.detail
 
 
 @pytest.mark.parametrize(
@@ -450,14 +450,14 @@ def test_very_much_of_nothing_ends_an_archive(path: Path, piece: bytes) -> None:
     assert isinstance(page, SourcePage)
     assert failed(end)[1] == "unreadable"
     assert isinstance(end, PageFailure)
-    assert "very much of nothing" in end.detail
+    assert "data without pages" in end.detail
 
 
 def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -> None:
     header = gzip.compress(b"WARC/1.0\r\nContent-Length: 9999999999\r\n\r\n")
     (end,) = read(path, header, bomb(b"x", 8192))
     assert isinstance(end, PageFailure)
-    assert "very much of nothing" in end.detail
+    assert "data without pages" in end.detail
 
 
 def test_what_compresses_well_is_passed_over(path: Path) -> None:
