@@ -1,9 +1,9 @@
-"""Near-duplicate web pages, found exactly, with simhashes kept in PostgreSQL.
+"""Find near-duplicate web pages exactly, with simhashes in plain PostgreSQL.
 
-Most users need only these names. Each is loaded when it is first used, so the import costs next to
-nothing. The rest is in subpackages: ``hashing``, ``search``, ``pages``, ``html``, ``schemes``,
+Most users only need these names. Each is loaded when it is first used, so the import costs next to
+nothing. The core is in the subpackages ``hashing``, ``search``, ``pages``, ``html``, ``schemes``,
 ``sources``, ``reading``, ``db`` and ``store``; ``analysis``, ``maintenance``, ``batch`` and others
-stand on them.
+use it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Provide the package's logger, ``pgsimhash``; it is silent until you add a handler.
 
-Its records have the attributes ``collection`` and ``run_id``, None if they are about none.
+Its records have the attributes ``collection`` and ``run_id``, which may be None.
 """
 
 from __future__ import annotations

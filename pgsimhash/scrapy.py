@@ -44,7 +44,7 @@ except ImportError as error:
 ACTIONS: Final = ("drop", "tag")
 
 REOPEN_SECONDS: Final = 5.0
-"""How long pages pass without a verdict after the store failed, before it is opened again."""
+"""Seconds after a failure of the store before it is reopened; pages pass without a verdict."""
 
 _Item = TypeVar("_Item")
 
@@ -69,7 +69,9 @@ class _Component:
         self._tag = settings.get("PGSIMHASH_TAG", "pgsimhash")
         self._closes = settings.getbool("PGSIMHASH_CLOSE_ON_ERROR")
         self._closing: asyncio.Task[None] | None = None
-        _check(self._action in ACTIONS, f"PGSIMHASH_ACTION is drop or tag, not {self._action!r}")
+        _check(
+            self._action in ACTIONS, f"PGSIMHASH_ACTION must be drop or tag, not {self._action!r}"
+        )
         _check(is_asyncio_available(), "pgsimhash.scrapy needs the asyncio reactor of Scrapy")
         _check(
             crawler not in _served,

@@ -52,7 +52,7 @@ _DURABILITY: Final = ("fsync", "synchronous_commit", "full_page_writes")
 
 
 def chosen_server() -> str:
-    """Return which server the tests use, in words."""
+    """Return a description of the server that the tests use."""
     if os.environ.get(DSN_VARIABLE):
         return DSN_VARIABLE
     return f"testcontainers {_image()}" if _docker_answers() else "embedded server"

@@ -407,7 +407,7 @@ def test_a_page_that_takes_too_long_passes_and_the_rest_goes_on(
 @pytest.mark.parametrize(
     ("settings", "told", "reason"),
     [
-        ({"PGSIMHASH_ACTION": "delete"}, "is drop or tag, not 'delete'", "invalid_setting"),
+        ({"PGSIMHASH_ACTION": "delete"}, "must be drop or tag, not 'delete'", "invalid_setting"),
         ({"PGSIMHASH_MATCH": {"distanse": 3}}, "no option 'distanse'", "invalid_setting"),
         ({"PGSIMHASH_MATCH": {"distance": 40}}, "from 0 to 12", "invalid_distance"),
         ({"PGSIMHASH_SCHEMA": "nowhere"}, "nowhere", "missing"),

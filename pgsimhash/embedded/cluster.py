@@ -17,7 +17,7 @@ MARK: Final = "cluster_name=pgsimhash"
 """An argument that identifies the servers of this package."""
 
 _LONGEST_SOCKET: Final = 103
-"""The most bytes of the path of a socket on Linux and macOS."""
+"""The maximum length of a socket's path in bytes, on Linux and macOS."""
 
 _SOCKET: Final = ".s.PGSQL.5432"
 
@@ -122,12 +122,12 @@ def prepare(cluster: Cluster) -> None:
         )
     except OSError as error:
         raise RefusalError(
-            f"{cluster.data} holds something else than the data of a PostgreSQL server"
+            f"{cluster.data} has other content than the data of a PostgreSQL server"
         ) from error
     if data_version != major:
         raise RefusalError(
-            f"{cluster.data} holds data of PostgreSQL {data_version[:20]!r}, and the embedded "
-            f"server is {major}; copy the data with the pg_dump of the former"
+            f"{cluster.data} has data of PostgreSQL {data_version[:20]!r}, and the embedded "
+            f"server is {major}; copy the data with that version's pg_dump"
         )
 
 

@@ -60,7 +60,7 @@ def check_place(home: Path) -> None:
     if _is_root() and home.is_relative_to(Path("~root").expanduser()):
         raise NoServerError(
             "embedded_folder",
-            f"as root, {home} would open root's home to the server's own user; "
+            f"as root, {home} would make root's home accessible to the server's user; "
             f"set {DATA_DIR_VARIABLE} to a folder outside it, such as {_ROOT_DATA_DIR}",
         )
     there = next(path for path in (home, *home.parents) if path.exists())
@@ -128,8 +128,8 @@ def let_pass(account: Account, folder: Path) -> None:
         if status.st_uid != os.geteuid():
             raise NoServerError(
                 "embedded_folder",
-                f"root's server runs as the user {account.name}, for whom {above} of "
-                f"{user_name(status.st_uid)} is closed; set {DATA_DIR_VARIABLE} to another folder",
+                f"root's server runs as the user {account.name}, who cannot access {above} of "
+                f"{user_name(status.st_uid)}; set {DATA_DIR_VARIABLE} to another folder",
             )
         above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
 

@@ -121,7 +121,7 @@ def _programs() -> Path:
 
 
 def _locked(file: int, kind: int) -> bool:
-    """Return whether this descriptor got the lock, without waiting."""
+    """Try to lock this descriptor without waiting; return whether it succeeded."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError as error:
@@ -174,7 +174,7 @@ class _Share:
             time.sleep(0.02)
         raise NoServerError(
             "embedded_failed",
-            f"another process starts the server in {self._home} and does not finish; "
+            f"another process is starting the server in {self._home} and does not finish; "
             f"see {self._log}",
         )
 
@@ -281,7 +281,7 @@ class _Share:
         if status.st_mode & 0o077:
             raise NoServerError(
                 "embedded_open",
-                f"others may reach the embedded server's socket in {folder}; "
+                f"other users may reach the embedded server's socket in {folder}; "
                 f"run: chmod 700 {shlex.quote(str(folder))}",
             )
 

@@ -39,7 +39,7 @@ def histogram_chart(
     for bits in range(0, places, 8 if places > 32 else 2):
         x = _LEFT + (bits + 0.5) * step
         parts.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="middle">{bits}</text>')
-    parts.append(_words(_RIGHT, bottom + 30, "bits that differ", "end"))
+    parts.append(_words(_RIGHT, bottom + 30, "differing bits", "end"))
     if distance is not None:
         x = _LEFT + (distance + 1) * step
         parts.append(f'<path class="mark" d="M{x:.1f} {_TOP - 8}V{bottom}"/>')

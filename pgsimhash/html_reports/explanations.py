@@ -8,7 +8,7 @@ from pgsimhash.html_reports.render import render_page
 
 def explanation_page(explanation: Explanation) -> str:
     """Return an explanation as one HTML page."""
-    result = "near-copies" if explanation.matches else "no match"
+    result = "near-duplicates" if explanation.matches else "no match"
     return render_page(
         "explanation",
         f"Two pages: {result}, {explanation.distance} bits apart",

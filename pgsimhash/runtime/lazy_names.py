@@ -1,7 +1,7 @@
-"""Names of a module that are loaded when they are first asked for (PEP 562).
+"""Load the names of a module when they are first used (PEP 562).
 
-Who imports a package gets what they use of it, and pays for nothing else. The names are those that
-the module imports ``if TYPE_CHECKING``, so that type checkers read the same list.
+So importing a package only costs what is used. The names are those that the module imports
+``if TYPE_CHECKING``, so type checkers read the same list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def loaded_later(module: str) -> tuple[Callable[[str], object], Callable[[], lis
     def load(name: str) -> object:
         if name not in homes():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        # Asked for once: from now on it is found without coming here.
+        # Later accesses find the attribute without this function.
         there[name] = found = getattr(import_module(homes()[name]), name)
         return found
 

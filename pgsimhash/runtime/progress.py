@@ -1,4 +1,4 @@
-"""Define defaults of long-running functions: memory and progress."""
+"""Defaults of long-running functions: memory and progress."""
 
 from __future__ import annotations
 

@@ -504,7 +504,7 @@ def test_a_folder_with_something_else_is_one_clear_line_and_left_alone(home: Pat
         assert "belongs to root, and the server would run as pgsimhash" in line
         shutil.chown(home / "postgres", "pgsimhash")
     line = refusal(home)
-    assert "holds something else than the data of a PostgreSQL server" in line
+    assert "has other content than the data of a PostgreSQL server" in line
     assert "set PGSIMHASH_DATA_DIR to another folder" in line
     assert [path.name for path in (home / "postgres").iterdir()] == ["thesis.txt"]
 
@@ -513,7 +513,7 @@ def test_a_folder_with_something_else_is_one_clear_line_and_left_alone(home: Pat
 def test_data_of_another_major_version_is_one_clear_line(used: Path, version: str) -> None:
     (used / "postgres" / "PG_VERSION").write_text(f"{version}\n")
     line = refusal(used)
-    assert f"holds data of PostgreSQL {version!r}, and the embedded server is 18" in line
+    assert f"has data of PostgreSQL {version!r}, and the embedded server is 18" in line
 
 
 def test_lock_files_with_garbage_do_no_harm(used: Path) -> None:
