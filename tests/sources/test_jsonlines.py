@@ -158,7 +158,7 @@ def test_damaged_gzip_data_ends_the_file_with_one_failure(tmp_path: Path, damage
     assert isinstance(broken, PageFailure)
     assert (broken.url, broken.reason) == (f"{path}#2", "unreadable")
     assert "gzip data" in broken.detail
-    assert "what follows line 1 was not read" in broken.detail
+    assert "the lines after line 1 were not read" in broken.detail
 
 
 def test_a_file_that_cannot_be_opened_is_a_failure(
