@@ -32,7 +32,7 @@ def matches(a: Fingerprint, b: Fingerprint) -> bool:
 
 
 def test_other_data_are_another_page() -> None:
-    """docs/limits.md says how many are kept."""
+    """bench/README.md says how many are kept."""
     lost = Counter[str]()
     for kind in KINDS:
         rng = random.Random(kind)
