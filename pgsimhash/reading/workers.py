@@ -47,7 +47,7 @@ _TITLE_MAX = 1000
 _MESSAGE_PAGES, _MESSAGE_SIZE = 4, 512 * 1024
 """How many pages and bytes are sent at once: sending costs the same for one page as for a few."""
 
-_AHEAD_PAGES, _AHEAD_SIZE = 8, 4 * 1024 * 1024
+_AHEAD_PAGES, _AHEAD_SIZE = 64, 4 * 1024 * 1024
 """How many pages and bytes are read ahead for each process, to keep it busy during storing."""
 
 
@@ -120,9 +120,9 @@ def extract_many(
 ) -> Iterator[PageRecord | PageFailure]:
     """Yield the records of pages in order, computed by ``jobs`` processes.
 
-    Each process reads about 8 pages or 4 MB ahead. Finished records are yielded when the next page
-    or a pause arrives. A page that kills its process becomes a failure, ``crashed``, and a page
-    that takes too long becomes ``too_slow``; other pages are not affected.
+    For each process, about 64 pages or 4 MB are read ahead. Finished records are yielded when the
+    next page or a pause arrives. A page that kills its process becomes a failure, ``crashed``, and
+    a page that takes too long becomes ``too_slow``; other pages are not affected.
 
     Args:
         pages: the pages; records and failures are yielded unchanged.
