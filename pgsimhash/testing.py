@@ -119,14 +119,14 @@ def url_of_dsn(dsn: str) -> str:
 
     In an ini of Alembic, double each ``%`` of it.
     """
-    given = {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items()}
+    parameters = {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items()}
     url = URL.create(
         "postgresql+psycopg",
-        username=given.pop("user", None),
-        password=given.pop("password", None),
-        database=given.pop("dbname", None),
+        username=parameters.pop("user", None),
+        password=parameters.pop("password", None),
+        database=parameters.pop("dbname", None),
         # Hosts and ports too: a host may be the folder of a socket, and there may be several.
-        query=given,
+        query=parameters,
     )
     return url.render_as_string(hide_password=False)
 

@@ -122,9 +122,9 @@ drop_simhash = DropSimhash.drop_simhash
 
 
 @Operations.implementation_for(AddSimhash)
-def _add(operations: Operations, wanted: AddSimhash) -> None:
-    context, table = operations.get_context(), _table_of(operations, wanted)
-    if not wanted.concurrently:
+def _add(operations: Operations, operation: AddSimhash) -> None:
+    context, table = operations.get_context(), _table_of(operations, operation)
+    if not operation.concurrently:
         context.impl.execute(_AlterTable(table, "ADD COLUMN"))
         for index in _indexes(table):
             context.impl.create_index(index)
@@ -134,7 +134,7 @@ def _add(operations: Operations, wanted: AddSimhash) -> None:
         context.impl.execute(_AlterTable(table, "ADD COLUMN IF NOT EXISTS"))
     else:
         check_not_partitioned(context, table)
-        there = has_columns(context, table, wanted.column, wanted.layout)
+        there = has_columns(context, table, operation.column, operation.layout)
         present = present_indexes(context, table)
         if not there:
             context.impl.execute(_AlterTable(table, "ADD COLUMN"))
@@ -170,13 +170,13 @@ def _drop(operations: Operations, unwanted: DropSimhash) -> None:
     context.impl.execute(_AlterTable(table, "DROP COLUMN"))
 
 
-def _table_of(operations: Operations, wanted: _SimhashOperation) -> Table:
+def _table_of(operations: Operations, operation: _SimhashOperation) -> Table:
     """Return a table of these columns only, named by the conventions of your metadata."""
     from pgsimhash.sqlalchemy import simhash_columns
 
-    made = simhash_columns(wanted.column, wanted.layout, nullable=wanted.nullable)
+    columns = simhash_columns(operation.column, operation.layout, nullable=operation.nullable)
     metadata = operations.schema_obj.metadata()
-    return Table(wanted.table, metadata, *made, schema=wanted.schema)
+    return Table(operation.table, metadata, *columns, schema=operation.schema)
 
 
 def _indexes(table: Table) -> list[Index]:

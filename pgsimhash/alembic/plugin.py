@@ -62,13 +62,13 @@ def pass_over(
 
 
 def propose_nothing(
-    context: AutogenContext, found: UpgradeOps, _schemas: set[str | None]
+    context: AutogenContext, upgrades: UpgradeOps, _schemas: set[str | None]
 ) -> PriorityDispatchResult:
     """Remove proposals for tables that the project's metadata describes too."""
     from alembic.util import PriorityDispatchResult
 
     ours = _ours(context)
-    found.ops[:] = [step for step in found.ops if getattr(step, "schema", None) not in ours]
+    upgrades.ops[:] = [step for step in upgrades.ops if getattr(step, "schema", None) not in ours]
     return PriorityDispatchResult.CONTINUE
 
 

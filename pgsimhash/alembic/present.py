@@ -80,7 +80,7 @@ def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
     """
     assert context.connection is not None
     preparer, schema = _preparer(), table.schema
-    found = {}
+    indexes = {}
     for index in table.indexes:
         name = preparer.format_index(index)
         named = {
@@ -95,8 +95,8 @@ def present_indexes(context: MigrationContext, table: Table) -> dict[str, bool]:
                     f"{other} is not the index of this name on the simhashes of {table.fullname}; "
                     "rename it, give the column another name, or pass the table's schema=",
                 )
-            found[str(index.name)] = valid
-    return found
+            indexes[str(index.name)] = valid
+    return indexes
 
 
 def _preparer() -> Any:

@@ -86,8 +86,8 @@ def include_name(
     Raises:
         ArgumentError: the name of the schema is invalid.
     """
-    found = name if kind == "schema" else parents.get("schema_name")
-    return found != configured_schema(schema)
+    schema_name = name if kind == "schema" else parents.get("schema_name")
+    return schema_name != configured_schema(schema)
 
 
 def _migrate(
@@ -127,15 +127,17 @@ def _migrate(
         }
         if outer.as_sql:
             inner = _script_context(outer, since, options)
-            kept: AbstractContextManager[None] = migrate.search_path_kept_by_script(inner.execute)
+            search_path_kept: AbstractContextManager[None] = migrate.search_path_kept_by_script(
+                inner.execute
+            )
         else:
             connection = outer.connection
             assert isinstance(connection, Connection)
             _check_connection(connection)
             migrate.wait_for_others(connection)
             inner = MigrationContext.configure(connection=connection, opts=options)
-            kept = migrate.search_path_kept(connection)
-        with kept:
+            search_path_kept = migrate.search_path_kept(connection)
+        with search_path_kept:
             found = "".join(inner.get_current_heads())
             if (found >= wanted) if up else (found <= wanted):
                 return

@@ -178,17 +178,17 @@ def _distance(a: int | None, b: int | None) -> int:
 
 
 def _at(distance: int, measured: Measured) -> AtDistance:
-    found, copies = _within(distance, measured.copies)
+    found_pairs, copies = _within(distance, measured.copies)
     false_matches, distinct = _within(distance, measured.distinct)
-    matches = found + false_matches
+    matches = found_pairs + false_matches
     return AtDistance(
         distance=distance,
-        found=found,
+        found=found_pairs,
         copies=copies,
         false_matches=false_matches,
         distinct=distinct,
-        recall=found / copies if copies else None,
-        precision=found / matches if matches else 1.0,
+        recall=found_pairs / copies if copies else None,
+        precision=found_pairs / matches if matches else 1.0,
         kinds={kind: _within(distance, histogram) for kind, histogram in measured.kinds.items()},
     )
 

@@ -107,16 +107,16 @@ def sample_near_pairs(
     if borderline < 0:
         raise ValueError(f"borderline must be at least 0, not {borderline}")
     around = range(max(middle - SPREAD, 0), min(middle + SPREAD, LARGEST) + 1)
-    kept = {bits: _Kept(borderline, len(values)) for bits in around if borderline}
+    samples = {bits: _Kept(borderline, len(values)) for bits in around if borderline}
     histogram = np.zeros(LARGEST + 1, dtype=np.int64)
     rng = np.random.default_rng(seed)
     for rows, columns, distances in _near(values):
         histogram += np.bincount(distances, minlength=LARGEST + 1)
-        for bits, pairs in kept.items():
+        for bits, pairs in samples.items():
             at = np.flatnonzero(distances == bits)
             if len(at):
                 pairs.add(rng.random(len(at)), rows[at], columns[at])
-    candidates = {bits: pairs.all() for bits, pairs in kept.items()}
+    candidates = {bits: pairs.all() for bits, pairs in samples.items()}
     chosen = [
         Unlabelled(urls[row], urls[column], bits, names[row], names[column])
         for bits, row, column in _spread(candidates, values, _clusters(values, middle), borderline)

@@ -140,8 +140,8 @@ def read_cells(
 
 
 def _read_texts(cells: Sequence[str | None], scheme: Scheme) -> Read:
-    made = vote_texts((cell for cell in cells if cell is not None), scheme)
-    simhashes = [None if cell is None else next(made) for cell in cells]
+    fingerprints = vote_texts((cell for cell in cells if cell is not None), scheme)
+    simhashes = [None if cell is None else next(fingerprints) for cell in cells]
     reasons = [
         "null" if cell is None else "too_short" if simhash is None else None
         for cell, simhash in zip(cells, simhashes, strict=True)
@@ -167,8 +167,8 @@ def _read_pages(
         for cell, url in zip(cells, urls, strict=True)
         if cell is not None
     )
-    made = extract_many(pages, jobs, scheme, markdown=False)
-    records = [None if cell is None else next(made) for cell in cells]
+    extractions = extract_many(pages, jobs, scheme, markdown=False)
+    records = [None if cell is None else next(extractions) for cell in cells]
     return Read(
         [record.simhash if isinstance(record, PageRecord) else None for record in records],
         [
@@ -196,7 +196,11 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
             continue
         alike = rows_of.setdefault(simhash, [])
         if first == row:
-            agree = (one for one in alike if not verify or signatures.agree(0, row, one))
+            agree = (
+                candidate
+                for candidate in alike
+                if not verify or signatures.agree(0, row, candidate)
+            )
             first = next(agree, row)
         if first == row:
             heads_of.setdefault(simhash, []).append(row)
@@ -211,8 +215,8 @@ def _originals(read: Read, limit: int, *, verify: bool) -> list[_Original | None
             if row > later:
                 break
             if not verify or signatures.agree(distance, later, row):
-                found = _Original(distance, row)
-                originals[later] = found if best is None else min(best, found)
+                original = _Original(distance, row)
+                originals[later] = original if best is None else min(best, original)
                 break
     return originals
 
@@ -257,10 +261,18 @@ def _columns(
 ) -> Iterator[nw.Series[Any]]:
     pairs = zip(originals, read.reasons, strict=True)
     yield _series(frame, "simhash", read.simhashes, nw.UInt64)
-    yield _series(frame, "is_duplicate", [one is not None for one in originals], nw.Boolean)
-    yield _series(frame, "duplicate_of", [one and one.row for one in originals], nw.Int64)
-    yield _series(frame, "distance", [one and one.distance for one in originals], nw.Int64)
-    yield _series(frame, "reason", [_said(one, reason) for one, reason in pairs], nw.String)
+    yield _series(
+        frame, "is_duplicate", [original is not None for original in originals], nw.Boolean
+    )
+    yield _series(
+        frame, "duplicate_of", [original and original.row for original in originals], nw.Int64
+    )
+    yield _series(
+        frame, "distance", [original and original.distance for original in originals], nw.Int64
+    )
+    yield _series(
+        frame, "reason", [_said(original, reason) for original, reason in pairs], nw.String
+    )
 
 
 def _said(original: _Original | None, unread: str | None) -> str:
@@ -293,11 +305,11 @@ def _checked_frame(frame: object) -> nw.DataFrame[Any]:
             "a frame must be a collected DataFrame of pandas or Polars, or a PyArrow Table, with "
             f"distinct column names: {error}",
         ) from error
-    taken = [name for name in COLUMNS if name in names]
-    if taken:
+    clashes = [name for name in COLUMNS if name in names]
+    if clashes:
         raise ArgumentError(
             "invalid_frame",
-            f"the frame already has a column {taken[0]!r}, which would be added; rename it first",
+            f"the frame already has a column {clashes[0]!r}, which would be added; rename it first",
         )
     return native
 
@@ -314,10 +326,10 @@ def _cells(frame: nw.DataFrame[Any], column: str, types: tuple[type, ...]) -> li
     cells = [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]
     for row, cell in enumerate(cells):
         if cell is not None and not isinstance(cell, types):
-            wanted = " or ".join(one.__name__ for one in types)
+            expected = " or ".join(type_.__name__ for type_ in types)
             raise ArgumentError(
                 "invalid_frame",
-                f"row {row} of column {column!r} must be {wanted} or null, not "
+                f"row {row} of column {column!r} must be {expected} or null, not "
                 f"{type(cell).__name__}",
             )
     return cells

@@ -89,19 +89,19 @@ def _prepared(
     path = home / _SIMHASHES
     known = _read_work(home / _WORK)
     memory = known.get("memory", memory)
-    given = _Given(known.get("keys"))
+    known_keys = _Given(known.get("keys"))
     if known and _digest_of(path) == known.get("sha256"):
-        for _ in given.through(arrays):
+        for _ in known_keys.through(arrays):
             pass
     else:
         with _written(path) as file:
-            for array in ascending(given.through(arrays), memory, home):
+            for array in ascending(known_keys.through(arrays), memory, home):
                 file.write(array.tobytes())
     work = {
         "distance": distance,
         "memory": memory,
         "sha256": _digest_of(path),
-        **given.described(),
+        **known_keys.described(),
     }
     if known and known != work:
         raise ArgumentError(
@@ -165,8 +165,8 @@ def _pairs(home: Path, work: dict[str, Any], progress: Compared) -> Iterator[Pai
                 if not _is_intact(path, label):
                     values = spool.read_part(permutation, part) if whole is None else whole
                     compared = partial(_tell, progress, done, share, total)
-                    found = pairs_by(permutation, layout, values, distance, compared)
-                    _write(path, label, in_blocks(found))
+                    blocks = pairs_by(permutation, layout, values, distance, compared)
+                    _write(path, label, in_blocks(blocks))
                 yield from _read(path)
                 done += share
         progress(total, total)

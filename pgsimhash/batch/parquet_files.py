@@ -73,8 +73,8 @@ def _as_ours(path: str | Path, what: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        said = " ".join(str(error).split())
-        raise ArgumentError("invalid_file", f"{path} cannot be {what}: {said}") from error
+        message = " ".join(str(error).split())
+        raise ArgumentError("invalid_file", f"{path} cannot be {what}: {message}") from error
 
 
 def batches(
@@ -97,10 +97,10 @@ def batches(
             if wanted is None:
                 missing = file.metadata.num_rows
             at_once = min([at_once, *(_rows_at_once(path, file, one, schema) for one in groups)])
-            found = file.iter_batches(at_once, columns=schema.names, row_groups=groups)
+            record_batches = file.iter_batches(at_once, columns=schema.names, row_groups=groups)
         while True:
             with _as_ours(path, "read as a Parquet file"):
-                batch = next(found, None)
+                batch = next(record_batches, None)
                 if batch is None:
                     break
                 columns = [batch.column(field.name).cast(field.type) for field in schema]
@@ -147,14 +147,14 @@ def _is_wanted(file: pq.ParquetFile, group: int, name: str, wanted: Wanted) -> b
     return known is None or not known.has_min_max or wanted(known.min, known.max)
 
 
-def _check_columns(path: str | Path, found: pa.Schema, schema: pa.Schema) -> None:
+def _check_columns(path: str | Path, present: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
-        if found.names.count(field.name) != 1:
+        if present.names.count(field.name) != 1:
             raise ArgumentError(
                 "invalid_file",
-                f"{path} must have one column {field.name!r}; it has {', '.join(found.names)}",
+                f"{path} must have one column {field.name!r}; it has {', '.join(present.names)}",
             )
-        type_ = found.field(field.name).type
+        type_ = present.field(field.name).type
         if type_ != field.type and not (_is_text(type_) and field.type == pa.string()):
             raise ArgumentError(
                 "invalid_file",

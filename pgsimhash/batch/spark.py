@@ -85,24 +85,24 @@ def fingerprint(
     _check_column(frame, column, ("string",) if kind == "text" else ("string", "binary"))
     if url_column is not None:
         _check_column(frame, url_column, ("string",))
-    taken = [name for name in ("simhash", "reason") if name in frame.columns]
-    if taken:
+    clashes = [name for name in ("simhash", "reason") if name in frame.columns]
+    if clashes:
         raise ArgumentError(
-            "invalid_frame", f"the frame already has a column {taken[0]!r}; rename it first"
+            "invalid_frame", f"the frame already has a column {clashes[0]!r}; rename it first"
         )
 
     def read(cells: Any, urls: Any) -> Any:
-        found = read_cells(_plain(cells), _plain(urls), kind, recipe)
-        signed = [None if one is None else to_bigint(one) for one in found.simhashes]
+        results = read_cells(_plain(cells), _plain(urls), kind, recipe)
+        signed = [None if simhash is None else to_bigint(simhash) for simhash in results.simhashes]
         simhashes = pd.array(signed, dtype="Int64")
-        return pd.DataFrame({"simhash": simhashes, "reason": found.reasons})
+        return pd.DataFrame({"simhash": simhashes, "reason": results.reasons})
 
     # Spark derives the calling convention from these types.
     read.__annotations__ = {"cells": pd.Series, "urls": pd.Series, "return": pd.DataFrame}
     urls = sql.lit(None).cast("string") if url_column is None else sql.col(url_column)
     udf: Any = pandas_udf
-    made = udf(read, _READ)(sql.col(column), urls)
-    return frame.withColumn("_read", made).select(*frame.columns, "_read.*")
+    fingerprints = udf(read, _READ)(sql.col(column), urls)
+    return frame.withColumn("_read", fingerprints).select(*frame.columns, "_read.*")
 
 
 def pairs(
@@ -170,10 +170,10 @@ def find(
     def near(batches: _Batches) -> _Batches:
         index = BlockIndex(shared.value)
         for (simhashes,) in map(_columns, batches):
-            found = index.near(simhashes, limit)
-            hits = simhashes[found.queries]
-            distances = hamming_distances(found.simhashes, hits)
-            yield _batch(_MATCHES, found.simhashes, hits, distances)
+            matches = index.near(simhashes, limit)
+            hits = simhashes[matches.queries]
+            distances = hamming_distances(matches.simhashes, hits)
+            yield _batch(_MATCHES, matches.simhashes, hits, distances)
 
     return known.mapInArrow(near, _MATCHES)
 
@@ -226,8 +226,8 @@ def arrays(frame: DataFrame, *, column: str = "simhash") -> Iterator[_Simhashes]
 
 
 def _check_column(frame: DataFrame, column: str, types: tuple[str, ...]) -> None:
-    found = dict(frame.dtypes).get(column)
-    if found not in types:
+    dtype = dict(frame.dtypes).get(column)
+    if dtype not in types:
         has = ", ".join(f"{name} {type_}" for name, type_ in frame.dtypes)
         raise ArgumentError(
             "invalid_frame",
@@ -271,15 +271,15 @@ def _joined(batches: _Batches, *, own: bool = False) -> _Batches:
     nodes = np.unique(np.concatenate([one, other]))
     edges = Pairs(np.minimum(one, other), np.maximum(one, other), np.empty(0, dtype=np.uint8))
     roots = cluster_simhashes(nodes, [edges])
-    told = np.ones(len(nodes), dtype=np.bool_) if own else nodes != roots
-    yield _batch(_CLUSTERS, nodes[told], roots[told])
+    is_sent = np.ones(len(nodes), dtype=np.bool_) if own else nodes != roots
+    yield _batch(_CLUSTERS, nodes[is_sent], roots[is_sent])
 
 
 def _packed(batches: _Batches) -> _Batches:
     """Yield simhashes as the bytes of an array, to collect them in one piece."""
     simhashes = (simhashes for (simhashes,) in map(_columns, batches))
-    while some := list(islice(simhashes, _BATCHES)):
-        packed = pa.array([np.concatenate(some).tobytes()], pa.binary())
+    while chunk := list(islice(simhashes, _BATCHES)):
+        packed = pa.array([np.concatenate(chunk).tobytes()], pa.binary())
         yield pa.RecordBatch.from_arrays([packed], ["simhashes"])
 
 

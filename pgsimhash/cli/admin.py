@@ -92,8 +92,8 @@ def migrate(
     done = f"The schema {schema_of(connection)} is at revision {revision or 'base'} in {name}."
     people().print(done, soft_wrap=True)
     if roles is not None:
-        made = migrations.create_roles(where, roles or None)
-        people().print(f"Its roles are {', '.join(made)}.", soft_wrap=True)
+        created_roles = migrations.create_roles(where, roles or None)
+        people().print(f"Its roles are {', '.join(created_roles)}.", soft_wrap=True)
 
 
 def _confirm_downgrade(where: str, revision: str) -> None:

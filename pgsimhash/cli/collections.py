@@ -27,9 +27,9 @@ def list_collections(dsn: str | None) -> None:
     """List the collections, a JSON line each; `status` counts their pages."""
     with database.checked_connection(dsn) as connection:
         for name in database.collection_names(connection):
-            found = database.find_collection(connection, name)
-            if found is not None:
-                print_json(collection_fields(found))
+            collection = database.find_collection(connection, name)
+            if collection is not None:
+                print_json(collection_fields(collection))
 
 
 @click.command("set")

@@ -230,8 +230,8 @@ def _print_score(score: analysis.Score) -> None:
                 "unseen": _unseen_json(score.measured.unseen),
                 "recommended": at is score.best,
                 "kinds": {
-                    kind: {"found": found, "copies": copies}
-                    for kind, (found, copies) in at.kinds.items()
+                    kind: {"found": found_pairs, "copies": copies}
+                    for kind, (found_pairs, copies) in at.kinds.items()
                 },
             }
         )

@@ -143,9 +143,9 @@ def sample_collection(
     """
     with connect(dsn, collection=collection, create=False) as store:
         urls, simhashes, titles = analysis.sample(store, size, seed)
-        wanted = store.opened.default_distance if distance is None else distance
-        near = sample_near_pairs(urls, simhashes, wanted, borderline, seed, titles=titles)
-        return (store.scheme, near), wanted
+        bits = store.opened.default_distance if distance is None else distance
+        near = sample_near_pairs(urls, simhashes, bits, borderline, seed, titles=titles)
+        return (store.scheme, near), bits
 
 
 def _fingerprint(scheme: str, pages: Iterable[Named], total: int, jobs: int | None) -> Fingerprints:

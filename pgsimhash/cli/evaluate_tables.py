@@ -57,6 +57,6 @@ def report_failures(missed: Fingerprints) -> None:
     if len(missed.failures) > _SHOWN:
         tell(f"{len(missed.failures) - _SHOWN:,} more pages failed")
     if missed.too_short:
-        one = len(missed.too_short) == 1
-        counted = "1 page has" if one else f"{len(missed.too_short):,} pages have"
+        single = len(missed.too_short) == 1
+        counted = "1 page has" if single else f"{len(missed.too_short):,} pages have"
         tell(f"{counted} too little text")

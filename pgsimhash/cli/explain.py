@@ -79,18 +79,18 @@ def explain_pages(
         with connect(dsn, collection=collection or "default", create=False, scheme=scheme) as store:
             recipe = schemes.get_scheme(store.scheme)
             sides = [word if word in known else _side(word, recipe) for word in (a, b)]
-            found = analysis.explain(store, *sides, distance=distance, top=top)
+            explanation = analysis.explain(store, *sides, distance=distance, top=top)
     else:
         recipe = schemes.get_scheme(scheme or schemes.DEFAULT_SCHEME)
-        found = analysis.explain_sides(
+        explanation = analysis.explain_sides(
             _side(a, recipe), _side(b, recipe), scheme=recipe, distance=distance, top=top
         )
-    print_json(found.as_json())
+    print_json(explanation.as_json())
     console = people()
     if console.is_terminal if summary is None else summary:
-        print_explanation(console, found)
+        print_explanation(console, explanation)
     if output is not None:
-        write_text(output, html_reports.explanation_page(found))
+        write_text(output, html_reports.explanation_page(explanation))
 
 
 def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:
@@ -106,34 +106,34 @@ def _side(word: str, scheme: schemes.Scheme) -> analysis.Side:
     return analysis.read_side(read_file(word), scheme, file_url(word))
 
 
-def print_explanation(console: drawn.Console, found: analysis.Explanation) -> None:
+def print_explanation(console: drawn.Console, explanation: analysis.Explanation) -> None:
     """Print an explanation for people."""
-    for name, side in (("A", found.a), ("B", found.b)):
-        told = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
-        console.print(f"{name}  {' | '.join(told)}")
+    for name, side in (("A", explanation.a), ("B", explanation.b)):
+        labels = [text for text in (side.title, side.url) if text] or ["a simhash without a page"]
+        console.print(f"{name}  {' | '.join(labels)}")
     for own, other in (("a", "b"), ("b", "a")):
         line = drawn.Text("   ")
-        for block in found.blocks:
+        for block in explanation.blocks:
             for one, beside in zip(getattr(block, own), getattr(block, other), strict=True):
                 line.append(one, style="" if one == beside else "bold reverse")
             line.append(" ")
         console.print(line, soft_wrap=True)
-    console.print(found.sentence)
+    console.print(explanation.sentence)
     table = drawn.Table("permutation", "bits that differ", "finds the pair")
-    for view in found.permutations:
+    for view in explanation.permutations:
         sees = "at no distance" if view.sees_from is None else f"from distance {view.sees_from}"
         table.add_row(view.column, str(view.differing), sees)
     console.print(table)
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in (("A", explanation.a), ("B", explanation.b)):
         if side.unseen is not None:
             console.print(f"in low-weight blocks of {name}: {side.unseen:.1%} of the words")
             for beginning in side.unseen_blocks:
                 console.print(f"   {beginning}")
-    if found.features is not None:
-        _print_features(console, "A", found.features.only_a)
-        _print_features(console, "B", found.features.only_b)
-    if found.difference is not None:
-        _print_difference(console, found.difference)
+    if explanation.features is not None:
+        _print_features(console, "A", explanation.features.only_a)
+        _print_features(console, "B", explanation.features.only_b)
+    if explanation.difference is not None:
+        _print_difference(console, explanation.difference)
 
 
 def _print_features(console: drawn.Console, name: str, only: FeatureList) -> None:
@@ -151,8 +151,8 @@ def _print_difference(console: drawn.Console, difference: Difference) -> None:
     table.add_column("B", overflow="fold")
     for row in difference.rows[:_ROWS]:
         if row.kind == "skipped":
-            told = f"({row.skipped:,} equal)"
-            table.add_row(told, told, style="dim")
+            skipped = f"({row.skipped:,} equal)"
+            table.add_row(skipped, skipped, style="dim")
         else:
             table.add_row(_pieces(row.left, "red"), _pieces(row.right, "green"))
     console.print(table)

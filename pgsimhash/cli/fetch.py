@@ -28,7 +28,7 @@ def should_fetch(
     and, for a known page, "recrawl": the hint of `pgsimhash analyse history`. Exits with 1 if no
     page needs fetching, or a URL is invalid, which is reported on stderr.
     """
-    wanted = failed = 0
+    fetched = failed = 0
     if "-" in urls:
         stdin_bytes()
     with connect(dsn, collection=collection, create=False) as store:
@@ -39,9 +39,9 @@ def should_fetch(
                 failed += 1
                 tell(str(error))
                 continue
-            wanted += advice.fetch
+            fetched += advice.fetch
             print_json(advice.as_json())
-    context.exit(0 if wanted and not failed else 1)
+    context.exit(0 if fetched and not failed else 1)
 
 
 def _each(urls: Iterable[str]) -> Iterator[str | bytes]:

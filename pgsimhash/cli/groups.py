@@ -119,12 +119,14 @@ def clusters(
             )
             console.print(f"{count:,} clusters in {table}")
             return
-        found = store.clusters(distance, linkage=linkage, canonical=canonical, progress=progress)
+        clusters_ = store.clusters(
+            distance, linkage=linkage, canonical=canonical, progress=progress
+        )
         if parquet is not None:
             from pgsimhash.batch.parquet import write_clusters
 
-            count = write_clusters(parquet, found)
+            count = write_clusters(parquet, clusters_)
             console.print(f"{count:,} clusters in {parquet}", soft_wrap=True)
             return
-        for cluster in found:
+        for cluster in clusters_:
             print_json(cluster.as_json())

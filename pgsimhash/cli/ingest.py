@@ -118,8 +118,8 @@ def ingest(
             page_memory=None if page_memory is None else page_memory * 10**6,
             **options,
         )
-        with verdicts_too(parquet, verdicts) as told:
-            shown = with_progress(told, total, console, "ingest", left_out)
+        with verdicts_too(parquet, verdicts) as reported:
+            shown = with_progress(reported, total, console, "ingest", left_out)
             code = print_verdicts(shown, console, summary, skipped=left_out)
     tell_left_out(left_out)
     context.exit(code)

@@ -83,14 +83,14 @@ def plan(
     rows = pages if rows is None else rows
     if rows is None:
         raise click.UsageError("give the expected size: --pages, --rows")
-    asked = [get_layout(name) for name in others]
-    for layout in asked:
+    layouts = [get_layout(name) for name in others]
+    for layout in layouts:
         if distance not in layout.distances:
             largest = layout.distances[-1]
             tell(f"{layout.name} is omitted: it supports distances up to {largest}")
-    found = planner.plans(rows, distance, int(memory * 2**30), asked, pages=pages or 0)
-    best = planner.recommend(found)
-    for option in found:
+    plans = planner.plans(rows, distance, int(memory * 2**30), layouts, pages=pages or 0)
+    best = planner.recommend(plans)
+    for option in plans:
         print_json(
             {
                 "layout": option.layout,
@@ -122,7 +122,7 @@ def plan(
             "all in memory",
             "none",
         )
-        for option in found:
+        for option in plans:
             table.add_row(
                 option.layout,
                 str(option.columns),
@@ -192,7 +192,7 @@ def create(
     --create` creates collections too, with the database's default layout.
     """
     with database.checked_connection(dsn) as connection:
-        made = database.create_collection(
+        collection = database.create_collection(
             connection,
             name,
             scheme=None if scheme is None else schemes.get_scheme(scheme),
@@ -201,4 +201,4 @@ def create(
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
         )
-    print_json(collection_fields(made))
+    print_json(collection_fields(collection))

@@ -40,8 +40,8 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         module, function = entry.where.split(":")
-        found: click.Command = getattr(import_module(f"pgsimhash.cli.{module}"), function)
-        return found
+        command: click.Command = getattr(import_module(f"pgsimhash.cli.{module}"), function)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summary of each command."""

@@ -36,8 +36,8 @@ def _simhash_of(word: str, scheme: str | None = None) -> tuple[int, int | None]:
     simhash = as_simhash(word)
     if simhash is not None:
         return simhash, None
-    made = _fingerprint(word, scheme)
-    return made.simhash, made.signature
+    fingerprint_ = _fingerprint(word, scheme)
+    return fingerprint_.simhash, fingerprint_.signature
 
 
 def _fingerprint(name: str, scheme: str | None) -> schemes.Fingerprint:
@@ -85,17 +85,17 @@ def find(
     url = is_url(what)
     if not url:
         as_simhash(what)  # what is none of the three needs no database
-    found: Sequence[Match | NearPage]
+    matches: Sequence[Match | NearPage]
     with connect(dsn, collection=collection, create=False) as store:
         if url:
-            found = store.near_pages(what, distance, limit=limit, verify=verify)
+            matches = store.near_pages(what, distance, limit=limit, verify=verify)
         else:
             simhash, signature = _simhash_of(what, store.scheme)
             look = store.near_pages if pages else store.find
-            found = look(simhash, distance, limit=limit, signature=signature if verify else None)
-    for one in found:
-        print_json(one.as_json())
-    context.exit(0 if found else 1)
+            matches = look(simhash, distance, limit=limit, signature=signature if verify else None)
+    for match in matches:
+        print_json(match.as_json())
+    context.exit(0 if matches else 1)
 
 
 @click.command("find-many")
@@ -129,11 +129,11 @@ def find_many(
         lines = iter(read_queries(file, report))
         while batch := list(islice(lines, BATCH_SIMHASHES)):
             array = np.array([query.simhash for query in batch], dtype=np.uint64)
-            found = store.find_many(array, distance)
+            matches = store.find_many(array, distance)
             for number, simhash, bits in zip(
-                found.queries.tolist(),
-                found.simhashes.tolist(),
-                found.distances.tolist(),
+                matches.queries.tolist(),
+                matches.simhashes.tolist(),
+                matches.distances.tolist(),
                 strict=True,
             ):
                 print_json(
@@ -165,26 +165,26 @@ def fingerprint(
     failed = False
     for name in files:
         try:
-            made = _fingerprint(name, scheme)
+            page = _fingerprint(name, scheme)
         except PageError as error:
             failed = True
             tell(f"{name}: {error}")
             continue
         if markdown:
-            print_text(made.markdown)
+            print_text(page.markdown)
             continue
-        fields = dataclasses.asdict(made)
+        fields = dataclasses.asdict(page)
         del fields["markdown"]
-        fields["simhash"] = format_simhash(made.simhash)
-        fields["signature"] = f"{made.signature:032x}"
-        if made.structure is not None:
-            fields["structure"] = format_simhash(made.structure)
+        fields["simhash"] = format_simhash(page.simhash)
+        fields["signature"] = f"{page.signature:032x}"
+        if page.structure is not None:
+            fields["structure"] = format_simhash(page.structure)
         print_json(
             {
                 "file": name,
                 **fields,
-                "bigint": to_bigint(made.simhash),
-                "base32": to_base32(made.simhash),
+                "bigint": to_bigint(page.simhash),
+                "base32": to_base32(page.simhash),
             }
         )
     context.exit(1 if failed else 0)

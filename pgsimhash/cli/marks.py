@@ -38,8 +38,8 @@ def mark(
         raise click.UsageError("give two URLs with --same, --different or --remove, or no URL")
     with connect(dsn, collection=collection, create=False) as store:
         if said is None:
-            for one in maintenance.marks(store):
-                print_json(one.as_json())
+            for mark_ in maintenance.marks(store):
+                print_json(mark_.as_json())
         elif said != "remove":
             maintenance.mark(store, *urls, same=said == "same")
             people().print(f"Marked as {said}.")

@@ -55,8 +55,8 @@ def list_policies(url: str | None, collection: str, dsn: str | None) -> None:
         if url is not None:
             print_json({"url": check_url(url), **maintenance.policy_for(store, url).as_json()})
             return
-        for one in maintenance.policies(store):
-            print_json(one.as_json())
+        for policy in maintenance.policies(store):
+            print_json(policy.as_json())
 
 
 @click.command("remove")

@@ -43,7 +43,7 @@ def print_json(value: dict[str, Any]) -> None:
     """Print one JSON line to stdout, in UTF-8 independent of the locale."""
     line = json.dumps(value, ensure_ascii=False)
     # JSON only escapes C0. The other characters occur only within strings too.
-    _print_data(_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
+    _print_data(_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
 
 
 def print_text(text: str) -> None:
@@ -72,8 +72,8 @@ def printable_complaints() -> Iterator[None]:
         yield
     except click.MissingParameter as error:
         # Click lists choices over several lines.
-        told = " ".join(error.format_message().split())
-        raise click.UsageError(printable(told), error.ctx) from error
+        message = " ".join(error.format_message().split())
+        raise click.UsageError(printable(message), error.ctx) from error
     except click.ClickException as error:
         error.message = printable(error.message)  # type: ignore[misc]
         raise
@@ -99,14 +99,14 @@ class _LogLines(logging.Formatter):
 def _tell_error(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    told = "".join(traceback.format_exception(kind, error, trace))
-    click.echo(printable_lines(told), err=True, nl=False)
+    text = "".join(traceback.format_exception(kind, error, trace))
+    click.echo(printable_lines(text), err=True, nl=False)
 
 
 def _print_data(text: str) -> None:
     click.echo(text.encode())
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

@@ -36,14 +36,14 @@ def read_queries(lines: Iterable[str], report: Callable[[str], None]) -> Iterato
 
 def _parse(line: str) -> Query:
     fields = json.loads(line) if line.lstrip().startswith("{") else {"simhash": line.strip()}
-    given = fields.get("simhash")
-    if given is None:
+    value = fields.get("simhash")
+    if value is None:
         raise ArgumentError("invalid_simhash", 'the object has no "simhash"')
-    simhash = parse_simhash(given) if isinstance(given, str) else _number(given)
+    simhash = parse_simhash(value) if isinstance(value, str) else _number(value)
     return Query(simhash, {**fields, "simhash": format_simhash(simhash)})
 
 
-def _number(given: object) -> int:
-    if isinstance(given, int) and not isinstance(given, bool):
-        return parse_simhash(str(given)) if given < 0 else check_simhash(given)
-    raise ArgumentError("invalid_simhash", f"{given!r} is not a simhash")
+def _number(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return parse_simhash(str(value)) if value < 0 else check_simhash(value)
+    raise ArgumentError("invalid_simhash", f"{value!r} is not a simhash")

@@ -74,7 +74,7 @@ def rebuild(
         connect(dsn, collection=name, create=False) as store,
         progress_bars(people()) as progress,
     ):
-        made = maintenance.rebuild(
+        rebuilt = maintenance.rebuild(
             store,
             into,
             layout=layout,
@@ -86,7 +86,7 @@ def rebuild(
             progress=progress,
             **options,
         )
-    print_json(collection_fields(made))
+    print_json(collection_fields(rebuilt))
     if not replace:
         old = into or f"{name}-2"
         tell(f"The old collection is now {old}; pgsimhash collection delete {old} deletes it.")

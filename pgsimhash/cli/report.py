@@ -19,13 +19,13 @@ from pgsimhash.store import connect
 _LIMITS = Limits()
 
 
-def _limit(name: str, told: str) -> click.Option:
+def _limit(name: str, help_text: str) -> click.Option:
     return click.Option(
         [f"--{name}"],
         type=click.IntRange(min=0),
         default=getattr(_LIMITS, name),
         show_default=True,
-        help=f"The number of {told}.",
+        help=f"The number of {help_text}.",
     )
 
 
@@ -70,26 +70,26 @@ def report(
         connect(dsn, collection=collection, create=False) as store,
         console.status("reading the collection"),
     ):
-        found = analysis.report(
+        report_ = analysis.report(
             store, distance, linkage=linkage, canonical=canonical, limits=limits
         )
-    print_json(found.as_json())
+    print_json(report_.as_json())
     if console.is_terminal if summary is None else summary:
-        _print(console, found)
+        _print(console, report_)
     if output is not None:
-        write_text(output, html_reports.report_page(found))
+        write_text(output, html_reports.report_page(report_))
 
 
-def _print(console: drawn.Console, found: analysis.Report) -> None:
-    status = found.status
+def _print(console: drawn.Console, report: analysis.Report) -> None:
+    status = report.status
     table = drawn.Table("figure", "value", show_header=False)
     table.columns[1].justify = "right"
     for name in ("pages", "urls", "duplicates", "simhashes"):
         table.add_row(name, f"{getattr(status, name):,}")
     table.add_row("bytes saved", drawn.decimal(status.duplicate_bytes))
     table.add_row("bytes on disk", drawn.decimal(status.share_bytes))
-    table.add_row("clusters", f"{found.all_clusters:,}")
-    table.add_row("duplicates in clusters", f"{found.spare_pages:,}")
+    table.add_row("clusters", f"{report.all_clusters:,}")
+    table.add_row("duplicates in clusters", f"{report.spare_pages:,}")
     console.print(table)
-    for cluster in found.clusters[:5]:
+    for cluster in report.clusters[:5]:
         console.print(f"{cluster.size:,} pages like {cluster.canonical.url}")

@@ -57,9 +57,13 @@ class Summary:
             console.print("Nothing was added: every page was already known.")
 
     def _print_duplicates(self, console: drawn.Console) -> None:
-        found = sum(self.counts[name] for name in _DUPLICATES)
+        duplicates = sum(self.counts[name] for name in _DUPLICATES)
         shown = len(self._duplicates)
-        title = "Duplicates" if found == shown else f"Duplicates (the first {shown} of {found:,})"
+        title = (
+            "Duplicates"
+            if duplicates == shown
+            else f"Duplicates (the first {shown} of {duplicates:,})"
+        )
         table = drawn.Table(title=title, title_justify="left")
         table.add_column("page", overflow="fold")
         table.add_column("verdict")

@@ -47,10 +47,10 @@ def summary_option(command: Command) -> Command:
     )(command)
 
 
-def choose_jobs(asked: int | None, pages: int | None) -> int:
+def choose_jobs(jobs: int | None, pages: int | None) -> int:
     """Return how many processes to use for ``pages`` pages (None: an unknown number)."""
-    if asked is not None:
-        return asked
+    if jobs is not None:
+        return jobs
     if pages is not None and pages < _WORTH_PROCESSES:
         return 1
     return min(usable_cores(), _JOBS_MAX)
@@ -71,8 +71,8 @@ def verdicts_too(parquet: str | None, verdicts: Iterator[Verdict]) -> Iterator[I
     from pgsimhash.batch.parquet import write_verdicts
 
     # After Ctrl-C the file has all printed verdicts.
-    with closing(write_verdicts(parquet, verdicts)) as told:
-        yield told
+    with closing(write_verdicts(parquet, verdicts)) as reported:
+        yield reported
 
 
 def with_progress(

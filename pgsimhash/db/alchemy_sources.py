@@ -121,8 +121,10 @@ def _check_driver(where: Any) -> None:
 
 def _connection_of(session: Any) -> sqlalchemy.Connection:
     # Only a session has get_bind().
-    made: sqlalchemy.Connection = session.connection() if hasattr(session, "get_bind") else session
-    return made
+    connection: sqlalchemy.Connection = (
+        session.connection() if hasattr(session, "get_bind") else session
+    )
+    return connection
 
 
 def _driver_connection(connection: sqlalchemy.Connection) -> Any:

@@ -103,13 +103,13 @@ class _Connection:
         self, name: str = "", *, row_factory: Any = tuple_row, binary: bool = False
     ) -> _Cursor:
         # The caller's connection may have its own cursor classes.
-        made: psycopg.AsyncCursor[Any]
+        cursor: psycopg.AsyncCursor[Any]
         if name:
-            made = psycopg.AsyncServerCursor(self.unpinned, name, row_factory=row_factory)
+            cursor = psycopg.AsyncServerCursor(self.unpinned, name, row_factory=row_factory)
         else:
-            made = psycopg.AsyncCursor(self.unpinned, row_factory=row_factory)
-        made.format = Format.BINARY if binary else Format.TEXT
-        return _Cursor(made, self._pinning)
+            cursor = psycopg.AsyncCursor(self.unpinned, row_factory=row_factory)
+        cursor.format = Format.BINARY if binary else Format.TEXT
+        return _Cursor(cursor, self._pinning)
 
     def plain_cursor(self) -> _Cursor:
         return _Cursor(psycopg.AsyncCursor(self.unpinned, row_factory=tuple_row), None)

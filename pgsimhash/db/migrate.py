@@ -146,10 +146,10 @@ def refusals_translated() -> Iterator[None]:
 
 
 def _refusal(error: DBAPIError) -> StoreError:
-    said = error.orig
+    original = error.orig
     # A project may use another driver than psycopg 3.
-    state = getattr(said, "sqlstate", None) or getattr(said, "pgcode", None)
-    words = server_words(said) if isinstance(said, psycopg.Error) else str(said).strip()
+    state = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+    words = server_words(original) if isinstance(original, psycopg.Error) else str(original).strip()
     if state == _INVALID_SCHEMA_DEFINITION:
         return SchemaError("other_owner", words)
     if state == _WRONG_STATE:
@@ -164,7 +164,7 @@ def _refusal(error: DBAPIError) -> StoreError:
         return StoreError("read_only", f"the database is read-only here: {words}; {fix}")
     if error.connection_invalidated:
         return NoServerError(
-            "connection_lost", f"the connection to the database was lost: {str(said).strip()}"
+            "connection_lost", f"the connection to the database was lost: {str(original).strip()}"
         )
     if state == _NOT_PERMITTED:
         return StoreError(
@@ -252,10 +252,10 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
         check_schema(connection)
         with translated_errors(connection), connection.cursor(row_factory=scalar_row) as cursor:
             try:
-                asked = cursor.execute(query("create_roles", connection), {"prefix": prefix})
+                rows = cursor.execute(query("create_roles", connection), {"prefix": prefix})
             except psycopg.errors.InvalidParameterValue as error:
                 raise ArgumentError("invalid_role", server_words(error)) from error
-            return list(asked.fetchone() or [])
+            return list(rows.fetchone() or [])
 
 
 def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:

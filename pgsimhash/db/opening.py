@@ -85,8 +85,8 @@ def chosen_source(
             "configure yours when you create them: psycopg.connect(..., prepare_threshold=None), a "
             "pool's kwargs, or create_engine(connect_args={'prepare_threshold': None})",
         )
-    found = [sources[kind] for kind in _kinds_of(where) if kind in sources]
-    return found[0](where, mode) if found else None
+    candidates = [sources[kind] for kind in _kinds_of(where) if kind in sources]
+    return candidates[0](where, mode) if candidates else None
 
 
 def _kinds_of(where: object) -> list[str]:

@@ -64,13 +64,13 @@ class _Pinned:
     def cursor(
         self, name: str = "", *, row_factory: Any = tuple_row, binary: bool = False
     ) -> psycopg.Cursor[Any]:
-        made: psycopg.Cursor[Any]
+        cursor: psycopg.Cursor[Any]
         if name:
-            made = _ServerCursor(self.unpinned, name, row_factory=row_factory)
+            cursor = _ServerCursor(self.unpinned, name, row_factory=row_factory)
         else:
-            made = _Cursor(self.unpinned, row_factory=row_factory)
-        made.format = Format.BINARY if binary else Format.TEXT
-        return made
+            cursor = _Cursor(self.unpinned, row_factory=row_factory)
+        cursor.format = Format.BINARY if binary else Format.TEXT
+        return cursor
 
     def plain_cursor(self) -> psycopg.Cursor[Any]:
         return psycopg.Cursor(self.unpinned, row_factory=tuple_row)
@@ -83,8 +83,8 @@ def pinned(connection: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     """Return a connection, or its synchronous interface, that pins the search_path."""
     if isinstance(connection, _Pinned) or is_pinned(connection):
         return connection
-    made = vars(connection).setdefault(_KEPT, _Pinned(connection))
-    return cast("psycopg.Connection[Any]", made)
+    pinned_connection = vars(connection).setdefault(_KEPT, _Pinned(connection))
+    return cast("psycopg.Connection[Any]", pinned_connection)
 
 
 def execute_alone(connection: psycopg.Connection[Any], statement: Any) -> None:

@@ -95,15 +95,15 @@ def bound_to_schema(
     # Unwrap the connections of pgsimhash/db/pinned.py.
     connection = getattr(connection, "unpinned", connection)
     present = _schemas.get(connection)
-    wanted = present if schema is None and present is not None else configured_schema(schema)
+    expected = present if schema is None and present is not None else configured_schema(schema)
     # Open cursors and transactions would continue in the other schema.
-    if present not in (None, wanted):
+    if present not in (None, expected):
         raise StoreError(
             "other_schema",
-            f"the connection already uses the schema {present}, not {wanted}; open "
+            f"the connection already uses the schema {present}, not {expected}; open "
             "another connection, and use another pool if it comes from one",
         )
-    _schemas[connection] = wanted
+    _schemas[connection] = expected
     try:
         yield
     except BaseException:

@@ -69,14 +69,14 @@ def query_in(name: str, schema: str) -> LiteralString:
 @cache
 def queries() -> dict[str, LiteralString]:
     """Return all statements, by name, unadapted."""
-    found: dict[str, LiteralString] = {}
+    statements: dict[str, LiteralString] = {}
     for file in files("pgsimhash.sql.queries").iterdir():
         if file.name.endswith(".sql"):
             _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
             for name, text in zip(parts[::2], parts[1::2], strict=True):
-                assert name not in found, f"two queries are called {name}"
-                found[name] = cast("LiteralString", text.strip())
-    return found
+                assert name not in statements, f"two queries are called {name}"
+                statements[name] = cast("LiteralString", text.strip())
+    return statements
 
 
 def layout_statements(

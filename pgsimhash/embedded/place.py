@@ -29,9 +29,9 @@ def _is_root() -> bool:
 
 def data_directory() -> Path:
     """Return where the embedded server keeps its data."""
-    given = os.environ.get(DATA_DIR_VARIABLE)
-    if given:
-        return Path(given)
+    configured = os.environ.get(DATA_DIR_VARIABLE)
+    if configured:
+        return Path(configured)
     if _is_root():
         return _ROOT_DATA_DIR
     return platformdirs.user_data_path("pgsimhash")

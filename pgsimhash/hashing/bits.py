@@ -68,10 +68,10 @@ def check_simhashes(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     import numpy as np
 
     if not isinstance(values, np.ndarray) or values.dtype != np.uint64 or values.ndim != 1:
-        given = getattr(values, "dtype", type(values).__name__)
+        dtype = getattr(values, "dtype", type(values).__name__)
         raise ArgumentError(
             "invalid_simhash",
-            f"simhashes are a numpy array of shape (n,) and dtype uint64, not {given}; "
+            f"simhashes are a numpy array of shape (n,) and dtype uint64, not {dtype}; "
             "bigints in an int64 array become simhashes by .view(np.uint64)",
         )
     return values

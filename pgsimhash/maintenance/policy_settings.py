@@ -47,11 +47,11 @@ def set_policy(store: Store, pattern: str, settings: PolicySettings) -> Policy:
             store.session.writing() as (connection, _),
             connection.cursor(row_factory=class_row(Policy), binary=True) as cursor,
         ):
-            made: Policy
-            (made,) = cursor.execute(query("set_policy", connection), parameters)
+            policy: Policy
+            (policy,) = cursor.execute(query("set_policy", connection), parameters)
     except (psycopg.errors.InvalidParameterValue, psycopg.errors.CheckViolation) as error:
         raise ArgumentError("invalid_policy", server_words(error)) from error
-    return made
+    return policy
 
 
 def remove_policy(store: Store, pattern: str) -> bool:
@@ -81,8 +81,8 @@ def policies(store: Store) -> list[Policy]:
 def policy_for(store: Store, url: str) -> PolicySettings:
     """Return the settings that policies define for the page at ``url``."""
     with store.session.reading() as (connection, collection):
-        said = said_about(connection, collection, [collection.page_url(url)])
-    return said.groups[0][0] if said.groups else PolicySettings()
+        answer = said_about(connection, collection, [collection.page_url(url)])
+    return answer.groups[0][0] if answer.groups else PolicySettings()
 
 
 def _check(store: Store, settings: PolicySettings) -> None:

@@ -117,16 +117,16 @@ def _judge_pages(
     rules = rules_of(work.target, work.options)
     urls = [page.record.url for page in pages]
     settings = settings_for(connection, work.target, rules, urls)
-    everywhere = any(wanted.scope == "global" for wanted in settings)
-    some = _before_others(connection, work, pages) if everywhere else len(pages)
-    batch = _batch(work, _items(work, pages[:some]), settings[:some])
+    everywhere = any(setting.scope == "global" for setting in settings)
+    count = _before_others(connection, work, pages) if everywhere else len(pages)
+    batch = _batch(work, _items(work, pages[:count]), settings[:count])
     evaluated = [
         page
-        for page, item in zip(pages[:some], batch.items, strict=True)
+        for page, item in zip(pages[:count], batch.items, strict=True)
         if isinstance(item, PageRecord)
     ]
     verdicts = _decide(connection, work, evaluated, batch, work.session.memory)
-    return [page.page_id for page in pages[some:]], batch.verdicts(verdicts)
+    return [page.page_id for page in pages[count:]], batch.verdicts(verdicts)
 
 
 def _before_others(
@@ -134,9 +134,9 @@ def _before_others(
 ) -> int:
     """Return how many pages to evaluate together: up to the next page of another collection."""
     others = [
-        one.collection_id
-        for one in sibling_collections(connection, work.target)
-        if one.collection_id != work.target.collection_id
+        sibling.collection_id
+        for sibling in sibling_collections(connection, work.target)
+        if sibling.collection_id != work.target.collection_id
     ]
     if not others:
         return len(pages)
@@ -150,8 +150,8 @@ def _batch(
     work: Work, items: Sequence[PageRecord | PageFailure], settings: Sequence[MatchSettings]
 ) -> Batch:
     pairs = zip(items, settings, strict=True)
-    evaluated = [(item, wanted) for item, wanted in pairs if isinstance(item, PageRecord)]
-    records, of_records = [item for item, _ in evaluated], [wanted for _, wanted in evaluated]
+    evaluated = [(item, setting) for item, setting in pairs if isinstance(item, PageRecord)]
+    records, of_records = [item for item, _ in evaluated], [setting for _, setting in evaluated]
     if work.reread is not None:
         return sorted_out(items, of_records)
     return Batch(list(items), records, of_records)
@@ -208,16 +208,16 @@ def catch_up(connection: psycopg.Connection[Any], work: Work, tried: set[int]) -
 
     ``tried`` are pages without a place in the new collection; more are added to it.
     """
-    told: list[Verdict] = []
-    while (taken := take_next(connection, work))[0]:
-        told += taken[1]
-    told += _take_missing(connection, work, tried)
+    verdicts: list[Verdict] = []
+    while (step := take_next(connection, work))[0]:
+        verdicts += step[1]
+    verdicts += _take_missing(connection, work, tried)
     for statement in ("drop_deleted_pages", "copy_last_seen"):
         connection.execute(query(statement, connection), work.scope)
     if work.reread is None:
         for statement in ("copy_standalone_simhashes", "drop_standalone_simhashes"):
             _of_slice(connection, work, statement)
-    return told
+    return verdicts
 
 
 def _of_slice(

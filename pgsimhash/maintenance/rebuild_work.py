@@ -50,12 +50,12 @@ class Asked:
     def as_json(self) -> dict[str, Any]:
         """Return the request as JSON values, without None."""
         scheme = None if self.scheme is None else get_scheme(self.scheme).name
-        asked = {**dataclasses.asdict(self), **self.options, "scheme": scheme}
-        del asked["options"]
+        options = {**dataclasses.asdict(self), **self.options, "scheme": scheme}
+        del options["options"]
         if self.layout is not None:
-            asked["layout"] = get_layout(self.layout).name
-        given = {name: value for name, value in asked.items() if value is not None}
-        values: dict[str, Any] = json.loads(json.dumps(given, default=str))
+            options["layout"] = get_layout(self.layout).name
+        set_options = {name: value for name, value in options.items() if value is not None}
+        values: dict[str, Any] = json.loads(json.dumps(set_options, default=str))
         return values
 
 

@@ -109,11 +109,13 @@ def rebuild(
     for verdict in told + _finish(work, tried):
         verdicts(verdict)
     with work.session.read() as connection:
-        work.session.collection = made = open_collection(connection, work.source.name, create=False)
+        work.session.collection = rebuilt = open_collection(
+            connection, work.source.name, create=False
+        )
         if replace:
             # In a separate transaction, so that writers to the new collection need not wait.
             delete_collection(connection, work.target.name)
-    return made
+    return rebuilt
 
 
 def _vacuum(connection: psycopg.Connection[Any], collection: Collection) -> None:

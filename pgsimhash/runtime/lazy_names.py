@@ -33,7 +33,7 @@ def loaded_later(module: str) -> tuple[Callable[[str], object], Callable[[], lis
         if name not in homes():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         # Later accesses find the attribute without this function.
-        there[name] = found = getattr(import_module(homes()[name]), name)
-        return found
+        there[name] = value = getattr(import_module(homes()[name]), name)
+        return value
 
     return load, lambda: sorted({*there, *homes()})

@@ -130,17 +130,17 @@ class CategoryWords:
         """Return the tokens of ``text`` in order."""
         prose = _IDENTIFIER.sub(" ", _IGNORABLE.sub("", text[:CHARS_MAX]))
         runs = (run[:RUN_MAX] for run in prose.lower().translate(_SPACED).split())
-        kept = (run for run in runs if run not in self.stop_words and _LETTER.search(run))
-        return list(islice(kept, TOKENS_MAX))
+        words = (run for run in runs if run not in self.stop_words and _LETTER.search(run))
+        return list(islice(words, TOKENS_MAX))
 
 
 class _Spaced(dict[int, int]):
     """A table from each character to itself or a space, filled on demand."""
 
     def __missing__(self, code: int) -> int:
-        kept = code if unicodedata.category(chr(code)) in _CATEGORIES else 32
-        self[code] = kept
-        return kept
+        replacement = code if unicodedata.category(chr(code)) in _CATEGORIES else 32
+        self[code] = replacement
+        return replacement
 
 
 _SPACED: Final = _Spaced()

@@ -162,11 +162,11 @@ def plans(
     )
 
 
-def recommend(found: list[Plan]) -> Plan:
+def recommend(plans: list[Plan]) -> Plan:
     """Return the smallest plan among those at most twice as slow as the fastest."""
-    fastest = min(option.milliseconds for option in found)
+    fastest = min(option.milliseconds for option in plans)
     return min(
-        (option for option in found if option.milliseconds <= NEAR_ENOUGH * fastest),
+        (option for option in plans if option.milliseconds <= NEAR_ENOUGH * fastest),
         key=attrgetter("bytes_a_row"),
     )
 

@@ -120,11 +120,11 @@ def _found(spool: Spool, distance: int, memory: int, progress: Compared) -> Iter
     progress(total, total)
 
 
-def in_blocks(found: Iterable[Found]) -> Iterator[Pairs]:
+def in_blocks(parts: Iterable[Found]) -> Iterator[Pairs]:
     """Yield the pairs in chunks of useful size."""
     chunk: list[Found] = []
     size = 0
-    for sides in found:
+    for sides in parts:
         chunk.append(sides)
         size += len(sides[0])
         if size >= _CHUNK:

@@ -184,10 +184,10 @@ def _each_with_each(simhashes: NDArray[np.uint64], distance: int) -> Iterator[Fo
 
 def _across(few: NDArray[np.uint64], others: NDArray[np.uint64], distance: int) -> Iterator[Found]:
     for chunk in chunks(len(others)):
-        for one in few:
-            near = others[chunk][np.bitwise_count(others[chunk] ^ one) <= distance]
+        for small in few:
+            near = others[chunk][np.bitwise_count(others[chunk] ^ small) <= distance]
             if len(near):
-                yield np.full(len(near), one), near
+                yield np.full(len(near), small), near
 
 
 @cache

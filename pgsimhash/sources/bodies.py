@@ -51,13 +51,13 @@ def _unchunked(body: bytes) -> bytes:
     """Return the content of chunks without a trailer; a body without chunks is unchanged."""
     data: list[bytes] = []
     at = 0
-    while found := _CHUNK.match(body, at):
-        end = found.end() + int(found[1], 16)
-        if end == found.end():
+    while chunk := _CHUNK.match(body, at):
+        end = chunk.end() + int(chunk[1], 16)
+        if end == chunk.end():
             return b"".join(data)
         if body[end : end + 2] not in (b"\r\n", b"\r", b""):
             break
-        data.append(body[found.end() : end])
+        data.append(body[chunk.end() : end])
         at = end + 2
     return b"".join([*data, body[at:]])
 

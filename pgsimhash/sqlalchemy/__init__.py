@@ -174,13 +174,13 @@ def _give_simhash(cls: type[SimhashMixin], layout: str) -> None:
 
 
 def _add_prefixes(cls: type) -> None:
-    found = {
+    present = {
         key: value.column if isinstance(value, MappedColumn) else value
         for base in reversed(cls.__mro__)
         for key, value in list(vars(base).items())
         if isinstance(value, MappedColumn | Column)
     }
-    for key, simhash in found.items():
+    for key, simhash in present.items():
         if not isinstance(simhash.type, SIMHASH) or simhash.type.layout is None:
             continue
         name = simhash.name or key
@@ -189,11 +189,11 @@ def _add_prefixes(cls: type) -> None:
             if hasattr(cls, prefix):
                 continue
             # Placed after the simhash column.
-            made: MappedColumn[int] = mapped_column(
+            column: MappedColumn[int] = mapped_column(
                 prefix, BigInteger, _filled(name, permutation), deferred=True, sort_order=_LAST
             )
-            _index(made.column, name, alone=permutation.number == 1)
-            setattr(cls, prefix, made)
+            _index(column.column, name, alone=permutation.number == 1)
+            setattr(cls, prefix, column)
 
 
 def _index(prefix: Column[Any], name: str, *, alone: bool) -> None:
@@ -253,9 +253,9 @@ def near_pages(
     Raises:
         ArgumentError: see :func:`near_duplicates`.
     """
-    asked = literal(page, Text()) if isinstance(page, str) else as_simhash(page)
-    found = _called("near_pages", asked, distance, collection, schema)
-    return found.table_valued(
+    page_or_simhash = literal(page, Text()) if isinstance(page, str) else as_simhash(page)
+    rows = _called("near_pages", page_or_simhash, distance, collection, schema)
+    return rows.table_valued(
         column("url", Text),
         column("distance", Integer),
         column("simhash", SIMHASH()),
@@ -268,17 +268,17 @@ def near_pages(
 
 def _called(
     name: str,
-    asked: ColumnElement[Any],
+    query: ColumnElement[Any],
     distance: SupportsIndex | None,
     collection: str,
     schema: str,
 ) -> FunctionElement[Any]:
     most = None if distance is None else check_distance(distance, DISTANCE_MAX)
     function = getattr(getattr(func, check_schema_name(schema)), name)
-    made: FunctionElement[Any] = function(
-        asked, literal(most, Integer()), literal(collection, Text())
+    call: FunctionElement[Any] = function(
+        query, literal(most, Integer()), literal(collection, Text())
     )
-    return made
+    return call
 
 
 class _Collected(DeclarativeBase):

@@ -21,8 +21,8 @@ def simhash_lock(table: type[Any] | FromClause) -> Select[tuple[Any]]:
     Args:
         table: an ORM class or a table of SQLAlchemy Core.
     """
-    found: Any = inspect(table).local_table if isinstance(table, type) else table
-    parts = [part for part in (found.schema, found.name) if part is not None]
+    mapped_table: Any = inspect(table).local_table if isinstance(table, type) else table
+    parts = [part for part in (mapped_table.schema, mapped_table.name) if part is not None]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     number = cast(cast(literal(name, Text), postgresql.REGCLASS), Integer)
     return select(func.pg_catalog.pg_advisory_xact_lock(literal(_PG_CLASS, Integer), number))

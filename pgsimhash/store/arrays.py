@@ -35,17 +35,17 @@ def as_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str,
 
 def as_texts(values: Sequence[str | None]) -> Any:
     """Return an array of texts."""
-    given: list[Any] = list(values)
-    if None in given:
-        given = [value for value in given if value is not None]
-    joined = "\0".join(given)
-    if joined.count("\0") >= max(1, len(given)):
+    texts: list[Any] = list(values)
+    if None in texts:
+        texts = [value for value in texts if value is not None]
+    joined = "\0".join(texts)
+    if joined.count("\0") >= max(1, len(texts)):
         # An invalid character: psycopg raises the error.
         return list(values)
-    if not given:
+    if not texts:
         return "{" + ",".join(["NULL"] * len(values)) + "}"
     quoted = '"' + joined.replace("\\", "\\\\").replace('"', '\\"').replace("\0", '"\0"') + '"'
-    if len(given) == len(values):
+    if len(texts) == len(values):
         return "{" + quoted.replace("\0", ",") + "}"
     rest = iter(quoted.split("\0"))
     return "{" + ",".join(["NULL" if value is None else next(rest) for value in values]) + "}"

@@ -104,9 +104,9 @@ class Batch:
     records: list[PageRecord]
     settings: list[MatchSettings]
 
-    def verdicts(self, made: Iterable[Verdict]) -> list[Verdict]:
+    def verdicts(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
         """Return a verdict for each item, given those of the records."""
-        rest = iter(made)
+        rest = iter(verdicts)
         return [
             next(rest) if isinstance(item, PageRecord) else _failed(item) for item in self.items
         ]

@@ -75,8 +75,8 @@ def open_collection(
         CollectionError: it is missing and ``create`` is false, or its settings differ.
         ArgumentError: the layout does not exist.
     """
-    found = find_collection(connection, name)
-    if found is None and create:
+    collection = find_collection(connection, name)
+    if collection is None and create:
         return create_collection(
             connection,
             name,
@@ -85,15 +85,15 @@ def open_collection(
             keep_markdown=keep_markdown,
             normalize_urls=normalize_urls,
         )
-    if found is None:
+    if collection is None:
         raise CollectionError(
             "unknown",
             f"collection {name!r} does not exist{_known(connection)}; "
             f"run: pgsimhash collection create {name}",
         )
-    _check(found, scheme, layout)
-    _check_settings(found, None, keep_markdown, normalize_urls)
-    return found
+    _check(collection, scheme, layout)
+    _check_settings(collection, None, keep_markdown, normalize_urls)
+    return collection
 
 
 def create_collection(
@@ -127,9 +127,9 @@ def create_collection(
     """
     if not name:
         raise CollectionError("no_name", "the name of a collection is empty; give one")
-    found = find_collection(connection, name)
-    if found is None:
-        found = _insert_collection(
+    collection = find_collection(connection, name)
+    if collection is None:
+        collection = _insert_collection(
             connection,
             name,
             scheme,
@@ -139,9 +139,9 @@ def create_collection(
             bool(normalize_urls),
             indexed=indexed,
         )
-    _check(found, scheme, layout)
-    _check_settings(found, distance, keep_markdown, normalize_urls)
-    return found
+    _check(collection, scheme, layout)
+    _check_settings(collection, distance, keep_markdown, normalize_urls)
+    return collection
 
 
 def _insert_collection(
@@ -158,7 +158,7 @@ def _insert_collection(
     recipe = scheme or schemes.DEFAULT_SCHEME
     chosen = default_layout(connection) if layout is None else get_layout(layout)
     largest = chosen.distances[-1]
-    wanted = (
+    expected = (
         min(recipe.distance, largest) if distance is None else check_distance(distance, largest)
     )
     (deploy_layout if indexed else deploy_table)(connection, chosen)
@@ -166,17 +166,17 @@ def _insert_collection(
         "name": name,
         "scheme": recipe.name,
         "layout": chosen.name,
-        "distance": wanted,
+        "distance": expected,
         "keep_markdown": keep_markdown,
         "normalize_urls": normalize_urls,
     }
     connection.execute(query("create_collection", connection), values)
-    made = find_collection(connection, name)
-    if made is None:
+    collection = find_collection(connection, name)
+    if collection is None:
         raise CollectionError(
             "unknown", f"collection {name!r} was deleted while it was created; try again"
         )
-    return made
+    return collection
 
 
 def find_collection(
@@ -187,10 +187,10 @@ def find_collection(
     ``bounds`` sets the timeouts of the transaction, see :class:`pgsimhash.store.session.Session`.
     """
     check_type("a collection", name, str, wanted="its name, such as collection='news'")
-    wanted = "collection" if bounds is None else "collection_to_write"
+    statement = "collection" if bounds is None else "collection_to_write"
     with connection.cursor(row_factory=class_row(Collection)) as cursor:
         values = {"name": name, **(bounds or {})}
-        return cursor.execute(query(wanted, connection), values).fetchone()
+        return cursor.execute(query(statement, connection), values).fetchone()
 
 
 def collection_names(connection: psycopg.Connection[Any]) -> list[str]:
@@ -218,20 +218,20 @@ def follow(
     Raises:
         CollectionError: the name does not exist any more, or its collection has another scheme.
     """
-    found = find_collection(connection, opened.name, bounds)
-    if found is None:
+    collection = find_collection(connection, opened.name, bounds)
+    if collection is None:
         raise CollectionError(
             "unknown",
             f"collection {opened.name!r} does not exist any more{_known(connection)}; it was "
             "renamed or deleted, so open another one",
         )
-    if found.scheme != opened.scheme:
+    if collection.scheme != opened.scheme:
         raise CollectionError(
             "other_scheme",
-            f"collection {opened.name!r} has simhashes of scheme {found.scheme!r} now, not "
+            f"collection {opened.name!r} has simhashes of scheme {collection.scheme!r} now, not "
             f"{opened.scheme!r}; open it again",
         )
-    return found
+    return collection
 
 
 def checked_distance(

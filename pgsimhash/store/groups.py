@@ -82,15 +82,15 @@ def _joined(
     simhashes: NDArray[np.uint64],
 ) -> list[tuple[int, int]]:
     """Return the present simhashes of the pages that must-links join."""
-    said = [mark for mark in marks if mark.same]
-    urls = [url for mark in said for url in (mark.a, mark.b)]
+    must_links = [mark for mark in marks if mark.same]
+    urls = [url for mark in must_links for url in (mark.a, mark.b)]
     scope = {"collection_id": collection.collection_id, "urls": urls}
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("present_simhashes", connection), scope).fetchall()
     present = {url: from_bigint(simhash) for url, simhash in rows}
     ends = [
         (present[mark.a], present[mark.b])
-        for mark in said
+        for mark in must_links
         if mark.a in present and mark.b in present
     ]
     # Skip simhashes that were added after the others were read.

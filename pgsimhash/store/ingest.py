@@ -223,7 +223,7 @@ class _Writer:
                     )
                 )
             run = self._run_of_batch(connection)
-            made = write_batch(
+            verdicts = write_batch(
                 connection,
                 collection,
                 records,
@@ -232,7 +232,7 @@ class _Writer:
                 session.memory,
                 by_policies=by_policies,
             )
-            self._unsure = batch.verdicts(made)
+            self._unsure = batch.verdicts(verdicts)
         return self._unsure
 
     def _stored(self) -> list[Verdict] | None:
@@ -256,9 +256,9 @@ class _Writer:
     ) -> list[MatchSettings]:
         if not self._policies:
             return [rules.plain] * len(urls)
-        said = said_about(connection, collection, urls)
-        self._policies = said.policies
-        return settings_by(rules, said, len(urls))
+        answer = said_about(connection, collection, urls)
+        self._policies = answer.policies
+        return settings_by(rules, answer, len(urls))
 
 
 def told(verdicts: list[Verdict], session: Session, *, theirs: bool) -> Iterator[Verdict]:

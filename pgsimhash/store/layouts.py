@@ -146,9 +146,9 @@ def _check_unclaimed(connection: psycopg.Connection[Any], layout: Layout) -> Non
     scope = {"layout": layout.name}
     connection.execute(query("lock_layout", connection), scope)
     with connection.cursor(row_factory=tuple_row) as cursor:
-        made = cursor.execute(query("collections_made", connection), scope).fetchone()
-    if made is not None:
-        name, source = made
+        row = cursor.execute(query("collections_made", connection), scope).fetchone()
+    if row is not None:
+        name, source = row
         raise CollectionError(
             "being_made",
             f"layout {layout.name!r} has no indexes yet because collection {name!r} is still "

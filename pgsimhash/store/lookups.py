@@ -79,10 +79,10 @@ def find_each(
     }
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("find_each", connection), parameters).fetchall()
-    found: list[list[Match]] = [[] for _ in simhashes]
+    matches: list[list[Match]] = [[] for _ in simhashes]
     for number, value, bits, url, title in rows:
-        found[number].append(Match(from_bigint(value), bits, url, title))
-    return found
+        matches[number].append(Match(from_bigint(value), bits, url, title))
+    return matches
 
 
 def near_pages(
@@ -138,20 +138,20 @@ def find_many(
     # The cache belongs to a collection's id, not to its name.
     present = follow(connection, collection)
     most = checked_distance(present, distance)
-    found = []
+    matches = []
     remembered = False
     for start in range(0, max(1, len(simhashes)), _BATCH):
         batch = simhashes[start : start + _BATCH]
         near = memory.near(connection, present, batch, most)
         if near is None:
             with memory.looking_up(present):
-                found.append(_find_batch(connection, present, batch, most, start))
+                matches.append(_find_batch(connection, present, batch, most, start))
         else:
             remembered = True
-            found.append(_still_there(connection, present, batch, near, start))
+            matches.append(_still_there(connection, present, batch, near, start))
     if remembered:
         check_there(connection, present)
-    return Matches(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return Matches(*(np.concatenate(column) for column in zip(*matches, strict=True)))
 
 
 def _find_batch(
@@ -229,8 +229,8 @@ def simhash_slice(
         "slices": SLICES,
     }
     with connection.cursor(row_factory=scalar_row, binary=True) as cursor:
-        found = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
-    return np.frombuffer(found or b"", dtype=">u8").astype(np.uint64)
+        row = cursor.execute(query("simhash_slice", connection), parameters).fetchone()
+    return np.frombuffer(row or b"", dtype=">u8").astype(np.uint64)
 
 
 def visits(connection: psycopg.Connection[Any], collection: Collection, url: str) -> list[Visit]:

@@ -218,12 +218,12 @@ def _arrived(
 
 
 def _default_limit() -> int:
-    given = os.environ.get(LIMIT_VARIABLE, "")
-    if not given:
+    configured = os.environ.get(LIMIT_VARIABLE, "")
+    if not configured:
         return memory_bytes() // HELD_SHARE
-    if not given.isdecimal():
+    if not configured.isdecimal():
         raise ArgumentError(
             "invalid_number",
-            f"{LIMIT_VARIABLE} must be a number of megabytes (0: no cache), not {given!r}",
+            f"{LIMIT_VARIABLE} must be a number of megabytes (0: no cache), not {configured!r}",
         )
-    return int(given) << 20
+    return int(configured) << 20

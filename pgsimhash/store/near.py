@@ -68,10 +68,10 @@ def nearby(
     The result is empty if the statement has to look them up: the cache has no answer, several
     collections are compared, or it is a single page, for which the cache is no faster.
     """
-    if len(records) == 1 or any(wanted.scope == "global" for wanted in settings):
+    if len(records) == 1 or any(setting.scope == "global" for setting in settings):
         return Near()
     simhashes = np.unique(_simhashes(records))
-    most = max(wanted.distance for wanted in settings)
+    most = max(setting.distance for setting in settings)
     near = memory.near(connection, collection, simhashes, most)
     if near is None:
         return Near()
@@ -92,24 +92,24 @@ def locked(
     scope = {"collection": collection.name, "collection_id": collection.collection_id}
     with connection.cursor(row_factory=tuple_row) as cursor, refusals():
         if near.near_to is None:
-            asked = {
+            parameters = {
                 "simhashes": [to_bigint(record.simhash) for record in records],
-                "distances": [wanted.distance for wanted in settings],
-                "scopes": [wanted.scope for wanted in settings],
+                "distances": [setting.distance for setting in settings],
+                "scopes": [setting.scope for setting in settings],
             }
             with memory.looking_up(collection):
-                cursor.execute(query("near_pairs", connection), {**scope, **asked})
+                cursor.execute(query("near_pairs", connection), {**scope, **parameters})
                 ((compared, near_to, near_simhashes, newest),) = cursor
             near = Near(compared, near_to, near_simhashes, newest, *among(records, settings))
         cursor.execute(query("lock_compared", connection), {**scope, **near._asdict()})
         ((newest_pages, arrived),) = cursor
     # Simhashes added between the lookup and the lock.
-    came = np.array(arrived, dtype=np.int64).view(np.uint64)
+    arrived_simhashes = np.array(arrived, dtype=np.int64).view(np.uint64)
     batch = _simhashes(records)
-    rows, places = _pairs(batch, came, settings)
+    rows, places = _pairs(batch, arrived_simhashes, settings)
     return near._replace(
         near_to=_literal(batch[rows], near.near_to),
-        near_simhashes=_literal(came[places], near.near_simhashes),
+        near_simhashes=_literal(arrived_simhashes[places], near.near_simhashes),
         newest_pages=newest_pages,
     )
 
@@ -126,15 +126,15 @@ def among(records: Sequence[PageRecord], settings: Sequence[MatchSettings]) -> t
 
 
 def _pairs(
-    some: NDArray[np.uint64], others: NDArray[np.uint64], settings: Sequence[MatchSettings]
+    simhashes: NDArray[np.uint64], others: NDArray[np.uint64], settings: Sequence[MatchSettings]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the index pairs of simhashes near each other."""
-    most = max(wanted.distance for wanted in settings)
+    most = max(setting.distance for setting in settings)
     step = max(1, _ROOM // max(1, len(others)))
     pairs = [
         (rows + start, places)
-        for start in range(0, len(some), step)
-        for rows, places, _ in (near_pairs(some[start : start + step], others, most),)
+        for start in range(0, len(simhashes), step)
+        for rows, places, _ in (near_pairs(simhashes[start : start + step], others, most),)
     ]
     rows, places = zip(*pairs, strict=True)
     return np.concatenate(rows), np.concatenate(places)

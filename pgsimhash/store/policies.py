@@ -70,8 +70,8 @@ def settings_for(
     connection: psycopg.Connection[Any], collection: Collection, rules: Rules, urls: Iterable[str]
 ) -> list[MatchSettings]:
     """Return the settings of each URL under the present policies."""
-    asked = list(urls)
-    return settings_by(rules, said_about(connection, collection, asked), len(asked))
+    url_list = list(urls)
+    return settings_by(rules, said_about(connection, collection, url_list), len(url_list))
 
 
 def rules_of(collection: Collection, options: MatchOptions) -> Rules:

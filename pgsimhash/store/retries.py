@@ -133,5 +133,5 @@ def again(
         before_sleep=partial(_tell_again, session),
         reraise=True,
     )
-    made: _T = attempts(function, *arguments, **options)
-    return made
+    result: _T = attempts(function, *arguments, **options)
+    return result

@@ -629,10 +629,10 @@ class Store:
         from pgsimhash.store import groups
 
         with self.session.reading() as (connection, collection):
-            wanted = checked_distance(collection, distance, DISTANCE_MAX)
+            bits = checked_distance(collection, distance, DISTANCE_MAX)
             read = groups.spool(connection, collection)
         with read as simhashes:
-            yield from stream_pairs(simhashes, wanted, memory=memory, progress=progress)
+            yield from stream_pairs(simhashes, bits, memory=memory, progress=progress)
 
     def _clusters(
         self, distance: int | None, linkage: Linkage, score: Score, progress: Compared
@@ -640,8 +640,8 @@ class Store:
         from pgsimhash.store import groups
 
         with self.session.reading(together=True) as (connection, collection):
-            wanted = checked_distance(collection, distance, DISTANCE_MAX)
-            yield from groups.clusters(connection, collection, wanted, linkage, score, progress)
+            bits = checked_distance(collection, distance, DISTANCE_MAX)
+            yield from groups.clusters(connection, collection, bits, linkage, score, progress)
 
 
 def worth_keeping(verdict: Verdict) -> bool:

@@ -213,22 +213,22 @@ def page_columns(
             None if record.text_digest is None else to_bigint(record.text_digest),
             None if record.structure is None else to_bigint(record.structure),
             record.markdown if collection.keep_markdown else None,
-            _canonical(record, wanted),
-            wanted.distance,
-            wanted.verify,
-            wanted.scope,
-            wanted.window_size,
-            None if wanted.max_age is None else back(record.fetched_at or now, wanted.max_age),
-            wanted.max_copies,
+            _canonical(record, setting),
+            setting.distance,
+            setting.verify,
+            setting.scope,
+            setting.window_size,
+            None if setting.max_age is None else back(record.fetched_at or now, setting.max_age),
+            setting.max_copies,
             *_kept_of(record),
         )
-        for record, wanted in zip(records, settings, strict=True)
+        for record, setting in zip(records, settings, strict=True)
     ]
     return as_columns(_COLUMNS, rows)
 
 
-def _canonical(record: PageRecord, wanted: MatchSettings) -> str | None:
+def _canonical(record: PageRecord, setting: MatchSettings) -> str | None:
     """Return the canonical URL of a page, if its settings trust it."""
     url = record.canonical_url
-    believed = wanted.canonical_link and url is not None and same_site(url, record.url)
+    believed = setting.canonical_link and url is not None and same_site(url, record.url)
     return url if believed else None
