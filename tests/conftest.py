@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, and a fresh database for each: see ``pgsimhash.testing``."""
+"""A real PostgreSQL for the tests, and a new database for each: see ``pgsimhash.testing``."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ LONG = (
     "test_scrapy.py",
     "test_testing.py",
 )
-"""Tests that `./run test` leaves to `./run check`; more of them are marked one by one."""
+"""Tests that only `./run check` runs; more are marked one by one."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # As a job in the background, whose children could not be stopped with Ctrl-C either.
+    # Background jobs ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def wait_for_a_lock(dsn: str) -> None:
-    """Return when some session waits for another one."""
+    """Wait until some session waits for another one."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for _ in range(600):
             waiting = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
@@ -62,7 +62,7 @@ def wait_for_a_lock(dsn: str) -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schemes that a test registers are deleted after it."""
+    """Remove the schemes that a test registers."""
     monkeypatch.setattr(registry, "_schemes", dict(registry._schemes))
 
 
@@ -74,13 +74,13 @@ def server_dsn(pgsimhash_server: str) -> str:
 
 @pytest.fixture
 def dsn(pgsimhash_dsn: str) -> str:
-    """The DSN of a fresh database with the schema."""
+    """The DSN of a new database with the schema."""
     return pgsimhash_dsn
 
 
 @pytest.fixture
 def empty_dsn(pgsimhash_empty_dsn: str) -> str:
-    """The DSN of a fresh database with nothing in it."""
+    """The DSN of a new empty database."""
     return pgsimhash_empty_dsn
 
 
@@ -92,7 +92,7 @@ def store(pgsimhash_store: Store) -> Store:
 
 @pytest.fixture
 def connection(dsn: str) -> Iterator[psycopg.Connection]:
-    """A connection to a fresh database with the schema; nothing is committed."""
+    """A connection to a new database with the schema; nothing is committed."""
     with psycopg.connect(dsn) as opened:
         yield opened
         opened.rollback()

@@ -1,6 +1,6 @@
-"""A Scrapy crawl in a process of its own: python -m tests.crawl URL SETTINGS, both for stdout.
+"""A Scrapy crawl in a separate process: python -m tests.crawl URL SETTINGS.
 
-Prints the counters, and the items that came through, as JSON.
+Prints the counters and the resulting items as JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PagesSpider(scrapy.Spider):
 
 
 class ListSpider(PagesSpider):
-    """The same with a callback that is no generator."""
+    """The same with a callback that is not a generator."""
 
     name = "list"
 
@@ -49,7 +49,7 @@ class ListSpider(PagesSpider):
 
 
 def main() -> None:
-    """Crawl, and print what came of it."""
+    """Crawl, and print the results."""
     url, settings = sys.argv[1], json.loads(sys.argv[2])
     items: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""The README and the pages of docs/, and how what they show is run."""
+"""The README and the pages of docs/, and how their examples are run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ README = ROOT / "README.md"
 PAGES = {path.name: path for path in [README, *sorted((ROOT / "docs").glob("*.md"))]}
 
 STORIES = frozenset({"first-hour.md", "alembic.md", "reliability.md", "web-service.md"})
-"""Pages whose blocks build on one another; tests/test_first_hour.py, tests/alembic/test_page.py and
-tests/faults/test_copies.py run them as a whole, tests/test_web_service.py the service."""
+"""Pages whose blocks depend on each other; tests/test_first_hour.py, tests/alembic/test_page.py and
+tests/faults/test_copies.py run them as a whole, tests/test_web_service.py runs the service.
+"""
 
 LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 NOT_RUN = ("./run ", "pip install ", "pgsimhash migrate --dsn ", "pgsimhash migrate --sql | psql ")
-"""How the commands begin that install packages, or name a server that nobody has."""
+"""The beginnings of commands that install packages, or name an unreachable server."""
 
 
 def text_of(page: str) -> str:
@@ -40,12 +41,12 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def pages_with(language: str) -> list[str]:
-    """Return the pages whose blocks of a language can be run by themselves."""
+    """Return the pages whose blocks of a language can be run separately."""
     return [page for page in PAGES if page not in STORIES and blocks(page, language)]
 
 
 def commands(page: str) -> list[str]:
-    """Return the lines of a page's shell blocks that can be run, without their comments."""
+    """Return the runnable lines of a page's shell blocks, without their comments."""
     lines = [
         line.split(" #")[0].strip() for block in blocks(page, "sh") for line in block.split("\n")
     ]
@@ -53,18 +54,18 @@ def commands(page: str) -> list[str]:
 
 
 def environment(dsn: str) -> dict[str, str]:
-    """Return that of a shell in which this Python's commands are found first."""
+    """Return the environment of a shell with this Python's commands first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "PGSIMHASH_DSN": dsn}
 
 
 def run_python(code: str, dsn: str, folder: Path) -> list[str]:
-    """Run a block in a folder and return the lines that it printed."""
+    """Run a block in a folder and return the printed lines."""
     return _run([sys.executable, "-c", code], dsn, folder).splitlines()
 
 
 def run_commands(lines: list[str], dsn: str, folder: Path) -> str:
-    """Run lines in one shell, which stops at the first failure, and return what they printed."""
+    """Run lines in one shell, which stops at the first failure, and return the printed lines."""
     return _run(["sh", "-c", "\n".join(["set -eu", *lines])], dsn, folder)
 
 

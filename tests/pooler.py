@@ -1,4 +1,4 @@
-"""PgBouncer, the real program, in front of the test server: it pools transactions."""
+"""PgBouncer, the real program, in front of the test server, in transaction mode."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ default_pool_size = {size}
 
 @contextmanager
 def pooler(dsn: str, folder: Path, size: int) -> Iterator[str]:
-    """Give the DSN of a pooler with so many connections to the server, stopped after the block."""
+    """Lend the DSN of a pooler with this many server connections, stopped after the block."""
     assert PROGRAM is not None, "pgbouncer is not installed"
     with psycopg.connect(dsn) as connection:
         info = connection.info
@@ -60,7 +60,7 @@ def pooler(dsn: str, folder: Path, size: int) -> Iterator[str]:
 
 
 def _as_another(host: str) -> list[str]:
-    """Say as whom it runs, for not even root may let it run as root."""
+    """Set its user, because PgBouncer refuses to run as root."""
     if os.getuid() != 0:
         return []
     return ["-u", Path(host).owner() if host.startswith("/") else "nobody"]

@@ -1,4 +1,4 @@
-"""A proxy in front of a server that cuts connections, also half way through a commit."""
+"""A proxy in front of a server that cuts connections, also during a commit."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 
 
 class Proxy:
-    """Passes on what comes, until it is told to cut.
+    """Forwards data until it is told to cut.
 
     Attributes:
-        port: where it listens.
-        commits: how many commits it has seen.
-        cut_before: cuts instead of passing on the commit of this number.
-        cut_after: passes that one on, and cuts instead of passing on its answer.
-        cuts: how many connections it has cut.
-        refusing: lets nobody in.
+        port: the port that it listens on.
+        commits: the number of forwarded commits.
+        cut_before: cuts instead of forwarding the commit with this number.
+        cut_after: forwards that commit, and cuts instead of forwarding its answer.
+        cuts: the number of connections that it cut.
+        refusing: whether it refuses new connections.
     """
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
@@ -46,7 +46,7 @@ class Proxy:
         return conninfo.make_conninfo(dsn, host="127.0.0.1", port=self.port, sslmode="disable")
 
     def cut(self) -> None:
-        """Cut all connections that are open."""
+        """Cut all open connections."""
         with self._lock:
             some = list(self._open)
         for one in some:

@@ -1,4 +1,4 @@
-"""Errors told apart by their reasons."""
+"""A check of errors by their reasons."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pgsimhash.errors import PgsimhashError
 
 
 def because(reason: str) -> Callable[[PgsimhashError], bool]:
-    """Return what pytest.raises takes as its check."""
+    """Return the check for pytest.raises."""
     return lambda error: error.reason == reason

@@ -1,4 +1,4 @@
-"""Roles of a test, which are the server's and would outlive the test's database."""
+"""Roles for one test: they belong to the server, and would outlive the test's database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 @contextmanager
 def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
-    """Roles are the server's, and would outlive the database."""
+    """Create roles for a block, and drop them afterwards."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Spark, the real one, in this process: two cores, and shuffles for little data."""
+"""A real local Spark in this process: two cores, and few partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUIRED = os.environ.get("PGSIMHASH_TEST_SPARK") == "required"
 
 @contextmanager
 def session() -> Iterator[Any]:
-    """Give a session, whose workers run by this Python."""
+    """Lend a session whose workers use this Python."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

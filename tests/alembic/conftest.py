@@ -1,4 +1,4 @@
-"""A project of somebody's with an Alembic history, made by `alembic init`, for each test."""
+"""A project with an Alembic history, made by `alembic init`, for each test."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Project:
     dsn: str
 
     def alembic(self, *arguments: str, fails: bool = False) -> str:
-        """Run a command and return what it printed: to stdout, or, if it fails, all."""
+        """Run a command and return its stdout, or all of its output if it fails."""
         variables = environment("host=nowhere.invalid")
         variables["PYTHONWARNINGS"] = "error"
         done = subprocess.run(
@@ -75,12 +75,12 @@ class Project:
         return done.stdout + done.stderr if fails else done.stdout
 
     def revision(self, name: str, up: str, down: str = "pass", below: str | None = None) -> None:
-        """Write a revision by hand, as its author would."""
+        """Write a revision by hand."""
         text = REVISION.format(name=name, up=up, down=down, below=below)
         (self.folder / "history" / "versions" / f"{name}.py").write_text(text, encoding="utf-8")
 
     def configure(self, **options: str) -> None:
-        """Give `context.configure` in env.py more options."""
+        """Add options to `context.configure` in env.py."""
         env = self.folder / "history" / "env.py"
         text = env.read_text(encoding="utf-8")
         given = "".join(f"{name}={value}, " for name, value in options.items())
@@ -110,7 +110,7 @@ class Project:
 
 @pytest.fixture
 def project(empty_dsn: str, tmp_path: Path) -> Project:
-    """A project with a table of its own, whose first revision makes it."""
+    """A project with its own table, which its first revision creates."""
     made = Project(tmp_path, empty_dsn)
     made.alembic("init", "history")
     ini = tmp_path / "alembic.ini"

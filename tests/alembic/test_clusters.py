@@ -1,4 +1,4 @@
-"""A table of clusters that is in the project's models and migrations, as docs/alembic.md has it."""
+"""A table of clusters in the project's models and migrations, as in docs/alembic.md."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_it_survives_autogenerate(with_model: Project, include_schemas: str) -> 
             (1, 1, "https://a.example/", 0, True),
             (1, 2, "https://b.example/", 1, False),
         ]
-        # The index and the revision that made the table are the project's.
+        # The index, and the revision that created the table, belong to the project.
         indexes = with_model.rows("SELECT indexname FROM pg_indexes WHERE tablename ~ 'clusters'")
         assert ("ix_news_clusters_cluster_id",) in indexes
     with_model.alembic("downgrade", "0001")

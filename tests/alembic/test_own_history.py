@@ -52,7 +52,7 @@ def test_up_down_and_up_again(history: Project, dsn: str) -> None:
     own = {"public.articles", "public.alembic_version"}
     deployed = {name for name in history.tables() if name.startswith("pgsimhash.")}
     assert history.tables() == deployed | own
-    # It is what `pgsimhash migrate` makes, which finds nothing left to do.
+    # It equals the schema of `pgsimhash migrate`, which finds nothing to do.
     by_route = dump(history.dsn)
     assert set(dump(dsn).splitlines()) <= set(by_route.splitlines())
     migrate.upgrade(history.dsn)
@@ -76,7 +76,7 @@ def test_what_is_there_already_stays(history: Project) -> None:
     history.alembic("upgrade", "head")
     with pgsimhash.connect(history.dsn) as store:
         assert len(store.find(7)) == 1
-    # Nor is there anything to take back where it has gone already.
+    # A second downgrade finds nothing to do.
     migrate.downgrade(history.dsn)
     history.alembic("downgrade", "base")
 
@@ -130,7 +130,7 @@ def test_a_script_is_the_same_whatever_the_projects_paramstyle(history: Project)
 @pytest.mark.parametrize("place", ["within", "after"])
 def test_what_fails_leaves_nothing(history: Project, place: str) -> None:
     if place == "within":
-        # The tables are there already, but by nobody's revision.
+        # The tables exist, but without a recorded revision.
         with psycopg.connect(history.dsn) as connection:
             connection.execute("CREATE SCHEMA pgsimhash")
             connection.execute("CREATE TABLE pgsimhash.pages ()")
@@ -164,10 +164,10 @@ def test_a_second_schema(project: Project) -> None:
 
 @pytest.mark.parametrize("include_schemas", ["False", "True"])
 def test_autogenerate_proposes_nothing(history: Project, include_schemas: str) -> None:
-    """Before the schema is there, with it in between, and after it has gone."""
+    """Before the schema exists, while it exists, and afterwards."""
     history.configure(include_schemas=include_schemas)
     history.alembic("upgrade", "0001")
-    # A project autogenerates at its head.
+    # Alembic autogenerates only at a project's head.
     last = history.folder / "history" / "versions" / "0003.py"
     schema = last.with_name("0002.py")
     kept = {path: path.read_text() for path in (last, schema)}
@@ -203,7 +203,7 @@ def test_autogenerate_leaves_our_tables_out_of_a_metadata_that_has_them(history:
 
 
 def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -> None:
-    """As with an Alembic that has no plugins."""
+    """As with an Alembic version without plugins."""
     history.configure(
         include_schemas="True",
         autogenerate_plugins='["alembic.autogenerate.*", "~alembic.autogenerate.pgsimhash"]',
@@ -232,7 +232,7 @@ def test_a_name_is_left_out_where_it_is_in_the_schema(monkeypatch: pytest.Monkey
 
 
 def refused(project: Project, advice: str, up: str = UP) -> None:
-    """What Alembic says is ours, names the fix, and is all that happened."""
+    """Errors are the package's, name the fix, and leave no other output."""
     project.revision("0002", up, below="0001")
     before = project.tables()
     said = project.alembic("upgrade", "0002", fails=True)
@@ -283,7 +283,7 @@ def test_a_read_only_server(project: Project) -> None:
 
 
 def test_a_database_where_all_transactions_are_read_only(history: Project) -> None:
-    """As on a replica, by each route that is ours."""
+    """As on a replica, by each of the package's routes."""
     history.alembic("upgrade", "0001")
     ini = history.folder / "ours.ini"
     ini.write_text("[alembic]\nscript_location = pgsimhash.migrations:.\npath_separator = os\n")

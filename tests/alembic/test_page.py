@@ -32,7 +32,7 @@ def test_every_step_works_as_it_stands(example: Path, empty_dsn: str) -> None:
     for language, block in all_blocks("alembic.md"):
         named = re.match(r"# (history/\S+)\n", block)
         if named:
-            # What the page shows is what the example has.
+            # The page shows what the example contains.
             assert (example / named[1]).read_text(encoding="utf-8") == block[named.end() :]
         elif language == "python":
             printed += run_python(block, empty_dsn, example)

@@ -25,7 +25,7 @@ PAGES = ROOT / "examples" / "pages"
 
 
 CHOSEN = dataclasses.replace(TEXT_SCHEME, name="chosen", extract=read_article)
-"""A scheme of what people are shown of a page, which is what Markdown has."""
+"""A scheme of the visible text only, which Markdown contains."""
 
 
 def side(name: str, scheme: Scheme = DEFAULT_SCHEME) -> Side:

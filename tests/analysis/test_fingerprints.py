@@ -1,4 +1,4 @@
-"""What becomes of named pages."""
+"""The results of named pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a page from version to version."""
+"""The changes of a page from version to version."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_version_knows_itself_when_it_was_last_met() -> None:
     assert never_again.seen_at == BEGIN
     (met,) = as_versions([page._replace(seen_at=BEGIN + 60 * DAY)])
     assert met.as_json()["seen_at"] == "2026-03-02T00:00:00+00:00"
-    # A visit at 30 that found nothing new; the next would be 42 days later.
+    # A visit at 30 found it unchanged; the next would be 42 days later.
     hint = recrawl_hint([met])
     assert hint == recrawl_hint([never_again], BEGIN + 60 * DAY)
     assert hint.interval / DAY == pytest.approx(42)

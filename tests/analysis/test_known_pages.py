@@ -47,7 +47,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert found.structure_distance is not None
     assert found.features is not None
     assert found.features.only_b.origin == "markdown"
-    # Markdown has the words and not how much they weighed.
+    # Markdown contains the words without their weights.
     assert found.features.only_b.bits_off is not None
     assert found.features.only_b.bits_off <= 12
     assert found.difference is not None

@@ -1,4 +1,4 @@
-"""Where the pages of labelled pairs are found."""
+"""Where the pages of labelled pairs are searched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pgsimhash.pages.records import PageFailure
 
 
 def found(names: list[str], *places: Path, beside: Path | None = None) -> dict[str, str]:
-    """The HTML of each page, or why there is none."""
+    """The HTML of each page, or the reason of its failure."""
     return {
         name: page.detail
         if isinstance(page, PageFailure)

@@ -1,4 +1,4 @@
-"""A file of labelled pairs: what it may look like, and what is said where it is wrong."""
+"""Files of labelled pairs: accepted forms, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.refusals import because
 
 
 class Reader:
-    """Reads text as if it were in a file."""
+    """Read text like a file."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "pairs.csv"

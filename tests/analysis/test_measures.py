@@ -13,7 +13,7 @@ def bits(count: int) -> int:
 
 
 def scored(pairs: list[tuple[Label, int]], precision: float = 0.999) -> Score:
-    """Score pairs that are so many bits apart."""
+    """Score pairs at these distances."""
     labelled = [LabelledPair("0", f"{i}", label) for i, (label, _) in enumerate(pairs, start=1)]
     simhashes: dict[str, int | None] = {"0": 0}
     simhashes.update((f"{i}", bits(distance)) for i, (_, distance) in enumerate(pairs, start=1))

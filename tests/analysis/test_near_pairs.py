@@ -21,7 +21,7 @@ from tests.refusals import because
 
 
 def clustered(count: int) -> NDArray[np.uint64]:
-    """Simhashes of which many are near others."""
+    """Simhashes, many of them near others."""
     rng = np.random.default_rng(1)
     centres = rng.integers(0, 2**64, size=9, dtype=np.uint64)
     flips = rng.integers(0, 2**64, size=(4, count), dtype=np.uint64)
@@ -83,7 +83,7 @@ def scattered(big: int, small: int) -> tuple[NDArray[np.uint64], list[int]]:
 
 
 def test_borderline_pairs_are_spread_over_clusters() -> None:
-    """However many there are in the big one, and however few pairs are kept by chance."""
+    """For any size of the big cluster, and any number of chosen pairs."""
     values, cluster_of = scattered(1000, 40)
     by_name = dict(zip(names(len(values)), cluster_of, strict=True))
     for seed in range(5):

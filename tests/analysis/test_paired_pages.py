@@ -1,4 +1,4 @@
-"""All pairs of near-copies with their URLs."""
+"""All pairs of near-duplicates with their URLs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_simhash_is_paired_by_its_first_page_and_each_page_with_that(
     fill(store, known)
     with connect(dsn, collection="other") as other:
         fill(other, {f"b.example/{n}": value for n, value in enumerate(known.values())})
-    # A page that came back with its former simhash is no later version.
+    # A page that reverts to an earlier simhash gets no new version.
     unchanged = [url for url in known if known[url] == former[url]]
     first: dict[int, str] = {}
     for url in [*unchanged, *(url for url in known if url not in unchanged)]:

@@ -1,4 +1,4 @@
-"""Some pages of a collection, chosen by chance."""
+"""Random pages of a collection."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_table_is_replaced_and_keeps_what_hangs_on_it(store: Store, dsn: str, 
 def test_who_reads_a_table_meanwhile_sees_the_old_rows_or_the_new_ones(
     dsn: str, save: Save
 ) -> None:
-    """And never waits, nor finds it empty: not in a transaction that began before, either."""
+    """They also never wait or find it empty, not even in a transaction that began before."""
     with connect(dsn) as store, psycopg.connect(dsn) as long, psycopg.connect(dsn) as reader:
         fill(store, CHAIN)
         save(store, "saved", 1)

@@ -1,4 +1,4 @@
-"""Frames are marked as a store decides, in pandas, Polars and PyArrow alike."""
+"""Frames of pandas, Polars and PyArrow get the decisions of a store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = [f"word{number}" for number in range(500)]
 
 
 def made_texts(count: int) -> list[str]:
-    """Texts of 60 words: most are others with some words changed."""
+    """Texts of 60 words: most are copies of others with some words changed."""
     rng = random.Random(3)
     texts = [rng.choices(WORDS, k=60) for _ in range(5)]
     while len(texts) < count:
@@ -41,7 +41,7 @@ def made_texts(count: int) -> list[str]:
 
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a frame, their nulls as None."""
+    """The rows of a frame, with None for null."""
     if isinstance(frame, pd.DataFrame):
         rows: list[dict[str, Any]] = frame.astype(object).to_dict("records")  # type: ignore[assignment]
         return [{k: None if v is pd.NA else v for k, v in row.items()} for row in rows]
@@ -53,7 +53,7 @@ def added(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def by_store(store: Store, pages: Sequence[str | bytes], **options: Any) -> list[tuple[Any, ...]]:
-    """What a store says of the same rows."""
+    """A store's verdicts on the same rows."""
     urls = [f"https://example.com/{row}" for row in range(len(pages))]
     row_of = dict(zip(urls, range(len(pages)), strict=True))
     return [
@@ -135,7 +135,7 @@ def test_the_types_of_columns_are_the_same_without_rows(
 
 
 def first_texts(frame: Any, rows: int) -> Any:
-    """The column of texts, with its type, and a few rows."""
+    """The column of texts with its type, and a few rows."""
     if isinstance(frame, pd.DataFrame):
         return frame[["text"]][:rows]
     return frame.select(["text"])[:rows]
@@ -205,7 +205,7 @@ def test_equal_texts_are_marked_whatever_their_length(
 
 @dataclass(frozen=True)
 class FirstWords:
-    """The first word decides the simhash, and all of them the signature."""
+    """The first word decides the simhash, all words the signature."""
 
     def __call__(self, tokens: Sequence[str], article: Article) -> dict[str, float]:
         first, *others = tokens
@@ -213,7 +213,7 @@ class FirstWords:
 
 
 def test_different_texts_of_one_simhash_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    # No distance is trusted.
+    # Every distance needs verification.
     monkeypatch.setattr("pgsimhash.hashing.signature.TRUSTED_DISTANCE", -1, raising=False)
     scheme = Scheme("first", read_text, FirstWords(), min_tokens=1)
     bay, pier = " ".join(WORDS[:30]), " ".join([WORDS[0], *WORDS[100:130]])

@@ -1,4 +1,4 @@
-"""Pairs by way of a folder are those in memory, and nothing is done twice or lost when it ends."""
+"""Pairs on disk equal those in memory; interruptions repeat and lose nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rows(blocks: Any) -> Rows:
 
 
 def near_copies(seed: int, originals: int = 300, hot: int = 0) -> NDArray[np.uint64]:
-    """Simhashes with three copies each, some of them in a hot prefix, and some of them twice."""
+    """Simhashes with three copies each, some in a frequent prefix, and some repeated."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**64, originals, dtype=np.uint64)
     values[:hot] >>= np.uint64(20)
@@ -80,7 +80,7 @@ def test_what_was_ended_goes_on_where_it_was(
     found = rows(pairs_on_disk(values, tmp_path / "work", 3, memory=40 * 200))
     assert sorted(found) == expected
     assert set(before) < set(found)
-    # Each part is read for each permutation once, beside those that were ended.
+    # Each part is read once per permutation, besides the interrupted ones.
     permutations = (sum(passes) - passes[4] - passes[8]) / len(np.unique(values))
     assert permutations.is_integer()
     assert len(passes) > 3 * permutations
@@ -136,7 +136,7 @@ def test_other_simhashes_with_the_same_sum_and_xor_are_refused(tmp_path: Path) -
     values = near_copies(3)
     list(pairs_on_disk(values, tmp_path, 3))
     others = values.copy()
-    # Exchange a bit that only one of two has.
+    # Flip a bit that only one of the two has.
     others[20:22] ^= np.uint64(int(differing := values[20] ^ values[21]) & -int(differing))
     assert others.sum() == values.sum()
     assert np.bitwise_xor.reduce(others) == np.bitwise_xor.reduce(values)

@@ -1,4 +1,4 @@
-"""What goes into Parquet files comes back as it was, in bounded memory; other files are refused."""
+"""Parquet files preserve their contents, in bounded memory; other files are refused."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_batch_finds_in_an_archive_what_comparing_all_finds(
     )
     assert [(query, bits, value) for query, value, bits in as_rows(found)] == expected
     assert len(expected) >= 24
-    # Any file of simhashes is searched, also one in no order.
+    # Any file of simhashes can be searched, also an unsorted one.
     parquet.write_simhashes(path, known)
     assert as_rows(parquet.find_many(path, batch, distance)) == as_rows(found)
 
@@ -226,7 +226,7 @@ def test_a_file_that_is_not_finished_goes_away(path: Path) -> None:
 
 
 def test_files_of_other_programs_are_read(path: Path) -> None:
-    """Polars writes another type of text, and this file has a column more."""
+    """Polars writes another string type, and this file has an additional column."""
     verdict = Verdict("https://a.example/", "near", "within_distance", 5, 4, "https://b.example/")
     list(parquet.write_verdicts(path, [verdict]))
     pl.read_parquet(path).with_columns(pl.col("verdict").cast(pl.Categorical), more=1).write_parquet(path)  # fmt: skip  # noqa: E501
@@ -288,7 +288,7 @@ def test_one_flipped_bit_never_gives_other_simhashes(path: Path) -> None:
             refused += 1
         else:
             assert np.array_equal(read, values)
-    # Most of the file is simhashes; what does not matter is in headers and in the footer.
+    # Most of the file is simhashes; bytes without effect are in headers and in the footer.
     assert refused > 4 * len(data)
 
 

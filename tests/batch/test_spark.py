@@ -1,4 +1,4 @@
-"""What Spark says is what memory says, by the real Spark on this machine."""
+"""Spark gives the results of the search in memory, on a real local Spark."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def session() -> Iterator[Any]:
 
 
 def frame_of(session: Any, *arrays: Simhashes) -> Any:
-    """A frame of two partitions, with a null and every simhash of the second array twice."""
+    """A frame of two partitions, with a null, and each simhash of the second array twice."""
     values = np.concatenate([*arrays, *arrays[1:]]).view(np.int64).tolist()
     rows = [(value,) for value in [*values, None]]
     return session.createDataFrame(rows, "simhash bigint").repartition(2)
 
 
 def with_copies(seed: int, originals: int, hot: int = 0) -> Simhashes:
-    """Random simhashes, one prefix that many share, and copies of some within three bits."""
+    """Random simhashes, many with the same prefix, and copies of some within three bits."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**64, originals, dtype=np.uint64)
     values[:hot] = values[:hot] >> np.uint64(24) | np.uint64(0xABCDEF << 40)
@@ -58,7 +58,7 @@ def with_copies(seed: int, originals: int, hot: int = 0) -> Simhashes:
 
 
 def as_rows(frame: Any) -> list[tuple[int, ...]]:
-    """The rows, simhashes unsigned, in order."""
+    """The rows in order, with unsigned simhashes."""
     return sorted(
         (from_bigint(low), from_bigint(high), *others) for low, high, *others in frame.collect()
     )
@@ -110,7 +110,7 @@ def test_a_batch_finds_all_that_is_known(distance: int, session: Any) -> None:
 
 
 def test_clusters_are_those_in_memory(session: Any) -> None:
-    """Also a chain, each simhash of which is near the next one only."""
+    """Including a chain, in which each simhash is near the next one only."""
     chain = np.array([(1 << 3 * n) - 1 for n in range(20)], dtype=np.uint64)
     values = np.unique(np.concatenate([with_copies(3, 1_000), chain]))
     pairs = find_pairs(values, 3)

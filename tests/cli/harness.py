@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Helpers for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 import click
 
 COMMAND = [sys.executable, "-m", "pgsimhash"]
-"""What runs the command line in a process of its own."""
+"""The program that runs the command line in a separate process."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     stdout: str
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """stdout as JSON lines; a line that is none fails the test."""
+        """Return stdout as JSON lines; fail for any other line."""
         return [json.loads(line) for line in self.stdout.splitlines()]
 
 
@@ -36,7 +36,7 @@ Run = Callable[..., Result]
 
 
 def names_of(group: click.Group, before: str = "") -> Iterator[str]:
-    """The commands of a group and of those in it, each as it is typed."""
+    """The commands of a group and its subgroups, as they are typed."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -71,7 +71,7 @@ def on_a_terminal(*arguments: str | Path) -> Result:
 
 
 def without_ids(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines without the numbers that the database gave to their pages."""
+    """The lines without the ids of their pages."""
     return [
         {name: value for name, value in line.items() if not name.endswith("page_id")}
         for line in lines

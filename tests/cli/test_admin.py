@@ -1,4 +1,4 @@
-"""``migrate`` and ``status``, and what is said when the database cannot be used."""
+"""``migrate`` and ``status``, and the errors of unusable databases."""
 
 from __future__ import annotations
 

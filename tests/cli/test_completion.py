@@ -1,4 +1,4 @@
-"""What the shell shows for Tab, as it asks for it."""
+"""Shell completion, called like the shell calls it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODE = "from pgsimhash.cli import main; main()"
 
 
 def completed(line: str, dsn: str | None, **variables: str) -> list[str]:
-    """The words that bash is offered at the end of a line."""
+    """The completions that bash gets for a line."""
     environment = {name: value for name, value in os.environ.items() if name != "PGSIMHASH_DSN"}
     if dsn is not None:
         environment["PGSIMHASH_DSN"] = dsn
@@ -70,7 +70,7 @@ def test_nothing_is_completed_or_said_without_an_answer(dsn: str, tmp_path: Path
     line = "pgsimhash find --collection s"
     assert completed(line, "host=/nowhere") == []
     assert completed(line, "no DSN") == []
-    # Nobody starts a server by Tab.
+    # Completion starts no server.
     assert completed(line, None, PGSIMHASH_DATA_DIR=str(tmp_path / "data")) == []
     assert not (tmp_path / "data").exists()
     assert completed(line, dsn, PGSIMHASH_SCHEMA="nowhere") == []

@@ -1,4 +1,4 @@
-"""``decide``, and the settings on which ``ingest`` compares."""
+"""``decide``, and the match settings of ``ingest``."""
 
 from __future__ import annotations
 

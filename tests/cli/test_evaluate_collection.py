@@ -29,7 +29,7 @@ def test_a_sample_of_a_collection_needs_no_pages(run: Run, tmp_path: Path) -> No
 
 
 def label(path: Path, labels: list[str]) -> list[dict[str, str]]:
-    """Fill in the column ``label`` as a person would, and return the rows."""
+    """Fill in the column ``label``, and return the rows."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row, word in zip(rows, labels * len(rows), strict=False):

@@ -49,7 +49,7 @@ def test_a_known_url_is_looked_up_in_the_collection(run: Run, folder: Path) -> N
     assert line["layout"] == "32+32"
     assert line["a"]["text"] == "markdown"
     assert line["b"]["text"] == "page"
-    # Its Markdown has no elements that its blocks could be weighed by.
+    # Markdown has no elements, which the weights of its blocks need.
     assert line["features"]["only_a"]["bits_off"] < 12
 
 

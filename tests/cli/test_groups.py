@@ -37,7 +37,7 @@ def test_clusters_prints_a_line_for_each(run: Run, folder: Path) -> None:
 
 
 def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], int]]:
-    """Every two different simhashes at most so many bits apart, by comparing all with all."""
+    """All pairs of distinct simhashes within a distance, by comparing all with all."""
     return {
         (frozenset((a, b)), bits)
         for a, b in combinations(sorted(set(simhashes)), 2)
@@ -46,7 +46,7 @@ def near(simhashes: Iterable[str], distance: int) -> set[tuple[frozenset[str], i
 
 
 def ingested(run: Run) -> list[str]:
-    """The simhashes of the sample pages, which are ingested."""
+    """The simhashes of the ingested sample pages."""
     return [line["simhash"] for line in run("ingest", PAGES).lines if line["simhash"]]
 
 

@@ -1,4 +1,4 @@
-"""What ``--help`` says of each command, before the command is loaded."""
+"""The summary in ``--help`` of each command, before the command is loaded."""
 
 from __future__ import annotations
 

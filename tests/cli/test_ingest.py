@@ -1,4 +1,4 @@
-"""``pgsimhash ingest``: pages in, one JSON line a page out."""
+"""``pgsimhash ingest``: pages in, one JSON line per page out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_is_left_out_is_one_line_for_people(run: Run, folder: Path, tmp_pat
     done = run("ingest", folder, archive)
     assert done.code == 0
     assert len(done.lines) == 5
-    # The archive lies in the folder too.
+    # The archive is in the folder too.
     assert done.stderr == (
         "Left out: hidden files and folders (1), files by their names (2), revisits (1).\n"
     )
@@ -79,7 +79,7 @@ def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
 
 
 def test_how_long_a_page_may_take(run: Run, folder: Path, tmp_path: Path) -> None:
-    # Each of its letters has a mark, and there are millions of them.
+    # Each letter has a mark, and there are millions of letters.
     slow = tmp_path / "slow.jsonl"
     html = "<p>" + "\u05d0\u05b4\u05bc" * 1_600_000
     slow.write_text(json.dumps({"url": "https://a.example/", "html": html}, ensure_ascii=False))
@@ -105,7 +105,7 @@ def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: P
     nowhere = run("ingest", folder, "--parquet", tmp_path / "none" / "verdicts.parquet")
     assert nowhere.code == 2
     assert "cannot be written" in nowhere.stderr
-    # Said before the first page was stored.
+    # Reported before the first page was stored.
     assert nowhere.lines == []
     done = run("ingest", folder, "--parquet", file)
     assert "new" in {line["verdict"] for line in done.lines}
@@ -252,7 +252,7 @@ def test_a_distance_beyond_the_search_is_a_usage_error(run: Run, folder: Path) -
 
 
 def test_on_a_terminal_there_is_a_bar_and_a_table(folder: Path, dsn: str) -> None:
-    """stderr is a terminal, stdout is a pipe: people see figures, the pipe sees data."""
+    """stderr is a terminal and stdout a pipe: people see statistics, the pipe gets data."""
     done = on_a_terminal("ingest", folder, "--dsn", dsn)
     assert done.code == 0
     assert len(done.lines) == 4
@@ -320,14 +320,14 @@ def test_who_writes_a_page_and_waits_hears_its_verdict(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        # Else a verdict that never comes would hold up the tests.
+        # Otherwise a missing verdict would block the tests.
         watch = threading.Timer(60, process.kill)
         watch.start()
         assert process.stdin is not None
         assert process.stdout is not None
         for number, verdict in enumerate(["new", "duplicate"]):
             page = json.dumps({"url": f"https://a.example/{number}", "html": html}).encode()
-            # The next line is on its way, as from programs that write blocks.
+            # The next line is incomplete, like the output of programs that write blocks.
             process.stdin.write(page + b'\n{"url":')
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["verdict"] == verdict

@@ -41,7 +41,7 @@ def test_plan_says_what_pages_take_as_well(run: Run) -> None:
         assert text == pytest.approx(1e7 * MARKDOWN_BYTES / 1e9, abs=0.002)
         more = {"gigabytes_with_pages": None, "gigabytes_with_markdown": None}
         assert {**line, **more} == before
-    # As if no two pages were the same: what there is at most.
+    # The maximum, as if no two pages were equal.
     assert run("collection", "plan", "--pages", "1e7").lines == (
         run("collection", "plan", "--pages", "1e7", "--rows", "1e7").lines
     )
@@ -109,7 +109,7 @@ def test_other_layouts_can_be_named_wherever_one_is(run: Run, empty_dsn: str, fo
     assert (made["layout"], made["default_distance"]) == ("7 choose 4", 4)
     run("ingest", folder)
     assert run("find", folder / "wells.html").code == 0
-    # The same blocks as in the layout with another name.
+    # The same blocks as in a layout with another name.
     for layout, name in (("4 choose 1", "16+16+16+16"), ("40+24", "40+24"), ("5x4", "5x4")):
         (moved,) = run(*REBUILD, layout, "--replace").lines
         assert moved["layout"] == name

@@ -1,4 +1,4 @@
-"""``find``, ``find-many`` and ``fingerprint``: questions that write nothing."""
+"""``find``, ``find-many`` and ``fingerprint``: lookups that write nothing."""
 
 from __future__ import annotations
 

@@ -22,6 +22,6 @@ def test_each_command_has_a_page(tmp_path: Path) -> None:
     assert r"\fB\-\-reread\fP" in pages["pgsimhash-ingest.1"]
     assert r"\fB\-\-collection\fP NAME" in pages["pgsimhash-find.1"]
     for text in pages.values():
-        # A line of text that begins with a dot would be lost.
+        # man drops a line of text that begins with a dot.
         found = {line.split()[0] for line in text.splitlines() if line.startswith((".", "'"))}
         assert found <= MACROS

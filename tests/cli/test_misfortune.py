@@ -1,4 +1,4 @@
-"""What goes wrong under a command ends in one line that says what to do, not in a traceback."""
+"""Failures of a command end in one line with the fix, not in a traceback."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from tests.cli.harness import COMMAND, Run
 
 NO_TEXT = os.fsdecode(b"\xff")
-"""How Python hands over an argument that is not UTF-8."""
+"""An argument that is not UTF-8, as Python represents it."""
 
 
 def without_stdin(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``pgsimhash`` as a job whose stdin is closed."""
+    """Run ``pgsimhash`` as a job with closed stdin."""
     command = shlex.join([*COMMAND, *arguments])
     return subprocess.run(
         ["sh", "-c", f"{command} <&-"], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""HTML pages that commands write: what was there stays until all of the new one is."""
+"""Output files: an existing file stays until the new one is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``policy set``, ``list`` and ``remove``, and what ingest makes of them."""
+"""``policy set``, ``list`` and ``remove``, and their effect on ingest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is in names, addresses and pages, nothing that steers a terminal is printed raw."""
+"""No control character in names, addresses and pages is printed raw."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pgsimhash.pages.policies import PolicySettings
 from tests.cli.harness import names_of
 from tests.conftest import ROOT
 
-# Sets a title and resets, the same from C1, deletes, forges a line, turns text around.
+# Sets a title, resets (also as C1), deletes, forges a line, reverses text.
 EVIL = (
     "\x1b]0;OWNED\x07\x1bc\x9d0;OWNED\x9c\x7f\x08\r\nFORGED\x85\u2028\u202eOWNED\u2066\u200f\t\x01"
 )
@@ -36,13 +36,13 @@ URL = f"https://a.example/{EVIL}"
 PERCENT = "https://a.example/%1b%5d0;OWNED%07%0aFORGED%c2%9d"
 OTHER = "https://b.example/other"
 SCHEME = "pgsimhash-blog-words-1"
-# What rich itself sends to a terminal: colours, and the moves of a bar that is drawn again.
+# Rich's own output to a terminal: colours, and the moves of a redrawn bar.
 OWN = re.compile(r"\r?\x1b\[[0-9;]*m|\r?\x1b\[\?25[lh]|\r?\x1b\[[0-9]*[AK]|\r(?=\x1b|$)")
 
 
 @pytest.fixture
 def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database in which everything that may have a hostile name has one."""
+    """A database with hostile names in every possible place."""
     text = "".join(f"<p>Line {n} {EVIL} of <b>many</b> words and more.</p>" for n in range(30))
     html = f"<title>{EVIL}</title><article>{text}</article>"
     (folder / f"{EVIL}.html").write_text(html, newline="")
@@ -66,7 +66,7 @@ def dsn_with_evil(dsn: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
         for simhash in (0, 1):
             store.add(OTHER, simhash)
     with psycopg.connect(dsn) as connection:
-        # By SQL, as others may write these tables.
+        # By SQL, because other programs may write these tables.
         for number, url in enumerate((URL, PERCENT, URL)):
             connection.execute(
                 "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title, markdown,"
@@ -217,7 +217,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 }  # fmt: skip
 
 QUOTES_NOTHING = {"collection plan", "delete", "expire"}
-"""Commands whose output, in these cases, has no name in it."""
+"""Commands whose output in these cases contains no name."""
 
 
 def test_every_command_is_tried() -> None:
@@ -293,7 +293,7 @@ def test_what_libraries_log_and_errors_nobody_caught_are_printable() -> None:
 
 
 def test_only_one_module_prints() -> None:
-    """So that what is deleted elsewhere cannot be printed at all."""
+    """So other modules cannot print deleted names at all."""
     for path in sorted((ROOT / "pgsimhash" / "cli").glob("*.py")):
         if path.name in ("printing.py", "__init__.py"):  # the latter prints a line of its own
             continue

@@ -17,7 +17,7 @@ SHINGLES = "--scheme", "pgsimhash-blog-shingles-1"
 
 @pytest.fixture
 def kept(run: Run, folder: Path) -> None:
-    """The pages in a collection that keeps Markdown."""
+    """The pages in a collection that stores Markdown."""
     run("collection", "create", "kept", "--keep-markdown", "--scheme", "pgsimhash-blog-words-1")
     run("ingest", "--collection", "kept", folder)
 
@@ -56,7 +56,7 @@ def test_another_scheme_tells_its_verdicts(run: Run, kept: None) -> None:
 
 
 def test_pages_that_fail_are_in_the_exit_code(run: Run, kept: None) -> None:
-    # A page that came as a simhash has no Markdown.
+    # A page that was added as a simhash has no Markdown.
     with connect(collection="kept") as store:
         store.add("https://a.example/", 1)
     done = run(*REBUILD, "kept", *SHINGLES)

@@ -1,4 +1,4 @@
-"""The embedded server: real, kept in one folder, and set up by itself."""
+"""The embedded server: a real PostgreSQL, set up automatically in one folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ARTICLE = " ".join(f"<p>Sentence {n} of the text is about {n * n} lamps.</p>" fo
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    # The path of a socket may not be long, and pytest's folders are.
+    # The path of a socket must be short, unlike pytest's folders.
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
     yield folder
     shutil.rmtree(folder)
@@ -79,7 +79,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
         server.start()
 
 
-# Starts the server in the folder of its argument, says where, and stays until stdin ends.
+# Start the server in the folder of the argument, print the folder, and run until stdin ends.
 CLIENT = """
 import sys
 from pathlib import Path
@@ -117,7 +117,7 @@ class Client:
         return self.process.stdout.readline().strip()
 
     def end(self) -> str:
-        """End it as a program ends, and return its complaints."""
+        """End it like a normal program, and return its stderr."""
         _, complaints = self.process.communicate()
         return complaints
 
@@ -136,7 +136,7 @@ def clients(home: Path, count: int = 1) -> Iterator[list[Client]]:
 
 
 def refusal(home: Path) -> str:
-    """Why the server does not start, in a line."""
+    """The line that says why the server does not start."""
     with pytest.raises(NoServerError) as refused:
         server.start(home)
     (line,) = str(refused.value).splitlines()
@@ -156,13 +156,13 @@ def postmaster(home: Path) -> psutil.Process:
 
 
 def servers_user() -> str | None:
-    """The user to run a process as, for the server to have power over it."""
+    """The user of a process that the server may signal."""
     return "pgsimhash" if IS_ROOT else None
 
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
-    """A folder in which a server has been, to be copied."""
+    """A folder with the data of a stopped server, to be copied."""
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-"))
     with clients(folder) as (client,):
         client.dsn()
@@ -173,7 +173,7 @@ def made() -> Iterator[Path]:
 
 @pytest.fixture
 def used(home: Path, made: Path) -> Path:
-    """A folder of the test's own in which a server has been."""
+    """A copy of the folder for one test."""
     folder = home / "used"
     subprocess.run(["cp", "-a", made, folder], check=True)
     return folder
@@ -181,7 +181,7 @@ def used(home: Path, made: Path) -> Path:
 
 @contextmanager
 def sleeper(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of the server's user that calls itself ``arguments`` and does nothing."""
+    """An idle process of the server's user with the command line ``arguments``."""
     program = ["postgres", "-c", "while read word; do :; done", *arguments]
     with subprocess.Popen(
         program, executable="/bin/sh", stdin=subprocess.PIPE, user=servers_user()
@@ -192,7 +192,7 @@ def sleeper(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def say_it_runs(home: Path, pid: int, *, started: float | None = None) -> None:
-    """Write a pid file as a server leaves it that was killed."""
+    """Write the pid file of a killed server."""
     data = home / "postgres"
     began = time.time() if started is None else started
     lines = [pid, data, int(began), 5432, data, "", "  9999999         0", "ready   "]
@@ -238,7 +238,7 @@ def test_each_of_four_commands_that_use_a_fresh_folder_at_once_is_done(home: Pat
     for number, command in enumerate(commands):
         assert command.stdin is not None
         command.stdin.write(json.dumps({"url": f"https://a.example/{number}", "html": ARTICLE}))
-    # What is sent with the end of stdin is not waited for, so all four are at it at once.
+    # Closing stdin does not wait, so all four start at the same time.
     for command in commands:
         assert command.stdin is not None
         command.stdin.close()

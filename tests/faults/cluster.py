@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of a test's own, to be killed, filled up and promoted."""
+"""A PostgreSQL cluster for one test, to be killed, filled up and promoted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def programs() -> Path | None:
 
 
 def account() -> str | None:
-    """As whom servers run that root starts, who may not run any."""
+    """The user of servers that root starts, because root may not run them."""
     if os.getuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -53,7 +53,7 @@ def free_port() -> int:
 
 
 class Cluster:
-    """One data folder and the server over it."""
+    """One data folder and its server."""
 
     def __init__(self, folder: Path) -> None:
         found = programs()
@@ -66,12 +66,12 @@ class Cluster:
         own(folder)
 
     def make(self) -> None:
-        """Make the data folder."""
+        """Create the data folder."""
         self.call("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
                   "--no-sync", "--wal-segsize=1")  # fmt: skip
 
     def copy_of(self, primary: Cluster) -> None:
-        """Let this be a standby of another one."""
+        """Make this a standby of another cluster."""
         self.call("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast",
                   "-d", f"{primary.dsn()} application_name=standby")  # fmt: skip
 
@@ -101,10 +101,10 @@ class Cluster:
         raise AssertionError(self.log())
 
     def kill(self) -> None:
-        """Kill the server and all its processes at once, as when the machine goes down."""
+        """Kill the server and all its processes at once, like a power failure."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
-        # Each of its processes leads a session of its own.
+        # Each of its processes leads its own session.
         self.process.wait()
         for pid in self._processes():
             try:
@@ -124,7 +124,7 @@ class Cluster:
         self.call("pg_ctl", "promote", "-w", "-D", self.data)
 
     def execute(self, *statements: str, database: str = "postgres") -> None:
-        # Whatever the server was told about others.
+        # Without the settings of other servers.
         patient = "-c statement_timeout=0 -c lock_timeout=0 -c default_transaction_read_only=off"
         with psycopg.connect(self.dsn(database), autocommit=True, options=patient) as connection:
             for statement in statements:
@@ -135,7 +135,7 @@ class Cluster:
         self.execute(f"ALTER SYSTEM SET {name} = '{value}'", "SELECT pg_reload_conf()")
 
     def database(self, name: str) -> str:
-        """Make a database with the schema and return its DSN."""
+        """Create a database with the schema and return its DSN."""
         self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         migrate.upgrade(self.dsn(name))
         return self.dsn(name)
@@ -154,7 +154,7 @@ class Cluster:
         return (self.folder / "log").read_text(errors="replace")[-4000:]
 
     def _processes(self) -> Sequence[int]:
-        """The processes that work in the data folder."""
+        """The processes that use the data folder."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -166,7 +166,7 @@ class Cluster:
 
 
 def end_with_parent() -> None:
-    """Let this process be stopped when the tests are killed."""
+    """Stop this process when the tests are killed."""
     if sys.platform == "linux":
         set_death_signal = 1
         ctypes.CDLL(None).prctl(set_death_signal, signal.SIGQUIT)

@@ -1,6 +1,6 @@
-"""Clusters to be harmed, and how often: PGSIMHASH_FAULT_ROUNDS, 1 if it is not set.
+"""Clusters to damage, and how often: PGSIMHASH_FAULT_ROUNDS, 1 if it is not set.
 
-PGSIMHASH_FAULT_REPORT names a file to which each test adds what it measured, as a JSON line:
+PGSIMHASH_FAULT_REPORT names a file to which each test appends its measurements as a JSON line:
 ``python bench/faults.py`` reads it.
 """
 
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @contextmanager
 def a_cluster() -> Iterator[Cluster]:
-    """Give a cluster of its own, stopped and deleted after the block."""
+    """Lend a new cluster, stopped and deleted after the block."""
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-faults-", dir=_fast_folder()))
     cluster = Cluster(folder)
     try:
@@ -48,7 +48,7 @@ def a_cluster() -> Iterator[Cluster]:
 
 
 def _fast_folder() -> str | None:
-    """Where files are in memory: a process that is killed leaves the same behind as on a disk."""
+    """A folder in memory: for killed processes it behaves like a disk."""
     memory = Path("/dev/shm")
     roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2 << 30
     return str(memory) if roomy and os.access(memory, os.W_OK) else None
@@ -56,7 +56,7 @@ def _fast_folder() -> str | None:
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[Cluster]:
-    """A cluster that the tests share, with a database that has the schema."""
+    """A cluster that the tests share, with a database with the schema."""
     with a_cluster() as cluster:
         cluster.make()
         cluster.start()
@@ -67,7 +67,7 @@ def running() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(running: Cluster) -> Iterator[Cluster]:
-    """The same, with the settings of the beginning afterwards."""
+    """The same, with its original settings restored afterwards."""
     yield running
     if running.process is None or running.process.poll() is not None:
         running.start()
@@ -76,7 +76,7 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def where(cluster: Cluster) -> str:
-    """A fresh database with the schema."""
+    """A new database with the schema."""
     return fresh(cluster)
 
 
@@ -88,7 +88,7 @@ def fresh(cluster: Cluster) -> str:
 
 @pytest.fixture(params=range(ROUNDS))
 def chance(request: pytest.FixtureRequest) -> random.Random:
-    """Random numbers, the same in each round of a number."""
+    """Random numbers, reproducible by the number of the round."""
     return random.Random(int(request.param))
 
 
@@ -99,7 +99,7 @@ def writers(where: str, tmp_path: Path) -> Writers:
 
 @pytest.fixture
 def told(request: pytest.FixtureRequest) -> Iterator[Callable[[Outcome], None]]:
-    """Take down the outcomes of a test."""
+    """Record the outcomes of a test."""
     figures: Counter[str] = Counter()
 
     def add(outcome: Outcome, **more: float) -> None:

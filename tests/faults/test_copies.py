@@ -1,4 +1,4 @@
-"""Copies of a database are as sound as it is: standbys, logical replicas, dumps."""
+"""Copies of a database are consistent: standbys, logical replicas, dumps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_standby_takes_over_and_no_acknowledged_page_is_lost(
     writers.start()
     writers.wait_until(*moments(chance, writers, 1))
     with psycopg.connect(standby.dsn("crawl"), autocommit=True) as beside:
-        # It is read while it follows.
+        # Reading it during replication.
         assert violations(beside) == []
     with pytest.raises(StoreError, check=because("read_only")):
         connect(standby.dsn("crawl"), collection="another")
@@ -159,7 +159,7 @@ def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(
 
 
 def test_a_dump_of_data_alone_is_whole_where_no_trigger_fires(cluster: Cluster, where: str) -> None:
-    """Where they fire, nobody can tell afterwards that there were simhashes without a page."""
+    """If they fired, it would be unknown which simhashes were standalone."""
     with connect(where) as store:
         store.add("https://example.com/", 5)
         store.add_simhashes(np.array([1 << 40], dtype=np.uint64))
@@ -196,7 +196,7 @@ def test_a_logical_replica_becomes_the_writers_database(
         name = f"pgsimhash_{time.monotonic_ns()}"
         source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
         for statement in subscribe.split(";\n"):
-            # From a database of the same server the slot has to be there already.
+            # Within one server, the slot must exist beforehand.
             target.execute(
                 statement.replace("host=primary.example dbname=crawl", where).replace(
                     "WITH (copy_data = true)",
@@ -221,7 +221,7 @@ def test_a_logical_replica_becomes_the_writers_database(
 
 
 def wait_for_the_replica(source: psycopg.Connection, target: psycopg.Connection) -> None:
-    """Return when a replica has all rows."""
+    """Wait until a replica has all rows."""
     counts = (
         "SELECT (SELECT count(*) FROM pgsimhash.pages), (SELECT count(*) FROM pgsimhash.simhashes),"
         " (SELECT sum(pages) FROM pgsimhash.runs), (SELECT count(*) FROM pgsimhash.cache_epochs)"

@@ -1,4 +1,4 @@
-"""Writers and servers are killed in the middle of their work; what was acknowledged stays."""
+"""Writers and servers are killed while they work; acknowledged pages stay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.faults.writing import Work, Writers, assert_sound, survive
 
 
 def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
-    """Some moments of a run, as numbers of pages, each later than the one before."""
+    """Moments of a run, as ascending numbers of pages."""
     return sorted(chance.randrange(1, 2 * writers.pages) for _ in range(count))
 
 

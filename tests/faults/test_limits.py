@@ -1,4 +1,4 @@
-"""The server refuses: no room, no writes, no time, a deadlock. What was committed stays."""
+"""The server refuses: no space, read-only, a timeout, a deadlock. Committed work stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.faults.writing import Writers, assert_sound
 
 @pytest.fixture
 def small() -> Iterator[Cluster]:
-    """A cluster on a small file system of its own, where one can be mounted."""
+    """A cluster on a small file system, if one can be mounted."""
     with ExitStack() as stack:
         cluster = stack.enter_context(a_cluster())
         mounted = subprocess.run(
@@ -70,7 +70,7 @@ def test_a_disk_that_is_full_loses_no_page(
 
 
 def fill(ballast: Path) -> None:
-    """Leave no room on the file system, now and while something goes."""
+    """Fill the file system, while a block runs."""
     with ballast.open("wb", buffering=0) as file:
         while (free := shutil.disk_usage(ballast.parent).free) > 0:
             try:
@@ -128,9 +128,9 @@ def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
 def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
     cluster: Cluster, where: str, tmp_path: Path, told: Callable[..., None]
 ) -> None:
-    """Who inserts a simhash plainly and locks the collection then waits the wrong way round."""
+    """A plain INSERT of a simhash before the collection's lock takes locks in the wrong order."""
     connect(where).close()
-    # It is looked for once in a wait, and by then the other one is to wait too.
+    # Deadlock detection runs once per wait; by then the other session must wait too.
     cluster.setting("deadlock_timeout", "2s")
     for number in (10, 20):
         writers = Writers(where, tmp_path, numbers=(number, number + 1))
@@ -154,7 +154,7 @@ def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
 
 
 def wait_for_a_row(where: str) -> None:
-    """Return when somebody waits for what another transaction inserted."""
+    """Wait until a session waits for a row that another transaction inserted."""
     with psycopg.connect(where, autocommit=True) as connection:
         for _ in range(600):
             waiting = connection.execute(

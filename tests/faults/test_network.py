@@ -1,4 +1,4 @@
-"""Connections are cut between a writer and its server, also half way through a commit."""
+"""Connections are cut between a writer and its server, also during a commit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_connection_cut_half_way_through_a_commit_doubles_no_page(
     chance: random.Random,
     told: Callable[..., None],
 ) -> None:
-    """The commit never arrives, or its answer does not: the writer cannot tell which."""
+    """The commit or its answer is lost: the writer cannot tell which."""
     writers = Writers(between.dsn(where), tmp_path)
     for _ in range(2):
         number = between.commits + chance.randrange(2, 30)

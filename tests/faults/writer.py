@@ -1,6 +1,6 @@
-"""What is done in processes of their own, to be killed there.
+"""The work of processes that are killed.
 
-Exit code 0: it was done; 3: the package raised an error of its own, which stderr names.
+Exit code 0: it was done; 3: the package raised one of its errors, which stderr names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CENTRES = 200
 
 
 def pages(number: int, count: int) -> Iterator[PageRecord]:
-    """Pages of one writer, the same each time: near-copies of originals that all writers share."""
+    """The same pages each time: near-duplicates of originals that all writers share."""
     originals = random.Random(0)
     centres = [originals.getrandbits(64) for _ in range(CENTRES)]
     rng = random.Random(number)
@@ -32,7 +32,7 @@ def pages(number: int, count: int) -> Iterator[PageRecord]:
 def write(
     dsn: str, number: int, count: int, batch: int, file: Path, retry_seconds: float | None
 ) -> None:
-    """Write pages, and note in a file each that was acknowledged."""
+    """Write pages, and record each acknowledged one in a file."""
     with (
         connect(dsn, retry_seconds=retry_seconds) as store,
         file.open("ab", buffering=0) as acknowledged,
@@ -43,13 +43,13 @@ def write(
 
 
 def rebuild(dsn: str, layout: str) -> None:
-    """Make the collection anew in another layout."""
+    """Rebuild the collection with another layout."""
     with connect(dsn, create=False) as store:
         maintenance.rebuild(store, layout=layout, replace=True)
 
 
 def run(work: Callable[..., None], errors: Path, *arguments: object) -> None:
-    """Do some work as the program of a process."""
+    """Do the work of this process."""
     os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
     try:
         work(*arguments)

@@ -1,4 +1,4 @@
-"""Writers that are disturbed, what they were told, and what has to hold afterwards."""
+"""Disturbed writers, their acknowledgements, and the conditions that must hold afterwards."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.faults import writer
 
 PATIENCE = 120.0
 
-# What is imported once need not be imported by each process that is started.
+# The fork server imports these once for all processes.
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.faults.writer", "pytest", "numpy"])
 
 
-# By the default settings: each simhash against all earlier ones.
+# With the default settings: each simhash is compared with all earlier ones.
 TWO_ORIGINALS = """
 SELECT o.url, p.url
 FROM pgsimhash.pages AS p
@@ -33,7 +33,7 @@ WHERE p.distance IS NULL AND o.distance IS NULL
 
 
 def violations(connection: psycopg.Connection) -> list[str]:
-    """Return what a check finds in all collections, and indexes that are not valid."""
+    """Return the violations in all collections, and the invalid indexes."""
     found = "SELECT v.* FROM pgsimhash.collections AS c, pgsimhash.check_collection(c.name) AS v"
     invalid = (
         "SELECT indexrelid::regclass FROM pg_index JOIN pgsimhash.layouts AS l "
@@ -44,18 +44,18 @@ def violations(connection: psycopg.Connection) -> list[str]:
 
 
 class Outcome(NamedTuple):
-    """What the database has of the pages that writers were told were stored."""
+    """The stored pages among the acknowledged ones."""
 
     acknowledged: int
     lost: int
     doubled: int
     wrong: int
-    """Those whose verdict says otherwise than their row."""
+    """The pages whose verdict contradicts their row."""
     violations: list[str]
 
 
 class Work:
-    """A process that does something that may be disturbed."""
+    """A process whose work may be disturbed."""
 
     def __init__(self, folder: Path, work: Callable[..., None], *arguments: object) -> None:
         self._errors = folder / f"errors-{time.monotonic_ns()}"
@@ -63,7 +63,7 @@ class Work:
         self.process.start()
 
     def wait(self) -> tuple[int | None, str]:
-        """Return its exit code and what it said, which is no traceback."""
+        """Return its exit code and its output, which must not be a traceback."""
         self.process.join(PATIENCE)
         told = self._errors.read_text() if self._errors.exists() else ""
         assert "Traceback" not in told, told
@@ -72,7 +72,7 @@ class Work:
 
 
 class Writers:
-    """Processes that write pages of their own, near-copies of what the others write."""
+    """Processes that write pages, near-duplicates of those of the others."""
 
     def __init__(
         self,
@@ -93,18 +93,18 @@ class Writers:
         self.refusals: Counter[str] = Counter()
 
     def start(self) -> None:
-        """Start all of them from the beginning of their pages."""
+        """Start all of them at the beginning of their pages."""
         for number in self._numbers:
             job = (number, self.pages, self._batch, self._file(number), self._retry_seconds)
             self._running.append(Work(self.folder, writer.write, self.dsn, *job))
 
     def kill(self) -> None:
-        """Kill them, as by the kernel."""
+        """Kill them with SIGKILL."""
         for work in self._running:
             work.process.kill()
 
     def wait(self) -> None:
-        """Wait for their ends; none is a traceback."""
+        """Wait until they end without a traceback."""
         for work in self._running:
             code, told = work.wait()
             if code == 3:
@@ -114,14 +114,14 @@ class Writers:
         self._running.clear()
 
     def rerun(self) -> None:
-        """Write the same again, to the end."""
+        """Write the same pages again, to the end."""
         self.refusals.clear()
         self.start()
         self.wait()
         assert not self.refusals
 
     def wait_until(self, acknowledged: int) -> None:
-        """Wait until so many pages are acknowledged, or the writers ended."""
+        """Wait until this many pages are acknowledged, or the writers ended."""
         latest = time.monotonic() + PATIENCE
         while len(self.acknowledged()) < acknowledged and time.monotonic() < latest:
             if not any(work.process.is_alive() for work in self._running):
@@ -129,7 +129,7 @@ class Writers:
             time.sleep(0.005)
 
     def wait_for_each(self) -> None:
-        """Wait until each of them wrote something: who is not connected yet is refused."""
+        """Wait until each has written a page, because new connections may be refused later."""
         latest = time.monotonic() + PATIENCE
         while time.monotonic() < latest:
             hosts = {url.split("/")[2] for url in self.acknowledged()}
@@ -139,21 +139,21 @@ class Writers:
         raise AssertionError("a writer writes nothing")
 
     def wait_for_more(self) -> float:
-        """Return how many seconds it took until one more page was acknowledged."""
+        """Return after how many seconds another page was acknowledged."""
         started, before = time.monotonic(), len(self.acknowledged())
         self.wait_until(before + 1)
         return time.monotonic() - started
 
     def acknowledged(self) -> set[str]:
-        """The URLs whose verdicts arrived."""
+        """The URLs with a verdict."""
         return {url for url, _ in self.verdicts()}
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
-        """The URLs and verdicts that arrived."""
+        """The URLs and verdicts."""
         for number in self._numbers:
             path = self._file(number)
             text = path.read_text() if path.exists() else ""
-            # A writer that was killed may have left half a line.
+            # A killed writer may have left an incomplete line.
             for line in text[: text.rfind("\n") + 1].splitlines():
                 url, verdict = line.split()
                 yield url, verdict
@@ -162,9 +162,9 @@ class Writers:
         return {one.url for n in self._numbers for one in writer.pages(n, self.pages)}
 
     def outcome(self, dsn: str | None = None, *, verdicts: bool = True) -> Outcome:
-        """Return what the database has of what was acknowledged.
+        """Return the stored pages among the acknowledged ones.
 
-        Where pages were deleted, nobody can tell whether ``verdicts`` were right.
+        If pages were deleted, ``verdicts`` cannot be checked.
         """
         with psycopg.connect(dsn or self.dsn, autocommit=True) as connection:
             rows = connection.execute(
@@ -190,7 +190,7 @@ class Writers:
 
 
 def assert_sound(writers: Writers, dsn: str | None = None, *, complete: bool = False) -> Outcome:
-    """Check that nothing was lost or doubled, and with ``complete`` that all is there."""
+    """Check that nothing was lost or repeated; ``complete`` requires all pages."""
     outcome = writers.outcome(dsn)
     assert outcome[1:] == (0, 0, 0, []), outcome
     if complete:
@@ -202,9 +202,9 @@ Disturb = Callable[[], object]
 
 
 def survive(writers: Writers, disturb: Disturb, moments: Sequence[int]) -> Iterator[Outcome]:
-    """Let writers be disturbed at some moments, as numbers of pages; yield what holds after each.
+    """Disturb writers at some moments, given as numbers of pages; yield the state after each.
 
-    At last they write the same again to the end.
+    At the end they write all pages again.
     """
     for moment in moments:
         writers.start()

@@ -1,4 +1,4 @@
-"""A simhash is a 64-bit number: its range, its sign in SQL, its distances and its text forms."""
+"""Simhashes: the range, the sign in SQL, distances and text forms."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_thirteen_digits_that_could_be_a_decimal_or_base32_are_refused_not_guess
         pgsimhash.parse_simhash("2345672345672")
     assert pgsimhash.parse_simhash("0x22224f78848") == 2345672345672
     assert pgsimhash.parse_simhash("2345672345672===") == from_base32("2345672345672")
-    # No octets end in these digits.
+    # No eight bytes end in these digits.
     assert pgsimhash.parse_simhash("2345672345673") == 2345672345673
     assert pgsimhash.parse_simhash("2345672345678") == 2345672345678
     assert pgsimhash.parse_simhash("0x234567abcde") == 0x234567ABCDE

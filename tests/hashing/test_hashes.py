@@ -1,4 +1,4 @@
-"""The hash functions, by the vectors that were published with them and by their definitions."""
+"""The hash functions, checked by published vectors and by their definitions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LOW, LOW_32 = 2**64 - 1, 2**32 - 1
 @pytest.mark.parametrize(
     ("function", "text", "published"),
     [
-        # MurmurHash3_x64_128 with seed 0 prints this with 7a433ca9c49a9347 after it.
+        # MurmurHash3_x64_128 with seed 0 prints this, followed by 7a433ca9c49a9347.
         (murmur3_64, FOX, 0xE34BBC7BBC071B6C),
         (murmur3_64, "", 0),
-        # MurmurHash3_x86_32 of nothing is 0 with seed 0, and that is the other seed.
+        # MurmurHash3_x86_32 of the empty string with seed 0 is 0, which is then the other seed.
         (murmur3_32_32, "", 0),
         # The tables of RFC 9923.
         (fnv1a_64, "", 0xCBF29CE484222325),
@@ -88,7 +88,7 @@ def test_jenkins_is_its_definition(text: str) -> None:
 
 
 def lookup3(data: bytes) -> int:
-    """hashlittle2 with both seeds 0, a step a line."""
+    """hashlittle2 with both seeds 0, one step per line."""
 
     def turned(value: int, by: int) -> int:
         return (value << by | value >> 32 - by) & LOW_32

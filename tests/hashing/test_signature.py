@@ -1,4 +1,4 @@
-"""The signature of a set of features, and the resemblance two signatures tell."""
+"""Signatures of sets of features, and the resemblance of two signatures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_value_of_a_signature_never_changes() -> None:
 
 
 def test_each_bit_is_that_of_the_least_hash_in_its_bin() -> None:
-    """Written down plainly, for a set that leaves no bin empty."""
+    """The definition, for a set that fills every bin."""
     mask = 2**64 - 1
 
     def mix(value: int) -> int:
@@ -67,7 +67,7 @@ def test_each_bit_is_that_of_the_least_hash_in_its_bin() -> None:
 @pytest.mark.parametrize("size", [30, 150, 3000])
 @pytest.mark.parametrize("shared", [0.0, 0.5, 0.7, 0.9])
 def test_the_estimate_is_right_on_average(size: int, shared: float) -> None:
-    """Of each two sets, ``shared`` of all features are in both."""
+    """Pairs of sets that share the part ``shared`` of all their features."""
     both = round(size * shared)
     only = (size - both) // 2
     estimates = []

@@ -1,4 +1,4 @@
-"""Tokens, as the scheme pgsimhash-article-1 defines them, and the other choices."""
+"""Tokens of the scheme pgsimhash-article-1, and the options of Words."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_plain_ascii_takes_a_shortcut_to_the_same_tokens(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(max_codepoint=0x30FF)))
 def test_the_table_gives_the_tokens_of_the_definition(text: str) -> None:
-    # A trailing ideograph is not in the table, so it takes the long way.
+    # A trailing ideograph is not in the table, so it takes the slow path.
     assert [*tokenize(text), "一"] == tokenize(f"{text} 一")
 
 

@@ -1,4 +1,4 @@
-"""The vote, and the frozen numbers that other programs can check themselves against."""
+"""The vote, and the frozen numbers for implementations in other languages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOP_BIT = 1 << 63
 
 
 def naive(hashes: list[int], weights: list[float]) -> int:
-    """The definition, bit by bit, in whole units of weight."""
+    """The definition, bit by bit, in units of weight."""
     units = [round(weight / WEIGHT_UNIT) for weight in weights]
     result = 0
     for bit in range(64):
@@ -74,7 +74,7 @@ def test_the_vote_is_its_definition(features: list[tuple[int, float]]) -> None:
 
 
 def test_order_does_not_matter() -> None:
-    # Sums of doubles depend on their order; sums of whole units do not.
+    # Sums of doubles depend on their order; sums of units do not.
     chance = random.Random(3)
     features = {f"word{number}": 1 + math.log(1 + number) for number in range(500)}
     expected = simhash(features)
@@ -114,7 +114,7 @@ def test_a_string_is_not_taken_for_its_letters() -> None:
 
 
 def test_integers_are_ready_hashes() -> None:
-    """Expected numbers by hand, and by another implementation (seomoz/simhash-py's tests)."""
+    """Numbers computed by hand, and by another implementation (seomoz/simhash-py's tests)."""
     assert simhash([0xDEADBEEF] * 100) == 0xDEADBEEF
     assert simhash([0xDEADBEEFDEADBEEF, 0x2152411021524110]) == 0
     assert simhash([0xABCD, 0xBCDE, 0xCDEF]) == 0xADCF

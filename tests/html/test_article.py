@@ -1,4 +1,4 @@
-"""What of a page is its article."""
+"""Which part of a page is its article."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_name_does_not_remove_most_of_the_page(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["shared-files", "adherence", "navigable", "commentary", "badge"])
 def test_names_are_compared_as_whole_words(name: str) -> None:
-    # As substrings these hold share, ad, nav and comment.
+    # As substrings these contain share, ad, nav and comment.
     extra = f'<p class="{name}">The goats, for what it is worth, have never once been seasick.</p>'
     assert "seasick" in text_of(f"<div>{STORY}{extra}</div>")
 

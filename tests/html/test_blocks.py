@@ -1,4 +1,4 @@
-"""What the blocks of text of a page are, and what is said of the elements around them."""
+"""The text blocks of a page, and the meaning of the elements around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which encoding a page is in, decided as browsers do, except that valid UTF-8 is UTF-8."""
+"""The encoding of a page is the one browsers choose, except that valid UTF-8 is UTF-8."""
 
 from __future__ import annotations
 

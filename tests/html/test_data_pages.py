@@ -1,4 +1,4 @@
-"""Pages whose content is in tables, lists, numbers and code: other data are another page."""
+"""Pages with tables, lists, numbers and code: different data are a different page."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PAIRS = 200
 
 
 def matches(a: Fingerprint, b: Fingerprint) -> bool:
-    """Whether a collection with the scheme's own distance takes one for a copy of the other."""
+    """Return whether a collection with the scheme's distance takes one for a copy of the other."""
     bits = hamming_distance(a.simhash, b.simhash)
     return bits <= DEFAULT_SCHEME.distance and verified(bits, a.signature, b.signature)
 
 
 def test_other_data_are_another_page() -> None:
-    """bench/README.md says how many are kept."""
+    """bench/README.md lists how many are separated."""
     lost = Counter[str]()
     for kind in KINDS:
         rng = random.Random(kind)

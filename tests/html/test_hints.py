@@ -1,4 +1,4 @@
-"""A caller who knows a site says where its content is; every mistake in that has a clear error."""
+"""Selectors of the content by host; each invalid hint has a clear error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text_of(
     "selector", ["div.log", "body > div", "//div[@class='log ad']", "(//div)[1]"]
 )
 def test_a_hint_is_css_or_xpath_and_is_believed(selector: str) -> None:
-    """Though the block is called an advertisement, and is a small part of the page."""
+    """Although the block is named like an advertisement, and is a small part of the page."""
     assert text_of(selector) == "Fog at six. Sun at nine."
 
 

@@ -1,7 +1,7 @@
-"""Pages made to break what reads them: each ends in a fingerprint or in a PageError.
+"""Hostile pages end in a fingerprint or in a PageError.
 
-There are no clocks here. What has to stay bounded runs in a process with a limit on its memory
-and its processor time, far above what it takes and far below what its square would take.
+No test measures time. Bounded work runs in a process with a limit on memory and CPU time, far above
+its need and far below quadratic growth.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def test_too_many_elements_are_refused(element: str) -> None:
 
 
 def test_a_deep_page_with_too_many_end_tags_is_refused_at_once() -> None:
-    # A parser looks for each of them among all elements that are open.
+    # A parser searches all open elements for each of them.
     with pytest.raises(PageError, match="within one another, and far too many end tags"):
         fingerprint(TEXT + "<div></p>" * 100_000)
     few = "<div>" * 10_000 + "</p>" * 1000
@@ -143,7 +143,7 @@ LARGEST = {
     "attributes, many tags": 'f\'<p {" ".join(f"a{n}" for n in range(400))}>x\' * (N // 2000)',
     "canonical links": "'<link rel=canonical href=\"http://[\">' * (N // 36) + TEXT",
 }
-"""Pages of half the size that they may have, for the test's sake; bench/hostile.py has the rest."""
+"""Pages of half the maximum size, for speed; bench/hostile.py has the full size."""
 
 BOUNDED = {
     "one long word": "f'<p>{TEXT}' + 'a' * N",
@@ -181,7 +181,7 @@ BOUNDED = {
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on a process")
 def test_hostile_pages_stay_within_time_and_memory() -> None:
-    # All in one process, for the start of each would take longer than the page.
+    # All in one process, because its start takes longer than a page.
     code = "\n".join(
         [
             "import random, resource",
@@ -189,7 +189,7 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
             "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))",
             "from pgsimhash import PageError, fingerprint",
             "def peak():",
-            # What the parent took when it forked counts in ru_maxrss, and not in VmHWM.
+            # ru_maxrss includes the memory of the parent at the fork; VmHWM does not.
             "    try:",
             "        with open('/proc/self/status') as about:",
             "            return 1024 * next(int(x.split()[1]) for x in about if 'VmHWM' in x)",
@@ -218,7 +218,7 @@ def test_hostile_pages_stay_within_time_and_memory() -> None:
     large = {name: ends[name] for name in LARGEST}
     assert large.pop("paragraphs") == "too_large"
     assert set(large.values()) == {"fingerprint"}, large
-    # The largest since the process began, so that the first of its size names the page.
+    # The maximum of the process, so the first page with this size is reported.
     too_much = [name for name, _, peak in lines if int(peak) > 350 * MEGABYTE]
     assert not too_much
 
@@ -231,7 +231,7 @@ STALLED = {
     "ids without words, deep": "'<div id=a>' * 1900 + '. ' * 4 * M",
     "code in many lists": "LONG + '<ol start=999999990><li>' * 32 + '<pre>' + 'a\\n' * 4 * M",
 }
-"""Pages that took 10 s and more, the first of them half a minute, and take one."""
+"""Pages that once took 10 s and more, the first of them half a minute, and take one now."""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on a process")

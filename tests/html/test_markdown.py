@@ -1,4 +1,4 @@
-"""Markdown for people."""
+"""Markdown of the main content."""
 
 from __future__ import annotations
 

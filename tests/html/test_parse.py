@@ -1,4 +1,4 @@
-"""Pages that would take quadratic time are known before they are parsed."""
+"""Pages that would take quadratic time are detected before they are parsed."""
 
 from __future__ import annotations
 

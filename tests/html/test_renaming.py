@@ -1,7 +1,7 @@
-"""What classes and ids are called matters little: with random names a page is still near itself.
+"""The names of classes and ids matter little: with random names a page stays near itself.
 
-Measured on the example pages with three sets of random names each: none moves by a single bit. The
-bounds leave room for pages to come, within what counts as identical.
+Measured on the example pages with three sets of random names each: no bit changes. The bounds allow
+for future pages, within the distance of duplicates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAMES = re.compile(r"\b(class|id)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>]+)")
 
 
 def renamed(page: str, seed: int) -> str:
-    """Return ``page`` with another random name for each class and id."""
+    """Return ``page`` with a random name for each class and id."""
     letters = random.Random(seed)
     names: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Pages that stand in for others are told from articles, and articles about them stay articles."""
+"""Error pages and the like are detected, and articles about them are not."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def test_an_article_about_such_pages_is_an_article(page: str) -> None:
 
 
 def test_next_to_no_text_stays_too_short() -> None:
-    """What a page of five words says about itself changes nothing."""
+    """The statements of a page of five words change nothing."""
     with pytest.raises(PageError, check=because("too_short")):
         fingerprint("<title>404 Not Found</title><h1>Not found</h1>")

@@ -1,4 +1,4 @@
-"""The simhash of a page's shape: near within a template, far between templates."""
+"""The simhash of a page's structure: near within a template, far between templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pgsimhash.html.structure import structure_of, structure_simhash
 PAGES = Path(__file__).parents[2] / "examples" / "pages"
 GOLDEN = 0x6190588D046A5179
 SAME_TEMPLATE = 12
-"""Bits within which two pages are of one template, as the documentation says."""
+"""The documented distance of two pages of one template."""
 
 
 def shape(html: str) -> int:

@@ -1,4 +1,4 @@
-"""How much the blocks of a page count: by what they are, and by little more or less at a time."""
+"""The weights of text blocks, which change gradually."""
 
 from __future__ import annotations
 

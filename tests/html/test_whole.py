@@ -1,4 +1,4 @@
-"""Tables, lists, code and figures are shown whole where they belong to the text."""
+"""Tables, lists, code and figures of the main text are shown completely."""
 
 from __future__ import annotations
 

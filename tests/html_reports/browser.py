@@ -1,4 +1,4 @@
-"""A real browser, Chromium without a window, that tells all it was asked to do."""
+"""A real headless Chromium that reports all requests and messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def missing() -> str | None:
-    """What is not installed, in a sentence; None if all is there."""
+    """Return a sentence about what is not installed, or None."""
     if not any(map(shutil.which, PROGRAMS)):
         return "no Chromium; on Debian: apt-get install chromium chromium-driver"
     if not shutil.which("chromedriver"):
@@ -45,7 +45,7 @@ def chromium() -> Iterator[webdriver.Chrome]:
 
 @dataclass(frozen=True)
 class Look:
-    """What a page was like in a window of one size, in light or dark."""
+    """The state of a page in a window of one size, light or dark."""
 
     console: list[str]
     requests: list[str]
@@ -79,7 +79,7 @@ return {
 def look(
     driver: webdriver.Chrome, page: Path, size: tuple[int, int], scheme: str, phone: bool = False
 ) -> Look:
-    """Open ``page``, open all its details, point at its links, and tell what happened."""
+    """Open ``page``, open all its details, hover over its links, and return what happened."""
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": phone}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     features = [{"name": "prefers-color-scheme", "value": scheme}]

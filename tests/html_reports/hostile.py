@@ -1,4 +1,4 @@
-"""Pages that would do something in a report, if anything could."""
+"""Pages that attack a report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def explanation() -> Explanation:
-    """Two hostile pages, explained."""
+    """An explanation of two hostile pages."""
     sides = []
     for number, url in ((0, URLS[0]), (7, URLS[3])):
         told = TEXTS[number % len(TEXTS)]
@@ -66,9 +66,9 @@ def versions(found: list[Version]) -> list[Version]:
 
 
 def fill(store: Store) -> None:
-    """Put clusters and histories of hostile pages into a collection that keeps Markdown.
+    """Insert clusters and histories of hostile pages into a collection that stores Markdown.
 
-    By SQL, as others may write these tables: what `ingest` would refuse is there as well.
+    By SQL, because other programs may write these tables: it includes pages that `ingest` refuses.
     """
     collection_id = store.opened.collection_id
     rows = []

@@ -1,4 +1,4 @@
-"""Evaluations as pages: one file, nothing loaded, nothing run, nothing unescaped."""
+"""Evaluations as HTML pages: one file, no requests, no scripts, everything escaped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def xpath(tree: etree._Element, query: str) -> list[Any]:
 
 
 def reports(name: str = HOSTILE) -> list[str]:
-    """Both kinds of pages, with ``name`` wherever a name is."""
+    """Both kinds of pages, with ``name`` in every possible place."""
     failures = [PageFailure(name, "unreadable", name)]
     near = NearSample(9, np.arange(17), [Unlabelled(name, name, 8, name, None)], Unseen(0, 0, name))
     return [

@@ -1,6 +1,6 @@
-"""The pages in a real browser: they fit, nothing in them runs, nothing leaves.
+"""The HTML pages in a real browser: they fit, run nothing, and send no requests.
 
-Without a browser these tests skip themselves, unless PGSIMHASH_TEST_BROWSER is "required".
+Without a browser these tests are skipped, unless PGSIMHASH_TEST_BROWSER is "required".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def driver() -> Iterator[object]:
 
 @pytest.fixture
 def pages(dsn: str, tmp_path: Path) -> dict[str, Path]:
-    """Each kind of page, of hostile content."""
+    """Each kind of page with hostile content."""
     with connect(dsn, collection="hostile", keep_markdown=True) as store:
         hostile.fill(store)
         found = hostile.versions(analysis.versions(store, hostile.URLS[0]))
@@ -79,7 +79,7 @@ def test_dark_is_dark_and_light_is_light(pages: dict[str, Path], driver: object)
 def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
     pages: dict[str, Path], driver: object, kind: str
 ) -> None:
-    """What escaping keeps out, the page's policy would stop."""
+    """The content security policy stops what escaping missed."""
     page = pages[kind]
     text = page.read_text(encoding="utf-8")
     bad = (
@@ -96,7 +96,7 @@ def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
 
 
 def test_the_test_would_notice(driver: object, tmp_path: Path) -> None:
-    """A page that runs and loads what it likes fails in every respect."""
+    """A page without escaping and policy fails every check."""
     page = tmp_path / "bad.html"
     page.write_text(
         "<body style='width: 3000px'><img src=https://tracker.invalid/x.png>"

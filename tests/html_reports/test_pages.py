@@ -1,4 +1,4 @@
-"""The pages: one file, nothing loaded, nothing run, nothing unescaped, whatever is in them."""
+"""The HTML pages: one file, no requests, no scripts, everything escaped."""
 
 from __future__ import annotations
 

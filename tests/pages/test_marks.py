@@ -42,7 +42,7 @@ def test_without_a_mark_inside_a_cluster_stays() -> None:
 
 
 def test_a_chain_is_cut_between_pages_that_differ() -> None:
-    """Each other page follows the nearer end; c is as far from both and follows the first."""
+    """Each other page follows the nearer end; c is equally far from both and follows the first."""
     assert parts(split_marked(CHAIN, different("ae"))) == ["abc", "de"]
 
 
@@ -59,7 +59,7 @@ def test_three_that_all_differ_are_three_parts() -> None:
 
 
 def test_a_marked_page_goes_to_the_nearest_part_it_may_be_in() -> None:
-    """e differs from a, so it is with b, however near to a it were."""
+    """e differs from a, so it is with b, at any distance."""
     assert parts(split_marked(CHAIN, different("ab", "ae"))) == ["a", "bcde"]
 
 

@@ -1,4 +1,4 @@
-"""A page may be a ``bytes``, a ``bytearray`` or a ``memoryview``, wherever one is taken."""
+"""A page may be a ``bytes``, a ``bytearray`` or a ``memoryview`` everywhere."""
 
 from __future__ import annotations
 

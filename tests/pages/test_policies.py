@@ -1,4 +1,4 @@
-"""What becomes of the settings of policies and of a caller's options; no database."""
+"""How settings of policies and the caller's options combine; no database."""
 
 from __future__ import annotations
 

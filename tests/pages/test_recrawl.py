@@ -14,7 +14,7 @@ OTHER = 0xFFFF
 
 
 def versions(*days: float, simhashes: tuple[int, ...] = ()) -> list[Visit]:
-    """Versions at these days, each with other content than the one before by default."""
+    """Versions at these days, each with different content by default."""
     contents = simhashes or tuple(OTHER * (n % 2) for n in range(len(days)))
     return [
         Visit(simhash, BEGIN + day * DAY, BEGIN + day * DAY)

@@ -1,4 +1,4 @@
-"""Moments and ages as people write them, and as they get them wrong."""
+"""Times and ages, valid and invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a URL, and one spelling for the URLs of a page."""
+"""Valid URLs, and their normal forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From pages to records: one bad page never ends the others."""
+"""Pages become records: a failing page does not affect the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def article(seed: int) -> str:
 
 
 def read_or_hang(html: bytes | str, url: str | None, charset: str | None) -> Article:
-    """Reads a page, in minutes beyond number if it says so; no signal handler runs meanwhile."""
+    """Reads a page, very slowly if it says so; no signal handler runs meanwhile."""
     if html == "hang":
         re.match("(a|a)+$", "a" * 99 + "b")
     made = read_text(html, url, charset)
@@ -43,7 +43,7 @@ HANGING = Scheme("own-hanging", read_or_hang, ShingleWeights((1, 2), "sqrt"))
 
 
 class Deadly:
-    """HTML that ends the process that receives it, as a crash in a parser would."""
+    """HTML that ends the process that receives it, like a crash of a parser."""
 
     def __reduce__(self) -> tuple[object, tuple[int]]:
         return (os._exit, (1,))
@@ -160,7 +160,7 @@ def test_a_page_that_a_process_has_no_memory_to_receive_is_reported_so(
 
 
 def readers() -> list[psutil.Process]:
-    """The processes that read pages, as children of the one that they are forked from."""
+    """The processes that read pages: children of the process that they are forked from."""
     return [
         process
         for server in psutil.Process().children()

@@ -1,4 +1,4 @@
-"""What is not needed is not loaded: a user waits for what they ask for, and for nothing else."""
+"""Commands and imports load only what they use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COMMAND = "import sys; sys.argv = ['pgsimhash', *{}]; from pgsimhash.cli import 
 
 
 def loaded(code: str) -> set[str]:
-    """Which of the heavy packages a process has loaded that ran ``code``."""
+    """The heavy packages that a process loaded by running ``code``."""
     told = f"""
 import atexit, sys
 atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))
@@ -158,7 +158,7 @@ def test_what_is_loaded_later_is_listed(module: str) -> None:
     assert {*there.__all__} <= {*dir(there)}
     for name in there.__all__:
         assert getattr(there, name) is not None
-        # An import of a submodule would put it in the place of a name that is the same.
+        # Importing a submodule would replace the name by the module.
         assert find_spec(f"{module}.{name}") is None
 
 

@@ -1,4 +1,4 @@
-"""How much there is of the machine, and how many processes read pages if nobody says."""
+"""The memory and cores of the machine, and the default number of processes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def written(groups: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
         ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
         ("0::/\n", {"cpu.max": "10000 100000\n"}, 1),
         ("0::/\n", {"cpu.max": "6400000 100000\n"}, 8),
-        # A group's limit holds for those below it.
+        # The limit of a group includes the groups below it.
         ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
-        # In a container its name may be the one outside.
+        # In a container the name may be that of the host.
         ("0::/docker/abc\n", {"cpu.max": "400000 100000"}, 4),
         (
             "3:cpuset:/x\n2:cpu,cpuacct:/x\n0::/\n",
@@ -72,9 +72,9 @@ def test_a_container_has_the_cores_it_is_given(
     ("own", "files", "left"),
     [
         ("0::/\n", {"memory.max": "2147483648\n"}, 2 << 30),
-        # A group's limit holds for those below it.
+        # The limit of a group includes the groups below it.
         ("0::/a/b\n", {"a/memory.max": "1073741824\n", "a/b/memory.max": "max\n"}, 1 << 30),
-        # In a container its name may be the one outside.
+        # In a container the name may be that of the host.
         ("0::/docker/abc\n", {"memory.max": "1048576"}, 1 << 20),
         ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": "4096\n"}, 4096),
         ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**70)}, None),

@@ -1,4 +1,4 @@
-"""Many texts at once: the same simhashes as one by one, and which scheme is for them."""
+"""Many texts at once: the simhashes equal those of single texts; and the choice of a scheme."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The recipe of the blog schemes, beside a transcription of its steps one by one.
+"""The recipe of the blog schemes, compared with a transcription of its steps.
 
-The transcription shares BeautifulSoup and readability with the package, as it must, and its
-Markdown; parsing, cleaning, the choice of the content, words, hashes and votes are written again.
+The transcription uses the same BeautifulSoup, readability and Markdown. Parsing, cleaning, the
+choice of the content, words, hashes and votes are written again.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def test_the_second_hash_is_seeded_with_the_first(tokens: list[str]) -> None:
 
 
 def test_what_is_left_after_each_rule() -> None:
-    """Expected by hand, so that the steps and their transcription are not wrong together."""
+    """Results computed by hand, in case the steps and their transcription have the same error."""
     assert read_blog(PAGES["plain"]).text == f"# The book\n\n{TEXT}"
     assert read_blog(PAGES["selectors"]).text == TEXT
     named = read_blog(PAGES["names anywhere in a class or id"]).text
@@ -268,7 +268,7 @@ def test_more_than_four_fifths_of_the_text_in_links_is_navigation() -> None:
     assert kept(8, 2)
     assert not kept(9, 2)
     assert kept(0, 2) is False  # there is no x
-    # A link in another counts for both, as nested ones do in a table.
+    # A link inside a link counts twice, like nested links in a table.
     assert not kept(800, 199)
 
 
@@ -353,7 +353,7 @@ HOSTILE = {
 
 
 def test_hostile_pages_take_bounded_time_and_memory() -> None:
-    # All in one process, for the start of each would take longer than the page.
+    # All in one process, because its start takes longer than a page.
     code = (
         "import json, resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (120, 120))\n"
@@ -366,7 +366,7 @@ def test_hostile_pages_take_bounded_time_and_memory() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(HOSTILE), capture_output=True, text=True
     )
-    # The last kind that it tells is the one that was too much.
+    # The last reported kind is the one that failed.
     assert done.stdout.splitlines() == list(HOSTILE)
     assert (done.returncode, done.stderr) == (0, "")
 

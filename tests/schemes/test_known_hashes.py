@@ -1,4 +1,4 @@
-"""Hashes of words that are remembered across pages are those of MurmurHash3."""
+"""Cached hashes of words equal MurmurHash3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader takes for something beside the text is kept: references and the like."""
+"""References and the like are kept, although a reader may consider them secondary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemes by name, schemes of the caller's own parts, and schemes in other processes."""
+"""Registered schemes, schemes with your own parts, and schemes in other processes."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_bytes_of_text_are_utf_8_unless_said_otherwise() -> None:
 def test_interoperable_tokens_are_runs_by_category_with_a_letter() -> None:
     text = "Snake_case and x2, in 2024 10:30: see https://bay.example/a_b?c=d or WWW.Bay.example."
     assert CategoryWords()(text) == ["snake_case", "and", "x2", "in", "see", "or"]
-    # Marks that take up space (Mc) end a run, as the list of categories has it.
+    # Spacing marks (Mc) end a run, by the list of categories.
     assert CategoryWords()("naïve, cafe\u0301, हिन्दी") == ["naïve", "cafe\u0301", "ह", "न्द"]
     assert CategoryWords(frozenset({"and", "in", "see", "or"}))("and IN a See") == ["a"]
     assert CategoryWords()("_ 12 _1_ \u0301 ②") == []

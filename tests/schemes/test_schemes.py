@@ -51,7 +51,7 @@ def test_a_fingerprint_is_the_record_of_a_page() -> None:
 
 
 def test_frozen_simhash() -> None:
-    """Another number here is another scheme, and needs another name."""
+    """A different number here would be a different scheme, which needs a new name."""
     assert format_simhash(simhash(weigh(tokenize(TEXT)))) == "78acfeef159b8fa4"
     assert format_simhash(fingerprint(PAGE).simhash) == "78ad76c6d59b0abc"
 

@@ -1,4 +1,4 @@
-"""Short texts: numbers and single words tell them apart, spelling hardly does."""
+"""Short texts: numbers and single words separate them, spelling hardly does."""
 
 from __future__ import annotations
 

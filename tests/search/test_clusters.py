@@ -1,4 +1,4 @@
-"""From pairs to clusters, and the page that stands for each."""
+"""Clusters of pairs, and the canonical page of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHAIN = np.array([(1 << n) - 1 for n in range(10)], dtype=np.uint64)
 
 
 def clusters(values: NDArray[np.uint64], distance: int, linkage: Linkage) -> list[list[int]]:
-    """The clusters of more than one, each ascending."""
+    """The clusters with several members, each ascending."""
     pairs = find_pairs(values, distance)
     halves = [Pairs(pairs.low[at::2], pairs.high[at::2], pairs.distances[at::2]) for at in range(2)]
     roots = cluster_simhashes(values, halves, linkage, distance)

@@ -33,7 +33,7 @@ every_layout = pytest.mark.parametrize(
     "layout", LAYOUTS.values(), ids=lambda layout: layout.name.replace(" ", "-")
 )
 
-# The same forms as the layouts above, with few enough bits to try every pair of simhashes.
+# The forms of the layouts above, with few enough bits to test every pair of simhashes.
 SMALL = [
     Layout("three blocks", (5, 4, 4), bits=13),
     Layout("two blocks", (6, 6), bits=12),
@@ -53,7 +53,7 @@ simhashes = st.integers(0, 2**64 - 1)
 
 
 def seen_by(layout: Layout, a: int, b: int, distance: int) -> list[int]:
-    """The permutations whose probes lead from ``a`` to ``b``."""
+    """The permutations by which ``a`` finds ``b``."""
     return [
         permutation.number
         for permutation, radius in zip(layout.permutations, layout.radii(distance), strict=True)
@@ -62,7 +62,7 @@ def seen_by(layout: Layout, a: int, b: int, distance: int) -> list[int]:
 
 
 def fewest_beyond(layout: Layout, masks: NDArray[np.uint64], radii: Sequence[int]) -> int:
-    """How many differing bits are not seen by any permutation: the least over all masks."""
+    """The smallest number of differing bits that no permutation finds, over all masks."""
     unseen = np.ones(len(masks), dtype=np.bool_)
     for permutation, radius in zip(layout.permutations, radii, strict=True):
         bits = np.uint64(permutation.bits % 2**64)
@@ -72,7 +72,7 @@ def fewest_beyond(layout: Layout, masks: NDArray[np.uint64], radii: Sequence[int
 
 @small_layouts
 def test_proof_by_exhaustion_that_no_pair_within_the_distance_is_missed(layout: Layout) -> None:
-    """Whether a pair is seen depends on its differing bits alone, and these are all of them."""
+    """Whether a pair is found depends only on its differing bits, and these are all masks."""
     masks = np.arange(2**layout.bits, dtype=np.uint64)
     for distance in layout.distances:
         assert fewest_beyond(layout, masks, layout.radii(distance)) > distance
@@ -112,12 +112,12 @@ def test_whatever_bits_are_flipped_some_permutation_sees_the_pair(
 
 @every_layout
 def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(layout: Layout) -> None:
-    """Exhaustive at 64 bits: which bits of a block differ does not matter, only how many do."""
+    """Exhaustive at 64 bits: only the number of differing bits per block matters."""
     if layout.inner:
         pytest.skip("its inner blocks are not blocks of one partition")
     blocks = len(layout.widths)
     distance = min(6, layout.distances[-1])
-    # Stars and bars: all tuples of `blocks` counts that add up to `distance`.
+    # Stars and bars: all tuples of `blocks` counts with the sum `distance`.
     spreads = 0
     for bars in combinations(range(distance + blocks - 1), blocks - 1):
         ends = (-1, *bars, distance + blocks - 1)
@@ -146,7 +146,7 @@ def test_every_way_to_spread_the_flipped_bits_over_the_blocks_is_covered(layout:
 def test_the_layouts_of_the_paper_answer_their_distance_without_a_flip(
     name: str, permutations: int, largest_exact_match: int
 ) -> None:
-    """Manku, Jain, Das Sarma, WWW 2007, section 3.1.2: tables against distance."""
+    """Manku, Jain, Das Sarma, WWW 2007, section 3.1.2: tables by distance."""
     layout = LAYOUTS[name]
     assert len(layout.permutations) == permutations
     assert max(layout.radii(largest_exact_match)) == 0
@@ -214,7 +214,7 @@ def test_the_blocks_of_a_layout_have_the_widths_of_its_name() -> None:
 
 
 def test_one_layout_has_one_name() -> None:
-    """Its tables are called after it."""
+    """Its tables are named after it."""
     assert get_layout("2 choose 1") is LAYOUTS["32+32"]
     assert get_layout("3 choose 1") is LAYOUTS["22+21+21"]
     assert get_layout("4 choose 1") is LAYOUTS["16+16+16+16"]
@@ -268,7 +268,7 @@ def test_the_radii_are_the_smallest_that_suffice(distance: int) -> None:
 
 
 def test_choosing_enough_blocks_needs_no_flips() -> None:
-    """Three differing bits leave two of five blocks alone; four may not."""
+    """Three differing bits leave two of five blocks unchanged; four may not."""
     assert FIVE_CHOOSE_TWO.radii(3) == (0,) * 10
     assert FIVE_CHOOSE_TWO.radii(4) == (1,) * 10
 

@@ -1,4 +1,4 @@
-"""What layouts cost: the arithmetic of the plans, and what is recommended."""
+"""The costs of layouts: the arithmetic of the plans, and the recommendation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_radii_that_are_deployed_cost_hardly_more_than_the_cheapest(rows: in
 
 
 def test_what_is_too_large_for_memory_wants_few_probes_and_few_candidates() -> None:
-    """As in the paper, whose tables for 8 billion pages are probed once, with long prefixes."""
+    """As in the paper, whose tables for 8 billion pages need one probe with a long prefix."""
     small, large = (planner.recommend(planner.plans(rows, 3)) for rows in (10**6, 8 * 10**9))
     assert small.columns <= 3
     assert set(large.radii) == {0}
@@ -129,7 +129,7 @@ def test_the_tables_of_the_paper(
     made = LAYOUTS[layout]
     assert len(made.permutations) == tables
     assert {permutation.width for permutation in made.permutations} == leading
-    # A probe of the narrowest prefix meets at most so many, as the paper counts.
+    # The largest number of matches of a probe with the narrowest prefix, by the paper.
     narrowest = min(permutation.width for permutation in made.permutations)
     assert 2**34 / 2**narrowest == candidates
     assert planner.expected_candidates(made, 2**34, 3) <= candidates * tables

@@ -1,4 +1,4 @@
-"""What is found in memory is what comparing everything with everything finds."""
+"""The search in memory finds exactly the pairs of a full comparison."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def found(index: BlockIndex, queries: NDArray[np.uint64], distance: int) -> list
 def near_to(
     values: NDArray[np.uint64], distance: int, rng: np.random.Generator
 ) -> NDArray[np.uint64]:
-    """Each value with as many bits changed."""
+    """Each value with this many bits changed."""
     flips = [sum(1 << int(bit) for bit in rng.choice(64, distance, replace=False)) for _ in values]
     return values ^ np.array(flips, dtype=np.uint64)
 

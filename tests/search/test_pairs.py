@@ -1,4 +1,4 @@
-"""All pairs within an array are exactly those that comparing everything with everything finds."""
+"""The pairs within an array are exactly those of a full comparison."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_clusters_of_near_copies(centres: list[int], flips: list[set[int]], dist
 
 @pytest.mark.parametrize("distance", range(9))
 def test_many_simhashes_in_several_chunks(distance: int) -> None:
-    """Random ones with planted copies: every planted pair is found, each once."""
+    """Random simhashes with planted copies: every planted pair is found once."""
     rng = np.random.default_rng(distance)
     originals = rng.integers(0, 2**64, 70_000, dtype=np.uint64)
     masks = [
@@ -87,7 +87,7 @@ def test_a_hot_prefix_is_searched_whole() -> None:
 def test_hot_prefixes_lose_no_pair(
     shared: list[int], seed: int, strays: int, distance: int
 ) -> None:
-    """Most simhashes have some bits in common, wherever these are, and a few do not."""
+    """Most simhashes share some bits, at any positions, and a few do not."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**64, 90, dtype=np.uint64)
     values[strays:] &= np.uint64(~sum(1 << bit for bit in set(shared)) % 2**64)
@@ -129,7 +129,7 @@ def test_the_input_is_left_as_it_was() -> None:
     assert array.tolist() == [9, 1, 8]
 
 
-# Published with seomoz/simhash-py: which of these are within three bits.
+# Published with seomoz/simhash-py: the pairs within three bits.
 DIVERSE = [0x00000000, 0x10101000, 0x10100010, 0x10001010, 0x00101010]
 DIVERSE += [0x01010100, 0x01010001, 0x01000101, 0x00010101]
 

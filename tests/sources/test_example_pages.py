@@ -1,4 +1,4 @@
-"""The small crawl in examples/ is what its tables say."""
+"""The sample crawl in examples/ matches its tables."""
 
 from __future__ import annotations
 

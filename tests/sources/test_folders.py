@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Folders and files named so that walking has to sort, descend and leave out."""
+    """Folders and files that must be sorted, descended into or skipped by their names."""
     for name in ("b.html", "a.HTM", "c/d/e.xhtml", "c/a.html", "aa/z.html", ".git/x.html"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -109,7 +109,7 @@ def test_a_file_s_failures_name_its_path_and_line(tmp_path: Path) -> None:
 
 
 class LongLine(io.BytesIO):
-    """A stream that makes the line after its own ones, and tells how much was asked for at once."""
+    """A stream that generates the line after its first ones, and records the sizes of reads."""
 
     left = 10**9
     largest = 0

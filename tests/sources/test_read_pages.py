@@ -1,4 +1,4 @@
-"""What holds for every kind of input."""
+"""Behaviour of every kind of input."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def record(
     warc: dict[str, str] | None = None,
     zipped: bool = True,
 ) -> bytes:
-    """Return one record with the headers crawlers write."""
+    """Return one record with the headers that crawlers write."""
     if kind in ("response", "revisit"):
         headers = {"Content-Type": mime, **(http or {})}
         body = f"HTTP/1.1 {status}\r\n{lines(headers)}\r\n".encode() + body
@@ -333,7 +333,7 @@ def test_wherever_a_file_is_cut_nothing_is_lost_in_silence(path: Path, zipped: b
     ends = [len(b"".join(records[:n])) for n in range(4)]
     data = b"".join(records)
     pages = read(path, data)
-    # Here a whole page is all there is to see, or only the empty lines after it are missing.
+    # Only here is the page complete, or are only the empty lines after it missing.
     harmless = {end - missing for end in ends for missing in range(1 if zipped else 5)}
     for cut in range(len(data)):
         items = read(path, data[:cut])
@@ -435,7 +435,7 @@ def test_a_file_that_cannot_be_opened_is_a_failure(
 
 
 def bomb(piece: bytes, megabytes: int) -> bytes:
-    """Return so many megabytes of ``piece``, as gzip data a thousandth as large."""
+    """Return this many megabytes of ``piece``, as gzip data a thousandth as large."""
     member = gzip.compress(piece * (16 * 1024 * 1024 // len(piece)), 1)
     return member * (megabytes // 16)
 

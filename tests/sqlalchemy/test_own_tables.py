@@ -1,4 +1,4 @@
-"""Simhashes in tables of one's own, and joins with ours, on the real database."""
+"""Simhashes in your own tables, and joins with the package's, on a real database."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Article(SimhashMixin, Base):
 
 
 class Photo(SimhashMixin, Base):
-    """Two simhashes, of other names and layouts, in a table whose name needs quotes."""
+    """Two simhashes with different names and layouts, in a table whose name needs quotes."""
 
     __tablename__ = "the photos"
     __simhash_layout__ = None
@@ -91,7 +91,7 @@ def session(engine: sa.Engine) -> Iterator[orm.Session]:
 
 
 def family(rng: np.random.Generator, count: int) -> list[int]:
-    """Random simhashes, near-copies of them at all distances up to 14, and the edges."""
+    """Random simhashes, near-duplicates at all distances up to 14, and the edge values."""
     values = [int(value) for value in rng.integers(0, 2**64, count, dtype=np.uint64)]
     for value in [*values, *EDGES]:
         for bits in range(1, 15):
@@ -182,7 +182,7 @@ def test_distances_are_those_of_python(session: orm.Session) -> None:
 
 
 def test_a_script_has_the_simhashes_in_it(engine: sa.Engine) -> None:
-    """As bigints, the lowest too, which as a bare number would be a numeric."""
+    """As bigints, including the lowest, which as a bare number would be a numeric."""
     table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
     with engine.begin() as connection:
         table.create(connection)
@@ -223,7 +223,7 @@ def test_within_finds_what_a_scan_finds(name: str, engine: sa.Engine) -> None:
                 asked = sa.select(table.c.id).where(table.c.hash.within(query, distance))
                 (near,) = np.nonzero(hamming_distances(query, unsigned) <= distance)
                 assert sorted(connection.scalars(asked)) == near.tolist()
-            # The same for another column, and what is not near it.
+            # The same for another column, and for rows that are not near.
             other = table.alias()
             pairs = sa.select(other.c.id, table.c.id).where(
                 table.c.hash.within(other.c.hash, distance), other.c.id < 6
@@ -296,7 +296,7 @@ def test_a_name_that_leaves_no_room_for_those_of_the_prefixes_is_refused() -> No
 
 @pytest.fixture
 def articles(session: orm.Session) -> orm.Session:
-    """Four articles, of which 1 to 3 are near one another and 2 and 3 differ in 4 bits."""
+    """Four articles: 1 to 3 are near each other, and 2 and 3 differ in 4 bits."""
     top = 2**63
     for number, value in enumerate([top, top ^ 0b0011, top ^ 0b1100, 12345], start=1):
         session.add(Article(id=number, simhash=value, text=str(number)))
@@ -344,7 +344,7 @@ def test_subqueries_and_ctes(articles: orm.Session) -> None:
 
 
 def test_a_table_whose_name_is_that_of_the_inner_one(engine: sa.Engine) -> None:
-    """Whatever a caller calls their tables, the query's column is the caller's."""
+    """For any names of the caller's tables, the query's column is the caller's."""
     table = sa.Table("t", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
     with engine.begin() as connection:
         table.create(connection)
@@ -367,7 +367,7 @@ def test_rows_are_deleted_and_updated(articles: orm.Session) -> None:
 
 
 def test_what_is_not_near(articles: orm.Session) -> None:
-    """Rows without a simhash are neither near nor not."""
+    """Rows without a simhash are neither near nor far."""
     asked = sa.select(Article.id).where(~Article.simhash.within(2**63, 2))
     assert articles.scalars(asked).all() == [4]
     either = sa.select(Article.id).where(
@@ -442,7 +442,7 @@ def test_columns_and_indexes_of_a_class() -> None:
     assert photos.c.caption.nullable
     assert len(indexes(photos)) == 1 + 2 + 1 + 4
     assert indexes(photos)["ix_the photos_Shape_prefix_2"] == ["Shape_prefix_2", "Shape"]
-    # As core tables have them.
+    # In Core tables.
     core = sa.Table("articles", sa.MetaData(), sa.Column("id", sa.Integer), *simhash_columns())
     assert indexes(core) == indexes(articles)
     for prefix in prefixes:
@@ -632,7 +632,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def plan_of(connection: psycopg.Connection, asked: Any) -> list[dict[str, Any]]:
-    """The nodes of a statement's plan, prepared, by the plan_cache_mode that is set."""
+    """The nodes of a prepared statement's plan, under the current plan_cache_mode."""
     dialect = postgresql(paramstyle="numeric_dollar")
     made = asked.compile(dialect=dialect)
     bound = made.construct_params()
@@ -670,7 +670,7 @@ def test_lookups_go_by_the_indexes_with_and_without_statistics(
 
 
 def vacuum(connection: psycopg.Connection) -> None:
-    """Until all rows are known to be visible, which an autovacuum beside it can delay."""
+    """Until all rows are known to be visible, which a concurrent autovacuum can delay."""
     visible = "SELECT relallvisible = relpages FROM pg_class WHERE relname = 'articles'"
     for _ in range(300):
         connection.execute("VACUUM (ANALYZE)")
@@ -689,7 +689,7 @@ def lookups(distance: int, analyzed: bool) -> list[Any]:
         sa.select(a.id, b.id).join(b, a.simhash.within(b.shape, distance)),
         sa.delete(Article).where(near),
     ]
-    # Without statistics the server takes every twentieth row for a match, and one is found soon.
+    # Without statistics the planner expects every twentieth row to match, and finds one soon.
     return [*asked, sa.select(Article.id).where(near).limit(1)] if analyzed else asked
 
 
@@ -700,7 +700,7 @@ def look_at_plan(found: list[dict[str, Any]], analyzed: bool) -> None:
     prefixes = [f"ix_articles_simhash_prefix_{number}" for number in (1, 2, 3)]
     assert set(used) >= {"ix_articles_simhash", *prefixes}
     if analyzed:
-        # Candidates are not looked up in the table.
+        # Candidates are not read from the table.
         assert [used[prefix] for prefix in prefixes] == ["Index Only Scan"] * 3
 
 
@@ -761,7 +761,7 @@ def test_near_duplicates_beside_a_table_of_ones_own(collected: sa.Engine) -> Non
         ]
         listed = sa.select(Article.id, near.c.distance).where(Article.id == 4, near.c.distance < 2)
         assert sorted(map(tuple, session.execute(listed))) == [(4, 1), (4, 1)]
-        # The other way round: the rows of one's own that are near a page.
+        # The reverse: rows of the caller that are near a page.
         mine = (
             sa.select(Page.url, Article.id)
             .join(Article, Article.simhash.within(Page.simhash, 1))
@@ -870,7 +870,7 @@ def test_of_rows_that_come_at_once_one_is_new(engine: sa.Engine, locks: bool) ->
     together = threading.Barrier(4)
 
     def insert(simhash: int) -> int:
-        """Return how many near rows were found."""
+        """Return the number of near rows."""
         with engine.begin() as connection:
             together.wait(60)
             if locks:
@@ -878,7 +878,7 @@ def test_of_rows_that_come_at_once_one_is_new(engine: sa.Engine, locks: bool) ->
             near = sa.select(sa.func.count()).where(notes.c.simhash.within(simhash, 3))
             found = connection.execute(near.select_from(notes)).scalar_one()
             if not locks:
-                # Nobody commits before all have looked.
+                # Nobody commits before all have searched.
                 together.wait(60)
             connection.execute(notes.insert().values(simhash=simhash))
             return found
