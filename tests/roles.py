@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 @contextmanager
 def dropped_afterwards(dsn: str, names: list[str]) -> Iterator[None]:
-    """Create roles for a block, and drop them afterwards."""
+    """Drop roles after the block; they would outlive the database."""
     try:
         yield
     finally:

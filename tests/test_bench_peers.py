@@ -1,4 +1,4 @@
-"""The benchmark compares libraries on the same simhashes, and only if their answers are equal."""
+"""The benchmark compares libraries on the same simhashes, and only if their results are equal."""
 
 from __future__ import annotations
 

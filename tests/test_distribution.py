@@ -1,4 +1,4 @@
-"""The sdist and the wheel are complete: what they install works outside the repository."""
+"""The sdist and the wheel are complete: the installed package works outside the repository."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT_OUT = (".venv", ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_c
 
 
 def newest_python() -> str:
-    """The newest Python on the PATH that can make a virtual environment, or this one."""
+    """The newest Python on the PATH that can create a virtual environment, or this one."""
     for minor in range(20, sys.version_info.minor, -1):
         found = shutil.which(f"python3.{minor}")
         if found and subprocess.run([found, "-c", "import ensurepip"], check=False).returncode == 0:

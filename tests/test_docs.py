@@ -1,4 +1,4 @@
-"""Everything that the README and docs/ show is run: Python, SQL, commands; what they say holds."""
+"""All examples of the README and docs/ run: Python, SQL and commands; and their output is right."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PYTHON = [
     pytest.param(code, id=f"{page}-{number}")
     for page in pages_with("python")
     for number, code in enumerate(blocks(page, "python"), 1)
-    # Spark takes long to start, and what it prints is looked at below.
+    # Spark starts slowly, and its output is checked below.
     if "pyspark" not in code
 ]
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder with the sample pages, where a command may leave files."""
+    """A folder with the sample pages, in which commands may leave files."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     return tmp_path
 
@@ -66,7 +66,7 @@ def test_every_block_is_of_a_kind_that_is_run(page: str) -> None:
     found = all_blocks(page)
     assert len(re.findall("^ *(```|~~~)", text_of(page), re.MULTILINE)) == 2 * len(found)
     assert {language for language, _ in found} <= LANGUAGES
-    # What stands as plain text is the README's alone, and tests/test_readme.py looks at it.
+    # Only the README has plain-text blocks, which tests/test_readme.py checks.
     assert page == "README.md" or not blocks(page, "text")
 
 
@@ -153,11 +153,11 @@ def test_what_the_python_prints(
 
 @pytest.mark.parametrize("page", [page for page in pages_with("sh") if page != "deploy.md"])
 def test_commands(page: str, dsn: str, clone: Path) -> None:
-    """The commands of a page in their order, as a reader types them who begins with that page."""
+    """The commands of a page in order, as typed by a reader who begins with that page."""
     run_commands(commands(page), dsn, clone)
     for name, is_right in FILES[page].items():
         assert is_right((clone / name).read_text(encoding="utf-8", errors="replace")), name
-    # Whatever else a command writes is to be looked at, too.
+    # Check the other output of commands, too.
     assert {path.name for path in clone.iterdir()} == {"examples", *FILES[page]}
 
 
@@ -189,11 +189,11 @@ FILES: dict[str, dict[str, Callable[[str], bool]]] = {
     "maintain.md": {"strict.jsonl": verdicts},
     "search.md": {},
 }
-"""What the commands of each page leave behind."""
+"""The files that the commands of each page leave."""
 
 
 def test_the_commands_that_deploy_the_schema(empty_dsn: str, tmp_path: Path) -> None:
-    """In a clone, for Alembic's settings are there."""
+    """In a clone, because Alembic's settings are there."""
     alembic, migrate, script = commands("deploy.md")
     assert alembic == "alembic upgrade head"
     back = "pgsimhash migrate --downgrade base --yes"
@@ -247,7 +247,7 @@ def test_a_query_of_ones_own_is_exact(page: str, distance: int, filled: str) -> 
     with connect(filled) as store:
         known = store.get((ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
         assert known is not None
-        # All within 2 bits, so that every block is the one that stays, and others at each distance.
+        # All within 2 bits, so that every block is the equal one, and others at each distance.
         flips = {1 << one | 1 << other for one in range(64) for other in range(64)}
         drawn = np.random.default_rng(1)
         for bits in [*range(3, 11)] * 200:

@@ -1,4 +1,4 @@
-"""Each error is raised with a reason that its class lists, and each listed reason is in use."""
+"""Each error has a listed reason, and each listed reason is used."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PRIVATE = {"MovedCollectionError": "StoreError"}
 """Classes that only the package itself catches."""
 
 FAILURES = {"PageFailure"}
-"""What tells of a page without raising anything; its second argument is a code of PageError."""
+"""Failures that are not raised; their second argument is a code of PageError."""
 
 PASSED_ON = {("store/store.py", "PageError", "verdict.reason")}
-"""Calls that take their code from elsewhere."""
+"""Calls that receive their code from elsewhere."""
 
 
 def calls() -> Iterator[tuple[str, str, ast.expr]]:
-    """Yield where a class of CLASSES or FAILURES is called, which, and with what code."""
+    """Yield the place, the name and the code of each call of a class in CLASSES or FAILURES."""
     package = ROOT / "pgsimhash"
     for path in sorted(package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -61,7 +61,7 @@ def codes() -> set[tuple[str, str]]:
 
 def test_each_raise_has_a_listed_reason_and_each_listed_reason_is_used() -> None:
     listed = {(name, code) for name, kind in CLASSES.items() for code in kind.reasons}
-    # They go from where an argument is checked to the page that had it.
+    # Checks of arguments raise them, and pages pass them on.
     passed_on = {("PageError", "invalid_simhash"), ("PageError", "invalid_time")}
     assert codes() | passed_on == listed
 

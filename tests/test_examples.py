@@ -1,4 +1,4 @@
-"""The sample pages come out as examples/expected.csv says."""
+"""The sample pages give the results in examples/expected.csv."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def documents(text: str) -> Iterator[Any]:
-    """The JSON objects that stand one behind the other."""
+    """The JSON objects in a text, one after the other."""
     decoder, end = json.JSONDecoder(), 0
     while (start := text.find("{", end)) >= 0:
         value, end = decoder.raw_decode(text, start)
@@ -42,7 +42,7 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
 
 
 def test_a_table_of_ones_own(empty_dsn: str, tmp_path: Path) -> None:
-    """It finds the pairs within 8 bits, in a database with nothing of ours in it."""
+    """It finds the pairs within 8 bits, in a database without the package's schema."""
     program = (EXAMPLES / "own_table.py").read_text(encoding="utf-8")
     (tmp_path / "own_table.py").write_text(program, encoding="utf-8")
     (tmp_path / "pages").symlink_to(EXAMPLES / "pages")
@@ -62,13 +62,13 @@ def test_a_table_of_ones_own(empty_dsn: str, tmp_path: Path) -> None:
 
 
 def test_an_ingest_job_in_asyncio(dsn: str, tmp_path: Path) -> None:
-    """It decides about every page; later only what was not stored is due."""
+    """It decides about every page; later only pages that were not stored are due."""
     command = [f"python {EXAMPLES / 'async_ingest.py'}"]
     lines = run_commands(command, dsn, tmp_path).splitlines()
     assert {line.split()[1] for line in lines} == {
         path.as_uri() for path in (EXAMPLES / "pages").glob("*.html")
     }
-    # Which page of several is the first depends on which arrives first.
+    # Which of several pages is the first depends on their arrival.
     assert len([line for line in lines if line.startswith("new ")]) == 8
     assert len([line for line in lines if line.startswith("too_short ")]) == 1
     again = run_commands(command, dsn, tmp_path).splitlines()

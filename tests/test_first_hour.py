@@ -19,7 +19,7 @@ PAGE = "first-hour.md"
 
 @pytest.fixture
 def empty(empty_dsn: str) -> Iterator[str]:
-    """A database without the schema; the role that the page makes is the server's."""
+    """A database without the schema; the role that the page creates belongs to the server."""
     yield empty_dsn
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute("DROP OWNED BY crawler")

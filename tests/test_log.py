@@ -1,4 +1,4 @@
-"""One logger tells what goes on, to whoever listens."""
+"""The package's logger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README shows of the demo and of the table is so; its code is run by test_docs.py."""
+"""The output of the demo and the table in the README are right; test_docs.py runs its code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.manual import blocks, commands, environment, text_of
 
 
 def shown(part: str) -> list[str]:
-    """The lines of the one block of plain text that has ``part``."""
+    """The lines of the plain-text block that contains ``part``."""
     (found,) = [block for block in blocks("README.md", "text") if part in block]
     return found.splitlines()
 
@@ -47,7 +47,7 @@ def test_the_licence_section_names_each_dependency_under_the_gpl_or_lgpl() -> No
 
 
 def test_the_output_of_the_demo(dsn: str) -> None:
-    """The tables in the README are what the command prints, but for the speed."""
+    """The tables in the README are those of the command, except for the speed."""
     done = subprocess.run(
         [sys.executable, "-m", "pgsimhash", "ingest", "examples/pages", "--summary"],
         check=True,
@@ -64,7 +64,7 @@ def test_the_output_of_the_demo(dsn: str) -> None:
     begin, _, end = "\n".join(but_for_the_speed(shown("lighthouse-redesign.html"))).partition(
         "\n...\n"
     )
-    # The rows in between are left out.
+    # The rows in between are omitted.
     assert "\n".join(printed).startswith(f"{begin}\n")
     assert "\n".join(printed).endswith(f"\n{end}")
 

@@ -1,4 +1,4 @@
-"""Real crawls of a site on loopback: what is dropped or tagged, counted, and never lost."""
+"""Real crawls of a local site: pages are dropped or tagged, counted, and never lost."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MIDDLEWARE = {"SPIDER_MIDDLEWARES": {"pgsimhash.scrapy.PgsimhashSpiderMiddleware
 
 
 class Site(ThreadingHTTPServer):
-    """The front page, a page that is JSON, one that is gone, and the sample pages three times."""
+    """The front page, a JSON page, a missing page, and the sample pages three times."""
 
     daemon_threads = True
     met: Callable[[int], None] = staticmethod(lambda number: None)
-    """Told how many pages were asked for so far, before one is answered."""
+    """Receives the number of requested pages before one is answered."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -94,7 +94,7 @@ def site() -> Iterator[Site]:
 
 
 class Crawl:
-    """What a crawl did: its counters without their prefix, its items, what it logged."""
+    """The result of a crawl: its counters without their prefix, its items, and its log."""
 
     def __init__(self, site: Site, dsn: str, settings: dict[str, Any]) -> None:
         settings = {"PGSIMHASH_DSN": dsn, "HTTPERROR_ALLOWED_CODES": [404], **settings}
@@ -117,7 +117,7 @@ class Crawl:
 
 
 def stored(dsn: str) -> dict[str, str | None]:
-    """The URL of each page in the store, and what it duplicates."""
+    """The URL of each page in the store, and its original."""
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
             "SELECT p.url, o.url FROM pgsimhash.pages AS p "
@@ -127,7 +127,7 @@ def stored(dsn: str) -> dict[str, str | None]:
 
 
 def verdicts(crawl: Crawl) -> int:
-    """How many pages were decided about."""
+    """The number of decided pages."""
     beside = ("dropped", "no_page", "unanswered", "untagged")
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 
@@ -135,7 +135,7 @@ def verdicts(crawl: Crawl) -> int:
 def test_a_pipeline_drops_what_is_known(site: Site, dsn: str) -> None:
     crawl = Crawl(site, dsn, PIPELINE)
     assert crawl.log == ""
-    # The front page and the missing one say too little, and so do those that say there is none.
+    # The front page and the error pages have too little text.
     assert crawl.counted["too_short"] == SHORT + 2
     assert verdicts(crawl) == COUNT + 2
     assert crawl.counted["no_page"] == 1
@@ -184,7 +184,7 @@ def test_a_middleware_drops_the_items_of_known_pages(
     assert crawl.log == ""
     assert crawl.counted["new"] == 8
     assert crawl.counted["dropped"] == COUNT - SHORT - 8
-    # Neither JSON nor what is not there is a page.
+    # JSON and missing pages are not pages.
     assert crawl.counted["no_page"] == 2
     assert len(crawl.items) == 8 + SHORT + 3
     seen = Counter(item.get("seen") for item in crawl.items)
@@ -228,7 +228,7 @@ AT_ONCE = {"PGSIMHASH_RETRY_SECONDS": 0}
 
 @contextmanager
 def closed(server_dsn: str, dsn: str) -> Iterator[Callable[[bool], None]]:
-    """Give what ends all sessions of a database, and lets new ones in again or not."""
+    """Lend a function that terminates all sessions of a database, and allows new ones or not."""
     name = conninfo.conninfo_to_dict(dsn)["dbname"]
     allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
     with psycopg.connect(server_dsn, autocommit=True) as connection:
@@ -256,7 +256,7 @@ def test_pages_pass_when_the_database_is_lost(
     assert verdicts(crawl) > 0
     assert crawl.log.count("no verdict about http://127.0.0.1") == unanswered
     assert "Traceback" not in crawl.log
-    # Each page was decided about, or came through.
+    # Each page was decided about, or passed.
     assert verdicts(crawl) + unanswered + crawl.counted["no_page"] == COUNT + 3
     assert len(crawl.items) == COUNT + 3 - crawl.counted["dropped"]
     assert crawl.all["finish_reason"] == "finished"
@@ -322,7 +322,7 @@ def crawler_of(dsn: str, **settings: Any) -> Crawler:
 
 
 async def process(crawler: Crawler, items: list[Any]) -> list[Any]:
-    """What a pipeline makes of items that come together, None for one that it drops."""
+    """The results of a pipeline for concurrent items; None for a dropped one."""
     pipeline = PgsimhashPipeline.from_crawler(crawler)
     made = await asyncio.gather(*map(pipeline.process_item, items), return_exceptions=True)
     crawler.signals.send_catch_log(signals.spider_closed, spider=None, reason="")
@@ -360,7 +360,7 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
     ]
     crawler = crawler_of(dsn, PGSIMHASH_ACTION="tag", PGSIMHASH_HTML_FIELD="body")
     made = asyncio.run(process(crawler, items))
-    # Not even one that takes no tag, or holds no page, is lost.
+    # No item is lost, even if it cannot have a tag or has no page.
     assert list(map(id, made)) == list(map(id, items))
     assert crawler.stats.get_stats() == {
         "pgsimhash/new": 2,

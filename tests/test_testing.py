@@ -1,4 +1,4 @@
-"""The fixtures that people use for tests of their own, in a project of theirs."""
+"""The fixtures for users' own tests, in a separate project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test vectors in tests/vectors: what a program in another language has to arrive at."""
+"""The test vectors in tests/vectors, for implementations in other languages."""
 
 from __future__ import annotations
 

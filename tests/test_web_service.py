@@ -32,7 +32,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def url(empty_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database that Alembic brought to the service's newest revision."""
+    """A database that Alembic upgraded to the service's newest revision."""
     monkeypatch.setenv("DATABASE_URL", url_of_dsn(empty_dsn))
     return empty_dsn
 
@@ -67,7 +67,7 @@ def service(url: str, tmp_path: Path) -> Iterator[httpx.Client]:
 
 
 def article(number: int, *paragraphs: str) -> dict[str, str]:
-    """A page of its own URL and author."""
+    """A page with its own URL and author."""
     html = f"<title>Of {number}</title>" + page(*(paragraphs or ARTICLE), f"Remark {number}.")
     return {"url": f"https://a.example/{number}", "html": html, "author": f"author {number}"}
 
@@ -86,12 +86,12 @@ def at_once(
 
 
 def test_the_service(service: httpx.Client, url: str) -> None:
-    # Sixteen near-copies at once, at two workers: one is new.
+    # Sixteen concurrent near-duplicates at two workers: one is new.
     made = at_once(service, [("POST", article(n)) for n in range(16)])
     (new,) = [one for one in made if one["verdict"] == "new"]
     assert {one["duplicate_of"] for one in made} <= {one["url"] for one in made} | {None}
     assert [one["title"] for one in made] == [f"Of {n}" for n in range(16)]
-    # Requests that write their own row first, and such that do not, do not deadlock.
+    # Requests that write their own row first, and requests that do not, cause no deadlock.
     mixed = at_once(
         service, [(method, article(n % 4)) for method in ("PUT", "POST") for n in range(8)]
     )
@@ -117,7 +117,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
             "UPDATE pgsimhash.pages SET fetched_at = now() - interval '99 days' WHERE url = %s",
             [other["url"]],
         )
-    # At night the old page goes, in both, and the rest is a story.
+    # The nightly job deletes the old page in both, and the rest is a story.
     assert run_commands(["python nightly.py"], url, FOLDER) == "1 expired, 1 stories\n"
     assert service.get("/near", params={"url": first}).json()[0]["author"]
     (story,) = service.get("/stories").json()
@@ -128,7 +128,7 @@ def test_the_service(service: httpx.Client, url: str) -> None:
     run_commands(["alembic check"], url, FOLDER)
     with connect(url, collection="news") as store:
         assert list(maintenance.check(store)) == []
-        # One page at a time writes no runs.
+        # Single pages write no runs.
         assert maintenance.runs(store) == []
 
 

@@ -1,4 +1,4 @@
-"""The hosted workflows test with the oldest libraries, and release only what is complete."""
+"""The hosted workflows test with the oldest libraries, and release only complete packages."""
 
 from __future__ import annotations
 

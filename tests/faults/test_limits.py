@@ -70,7 +70,7 @@ def test_a_disk_that_is_full_loses_no_page(
 
 
 def fill(ballast: Path) -> None:
-    """Fill the file system, while a block runs."""
+    """Fill the file system."""
     with ballast.open("wb", buffering=0) as file:
         while (free := shutil.disk_usage(ballast.parent).free) > 0:
             try:

@@ -1,4 +1,4 @@
-"""What a collection holds, read with plain SQL."""
+"""Read the rows of a collection with plain SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 from pgsimhash import Store, maintenance
 from pgsimhash.db.statements import query
 
-# What a page is in a collection, whatever its number, run and original's number are.
+# The content of a page in a collection, without its ids.
 CONTENT = """
 SELECT
     p.url, p.simhash, p.fetched_at, p.title, p.canonical_url, p.language, p.features, p.tokens,
@@ -25,7 +25,7 @@ WHERE c.name = %s
 ORDER BY p.page_id
 """
 
-# The numbers of pages and runs too.
+# With the ids of pages and runs.
 NUMBERED = CONTENT.replace("SELECT\n", "SELECT p.page_id, p.run_id, p.duplicate_of, ")
 
 
@@ -35,7 +35,7 @@ def content(dsn: str, collection: str, *, numbered: bool = False) -> list[tuple[
 
 
 def simhash_rows(dsn: str, collection: str) -> set[tuple[int, bool]]:
-    """The rows of all tables of simhashes: each value, and whether it was added without a page."""
+    """The rows of all simhash tables: each value, and whether it is standalone."""
     with psycopg.connect(dsn) as connection:
         tables = connection.execute("SELECT 'simhashes' || suffix FROM pgsimhash.layouts")
         return {
@@ -50,7 +50,7 @@ def simhash_rows(dsn: str, collection: str) -> set[tuple[int, bool]]:
 
 
 def rebuild_apart(store: Store, into: str, **options: Any) -> None:
-    """Rebuild a collection into another, and let the first one keep its name."""
+    """Rebuild a collection into another; the first one keeps its name."""
     opened = store.opened
     maintenance.rebuild(store, into, **options)
     names = {"old": opened.name, "new": into, "swap": True}

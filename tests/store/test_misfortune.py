@@ -1,4 +1,4 @@
-"""A cancelled query and a lost connection: an error of our own, and nothing half-written."""
+"""A cancelled query or a lost connection raises one of our errors, and no partial write stays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pgsimhash.search.clusters import ClusterPage
 
 @pytest.fixture
 def hand(dsn: str) -> Iterator[psycopg.Connection]:
-    """A second connection that watches and interferes."""
+    """A second connection that observes and interferes."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         yield connection
 

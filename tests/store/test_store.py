@@ -1,4 +1,4 @@
-"""The store as an ingest job uses it."""
+"""The store in an ingest job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"cursor_factory": psycopg.RawCursor},
     {"prepare_threshold": 0},
 ]
-"""What people say of their connections' cursors."""
+"""Settings of the callers' cursors."""
 
 
 def said(settings: dict[str, Any]) -> str:
@@ -98,7 +98,7 @@ def test_the_same_pages_again_add_nothing(store: Store, dsn: str) -> None:
     again = list(store.ingest_many(pages))
     assert {verdict.reason for verdict in again} == {"unchanged"}
     assert {verdict.duplicate_of for verdict in again} == {None}
-    # But for when they were seen.
+    # Except the times when they were seen.
     (after,) = store.status()
     assert after == replace(
         before,
@@ -407,7 +407,7 @@ def test_status_counts_versions_urls_duplicates_and_their_bytes(store: Store) ->
 
 
 class TestTheCallersOwnConnection:
-    """It stays the caller's, and so does its transaction."""
+    """The connection remains the caller's, and so does its transaction."""
 
     def test_nothing_is_committed_for_the_caller(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:

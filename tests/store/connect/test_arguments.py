@@ -1,4 +1,4 @@
-"""An argument of a wrong type is refused, with what to give instead."""
+"""An argument of the wrong type raises an error that says what to pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A = "https://a.example/"
 
 SAID = r"cannot be the .*; give "
 
-# Any, as the calls are wrong on purpose.
+# Any, because the calls are wrong on purpose.
 CALLS: dict[str, Callable[[Any], Any]] = {
     "ingest_many: URLs": lambda store: list(store.ingest_many([A])),
     "ingest_many: a mapping": lambda store: list(store.ingest_many({A: "<p>"})),

@@ -1,4 +1,4 @@
-"""The store for asyncio does as the other one, over whatever asyncio people have."""
+"""The store for asyncio behaves like the synchronous one, over any asynchronous connection."""
 
 from __future__ import annotations
 
@@ -123,14 +123,14 @@ async def over_session(dsn: str, use: Callable[[AsyncStore], Awaitable[T]]) -> T
 
 WAYS = [over_dsn, over_pool, over_engine, over_connection, over_alchemy, over_session]
 OWN = [over_dsn, over_pool, over_engine]
-"""Those that have another connection where one was lost."""
+"""Sources that can replace a lost connection."""
 
 PAGES = [(f"https://a.example/{n}", page(paragraph(n % 4), paragraph(n % 4 + 9))) for n in range(6)]
 SIMHASHES = np.array([0, 3, FAR], np.uint64)
 
 
 async def everything(store: AsyncStore) -> list[object]:
-    """Use each method; what comes back is to be the same in every way."""
+    """Call each method; the results must be equal in all cases."""
     seen: list[object] = [v async for v in store.ingest_many(PAGES)]
     seen += [v async for v in store.add_many([(A, 0), (B, 1), ("none", 2)])]
     seen.append(await store.ingest(f"{A}one", page(*ARTICLE)))
@@ -194,7 +194,7 @@ def test_it_answers_as_the_other_store(
     stored = content(dsn, "default")
     with connect(dsn, collection="other") as other:
         expected = the_same(other)
-        # The status is of all collections.
+        # The status includes all collections.
         expected[-1] = [expected[-1][-1]]  # type: ignore[index]
     assert made == expected
     assert [row[:2] for row in stored] == [row[:2] for row in content(dsn, "other")]
@@ -433,7 +433,8 @@ class TestTasks:
                 other.execute("LOCK pgsimhash.pages, pgsimhash.collections")
                 task = asyncio.create_task(store.get(A))
                 await asyncio.to_thread(wait_for_a_lock, dsn)
-                # After the first, psycopg cancels the query and waits for the server's answer.
+                # After the first cancellation, psycopg cancels the query and waits for the server's
+                # answer.
                 for _ in range(2):
                     task.cancel()
                     await asyncio.sleep(0)
@@ -482,7 +483,7 @@ class TestTasks:
                 theirs = asked.scalar_one()
                 await first.close()
                 end_others(dsn, [theirs])
-                # Two are lost, and one would have to be taken after the other.
+                # Two connections are lost, and one would be taken after the other.
                 assert not await store.exists(5)
                 asked = await second.exec_driver_sql("SELECT pg_backend_pid()")
                 assert asked.scalar_one() == theirs
@@ -530,7 +531,7 @@ class TestTasks:
             made = await asyncio.gather(*(own.add(f"{A}{n}", 5) for n in range(20)))
             return sorted(verdict.verdict for verdict in made)
 
-        # Of the first twenty one is new, and of the next, whose URLs are known, none.
+        # One of the first twenty is new, and none of the next, whose URLs are known.
         new = [run(way(dsn, use)).count("new") for way in (over_pool, over_connection)]
         assert new == [1, 0]
 
@@ -573,7 +574,7 @@ def test_errors_are_the_same(dsn: str) -> None:
 def test_a_pool_whose_connections_are_all_in_use(
     dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is said at once, and not tried again for a minute."""
+    """It is raised immediately, without retries for a minute."""
 
     async def use() -> None:
         engine = create_async_engine(
@@ -710,7 +711,7 @@ class TestWhatFailed:
                 told.append(error.reason)
 
         told: list[str] = []
-        # What is around it finds the loss as well; SQLAlchemy was told, and wants a rollback.
+        # The caller notices the loss too; SQLAlchemy knows it, and needs a rollback.
         with suppress(psycopg.OperationalError, sqlalchemy.exc.PendingRollbackError):
             run(way(dsn, use))
         assert told == ["connection_lost"]
@@ -753,7 +754,7 @@ def test_what_a_connection_makes_of_rows_and_statements_does_not_matter(
 
 
 def test_what_people_have_beside_that(dsn: str) -> None:
-    """A URL of SQLAlchemy's, and sessions by task."""
+    """A URL of SQLAlchemy, and sessions by task."""
 
     async def use() -> None:
         async with await connect_async(sqlalchemy.make_url(url_of_dsn(dsn))) as store:
@@ -784,7 +785,7 @@ def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
 
 @pytest.mark.parametrize("missing", ["await_only", "await_"])
 def test_either_name_of_what_awaits_in_sqlalchemy_will_do(dsn: str, missing: str) -> None:
-    """2.0 has only the one, 2.2 only the other."""
+    """2.0 has only the first one, 2.2 only the second."""
     if not vars(sqlalchemy.util).keys() - {missing} >= {"await_only", "await_"} - {missing}:
         pytest.skip("this SQLAlchemy has only that one")
     code = f"""

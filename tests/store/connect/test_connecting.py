@@ -1,4 +1,4 @@
-"""What a store can be opened over, and whose transaction it then is."""
+"""The objects that a store can be opened over, and the owner of its transactions."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class TestSession:
             assert store.add(B, 0).verdict == "new"
             session.commit()
             assert urls(dsn) == [B]
-            # After each commit the session may come by another connection.
+            # After each commit the session may use another connection.
             with engine.connect():
                 store.add(A, FAR)
                 session.commit()
@@ -233,7 +233,7 @@ class TestSession:
 
 
 class TestWhatSqlalchemySays:
-    """Its refusals are errors of ours, and it hears of a loss."""
+    """Its errors become the package's, and it learns of lost connections."""
 
     def test_a_pool_whose_connections_are_all_in_use(self, dsn: str) -> None:
         engine = sqlalchemy.create_engine(

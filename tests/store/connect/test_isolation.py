@@ -1,4 +1,4 @@
-"""What locks a collection sees what others committed before it got the lock, or does nothing."""
+"""A call that locks a collection sees all committed changes, or does nothing."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ FROM_SQL = [
 
 
 def at(dsn: str, level: str) -> str:
-    """A DSN whose transactions have that isolation level."""
+    """A DSN whose transactions have this isolation level."""
     escaped = level.replace(" ", "\\ ")
     return conninfo.make_conninfo(dsn, options=f"-c default_transaction_isolation={escaped}")
 
 
 def state(dsn: str) -> list[tuple[object, ...]]:
-    """Everything that the above would change."""
+    """All rows that these calls would change."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(
             "SELECT name, layout, (SELECT count(*) FROM pgsimhash.pages), "
@@ -95,7 +95,7 @@ def test_read_uncommitted_is_read_committed(filled: str) -> None:
 
 
 def test_a_simhash_that_a_writer_just_used_stays_findable(filled: str) -> None:
-    """The caller's transaction has its snapshot before the writer commits, and deletes after it."""
+    """The caller's transaction has its snapshot before the writer commits, and deletes later."""
     with psycopg.connect(filled) as old, connect(filled) as writer:
         old.isolation_level = IsolationLevel.REPEATABLE_READ
         store = connect(old)

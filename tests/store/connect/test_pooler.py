@@ -1,6 +1,6 @@
-"""Behind a pooler of transactions, where the next one may go to another of the server's processes.
+"""Behind a transaction pooler, where the next transaction may use another server process.
 
-Without PgBouncer these tests skip themselves, unless PGSIMHASH_TEST_POOLER is "required".
+Without PgBouncer these tests are skipped, unless PGSIMHASH_TEST_POOLER is "required".
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_writers_share_its_connections(pooled: str, dsn: str) -> None:
 def test_it_is_recognised_and_all_goes_without_prepared_statements(pooled: str, dsn: str) -> None:
     with connect(dsn) as direct, direct.session.read() as connection:
         assert connection.prepare_threshold == 5
-    # In turns, so that one process of the server hears of both.
+    # Alternating, so that one server process gets statements of both.
     with connect(pooled) as one, connect(pooled) as other:
         for number, value in enumerate(SIMHASHES):
             for name, store in {"one": one, "other": other}.items():

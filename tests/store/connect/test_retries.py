@@ -1,4 +1,4 @@
-"""A fault that passes is no one's concern: what it ended is done again, with its effect once."""
+"""Transient faults are invisible: a call is retried, and takes effect once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGES = [(f"https://a.example/{n}", n << 40) for n in range(20)]
 
 
 def end_others(dsn: str, but: Sequence[int] = ()) -> None:
-    """End all connections to the database, or all but some, as a server does that is stopped."""
+    """Terminate all connections to the database, or all but some, like a stopping server."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
@@ -33,7 +33,7 @@ def end_others(dsn: str, but: Sequence[int] = ()) -> None:
 
 
 def opened_in(made: list[psycopg.Connection], dsn: str) -> psycopg.Connection:
-    """Return a new connection, which is noted."""
+    """Return a new connection, which is recorded."""
     made.append(psycopg.connect(dsn))
     return made[-1]
 
@@ -63,7 +63,7 @@ WAYS = [by_dsn, by_pool, by_engine]
 
 @pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
 def opened(request: pytest.FixtureRequest, dsn: str) -> Iterator[Store]:
-    """A store over what has another connection when one was lost."""
+    """A store over a source that can replace a lost connection."""
     with request.param(dsn) as store:
         yield store
 
@@ -91,7 +91,7 @@ class TestLostConnections:
     def test_one_that_a_signal_handler_left_amid_a_statement_is_exchanged(
         self, opened: Store, dsn: str, raised: type[BaseException]
     ) -> None:
-        """As Celery's soft time limit does it."""
+        """Like Celery's soft time limit."""
 
         def handler(*_: object) -> None:
             raise raised
@@ -189,7 +189,7 @@ class TestUnsureCommits:
             store.start_run("mine")
             list(store.add_many(PAGES[:5], distance=0))
             between.cut_after = between.commits + 1
-            # Not unchanged, which is what the pages would be if they were taken again.
+            # Not unchanged, as the pages would be if they were read again.
             assert [one.verdict for one in store.add_many(PAGES[5:], distance=0)] == ["new"] * 15
             assert between.cuts == 1
             (status,) = store.status()

@@ -1,4 +1,4 @@
-"""Threads share a store, a forked child has connections of its own, and no page is lost."""
+"""Threads share a store, a forked child has its own connections, and no page is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Way = Callable[[str], AbstractContextManager[Store]]
 
 
 def in_threads(work: Callable[[int], Any]) -> list[Any]:
-    """Return what ``work`` returns in each of some threads that begin together."""
+    """Return the results of ``work`` in several threads that begin together."""
     barrier = threading.Barrier(THREADS)
 
     def begin(number: int) -> Any:
@@ -186,7 +186,7 @@ def test_a_loop_over_clusters_writes_on_another_connection(dsn: str, way: Way) -
 
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit: bool) -> None:
-    """What was would be gone when the loop is left before its end."""
+    """The write would be lost if the loop ended early."""
     with psycopg.connect(dsn, autocommit=autocommit) as connection:
         store = connect(connection)
         near_copies(store)

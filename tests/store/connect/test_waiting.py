@@ -1,4 +1,4 @@
-"""Who waits for another writer is told for whom, and does not wait for ever."""
+"""A waiting writer learns who holds the lock, and does not wait forever."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FROZEN = "frozen writer"
 
 @pytest.fixture
 def held(dsn: str) -> Iterator[psycopg.Connection]:
-    """A writer that has the lock of the collection and does nothing."""
+    """An idle writer that holds the lock of the collection."""
     with connect(dsn) as store:
         list(store.add_many([(URL, 7), (f"{URL}1", 6)]))
-    # Not in a block of its own: one test lets the server end it.
+    # Without a block, because one test lets the server terminate it.
     frozen = psycopg.connect(dsn, application_name=FROZEN)
     frozen.execute(HOLD)
     yield frozen
@@ -93,7 +93,7 @@ def test_who_waits_long_hears_for_whom_while_it_waits(
     release = Release(logging.WARNING)
     logging.getLogger("pgsimhash").addHandler(release)
     try:
-        # Two over one connection say it once.
+        # Two stores over one connection log it once.
         with psycopg.connect(dsn, autocommit=True) as connection:
             connect(connection)
             assert connect(connection).add(f"{URL}2", 5).verdict == "duplicate"
@@ -149,7 +149,7 @@ def test_loaders_share_writers_do_not_and_who_removes_is_alone(
 
 
 def test_a_users_statement_takes_the_lock_of_writers(dsn: str) -> None:
-    """As docs/sql.md has it."""
+    """As in docs/sql.md."""
     with psycopg.connect(dsn) as holder, connect(dsn, lock_timeout=0.1) as store:
         holder.execute(
             "SELECT FROM pgsimhash.collections WHERE name IN ('default', 'other') "
@@ -302,7 +302,7 @@ def test_a_writer_that_is_held_up_amid_a_batch_is_ended_by_the_server(dsn: str) 
     with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
         with suppress(NoServerError), store.session.writing() as (connection, collection):
             lock_collections(connection, [collection])
-            # Not before the server ended the one that has the lock.
+            # Not before the server terminated the holder of the lock.
             assert other.add(f"{URL}2", 5).verdict == "new"
         assert connection.closed
         assert store.add(f"{URL}3", 5).verdict == "duplicate"
@@ -340,7 +340,7 @@ def test_who_wrote_a_row_before_ingesting_and_deadlocks_is_told_to_ingest_first(
         late.rollback()
         writer.join()
         first.commit()
-        # In this order nobody meets: one waits for the other's end.
+        # In this order there is no deadlock: one waits for the end of the other.
         assert stores[late].add(f"{URL}1", 2**64 - 1).keep
         late.execute(own)
 

@@ -1,4 +1,4 @@
-"""rel=canonical, believed when asked for and on the same site."""
+"""rel=canonical is trusted if the option is set and the page is on the same site."""
 
 from __future__ import annotations
 

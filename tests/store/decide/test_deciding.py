@@ -1,4 +1,4 @@
-"""What counts as known: dry runs, reasons, scopes, windows and ages."""
+"""Which pages count as known: dry runs, reasons, scopes, windows and ages."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_within_a_batch_equal_bytes_are_told_from_equal_simhashes(store: Store) 
 
 
 class TestScope:
-    """Which pages a page is compared with."""
+    """The pages that a page is compared with."""
 
     def test_host_sees_the_pages_of_the_same_host_only(self, store: Store) -> None:
         store.add("https://a.example/1", 0)
@@ -202,7 +202,7 @@ class TestScope:
 
     @pytest.mark.parametrize("scope", SCOPES)
     def test_a_copy_that_arrives_during_the_lookup_is_seen(self, dsn: str, scope: str) -> None:
-        """In another collection, if the scope is global; never if that is another host's."""
+        """In another collection for the scope global, but never with another host's scope."""
         with connect(dsn), connect(dsn, collection="two"), psycopg.connect(dsn) as holder:
             first = connect(holder, collection="two" if scope == "global" else "default")
             first.add("https://a.example/1", 0)
@@ -227,7 +227,7 @@ def add_one(job: tuple[str, str]) -> str | None:
 
 
 class TestWindow:
-    """Only the pages stored last count."""
+    """Only the pages stored last are eligible."""
 
     def test_older_pages_do_not_count(self, store: Store) -> None:
         for number in range(4):
@@ -298,7 +298,7 @@ class TestWindow:
                 "SELECT pgsimhash._window("
                 "%(collection_ids)s::integer[], %(host)s, 100, 9223372036854775807)"
             )
-            # What it takes to plan the function, once in a session, does not count.
+            # Without the time to plan the function, once per session.
             connection.execute(window, scope)
             explained = connection.execute(
                 "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + window, scope
@@ -327,7 +327,7 @@ class TestWindow:
 
 
 class TestAge:
-    """An original counts only while it is young enough."""
+    """An original is only eligible while it is young enough."""
 
     def test_an_original_that_is_too_old_does_not_count(self, store: Store) -> None:
         now = datetime.now(UTC)
@@ -376,7 +376,7 @@ def test_a_verdict_has_the_title_and_the_markdown_if_it_is_asked_for(store: Stor
     (many,) = store.ingest_many(pages, markdown=True)
     (dry_many,) = store.decide_many(pages, markdown=True)
     assert {one.markdown for one in (dry, many, dry_many)} == {asked.markdown}
-    # Asking for it does not keep it.
+    # The option does not make the collection store it.
     kept = [store.get(f"https://a.example/{n}") for n in (1, 2, 4)]
     assert [one and one.markdown for one in kept] == [None] * 3
 

@@ -1,4 +1,4 @@
-"""What people say about pages sticks: in verdicts, new versions, re-runs and clusters."""
+"""Marks apply to verdicts, new versions, repeated runs and clusters."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) ->
     known = store.get(B)
     assert known is not None
     assert known.duplicate_of == A
-    # Of two that are the same, the one known first is the original.
+    # Of two pages marked as same, the one stored first is the original.
     assert store.add(A, 1 << 20).verdict == "updated"
 
 

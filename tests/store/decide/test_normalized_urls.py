@@ -1,4 +1,4 @@
-"""A collection that brings URLs into one spelling takes them in any, everywhere."""
+"""A collection with normalized URLs accepts any spelling everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings by host and path, in the database: set, found and obeyed."""
+"""Policies in the database: set, looked up and applied."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_policy_is_set_listed_merged_and_removed(store: Store) -> None:
 
 
 def asked(store: Store, url: str, *patterns: str) -> list[str]:
-    """Return the patterns that fit a URL, in the order in which they count."""
+    """Return the patterns that match a URL, in the order of precedence."""
     for policy in maintenance.policies(store):
         maintenance.remove_policy(store, policy.pattern)
     for number, pattern in enumerate(patterns, 1):
@@ -121,7 +121,7 @@ def test_paths_fit_as_file_names_would(store: Store, pattern: str, paths: list[s
         urls = [f"https://a.example{path}" for path in paths]
         said = said_about(connection, store.opened, urls)
     fitting = sorted(at for _, places in said.groups for at in places)
-    # fnmatch knows brackets too, and there are none.
+    # fnmatch interprets brackets too, and the patterns have none.
     assert fitting == [
         number for number, path in enumerate(paths) if fnmatch.fnmatchcase(path, pattern)
     ]
@@ -178,7 +178,7 @@ def test_without_policies_nobody_asks_what_they_say(
         for number in range(4):
             store.add(f"https://a.example/{number}", 0)
         assert asked == [1]
-        # By plain SQL, past set_policy.
+        # With plain SQL, bypassing set_policy.
         maintenance.set_policy(other, "a.example", PolicySettings(max_copies=9))
         with psycopg.connect(dsn) as connection:
             connection.execute("UPDATE pgsimhash.policies SET max_copies = 7")
@@ -206,7 +206,7 @@ def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
     dry = list(store.decide_many(pages))
     assert [verdict.duplicate_of for verdict in dry] == expected
     assert dry == list(store.ingest_many(pages))
-    # The same with all of them known.
+    # The same when all of them are stored.
     later = [(f"{url}later", html) for url, html in pages]
     assert [verdict.duplicate_of for verdict in store.decide_many(later)] == [
         "https://a.example/",
@@ -306,7 +306,7 @@ def test_a_policy_that_was_rolled_back_does_not_stay(store: Store, dsn: str) -> 
 
 
 class TestExpiry:
-    """Pages go when the policy of their host says."""
+    """Pages expire by the policy of their host."""
 
     def fill(self, store: Store) -> None:
         old = datetime.now(UTC) - timedelta(days=60)
@@ -361,7 +361,7 @@ class TestExpiry:
 
 
 class TestRefusals:
-    """What contradicts the layout, the scheme or itself, with what would help."""
+    """Policies that contradict the layout, the scheme or themselves; the error names the fix."""
 
     @pytest.mark.parametrize(
         "pattern", ["", "https://a.example/", "a.example /x", "*.example", "a@b.example", "a:80"]

@@ -1,7 +1,7 @@
-"""Which page counts as the original: the rule in words, and the store held to it.
+"""Which page is the original: the rule as plain Python, and the store compared with it.
 
 :func:`expected` is the rule, written to be read. It looks at all pages, one after the other. The
-tests build small random collections and compare what the store decides, stores and counts with it.
+tests build small random collections and compare the store's decisions, rows and counters with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOW = datetime.now(UTC)
 
 
 class Page(NamedTuple):
-    """A stored version, in the order in which they came."""
+    """A stored version; versions are in order of arrival."""
 
     collection: str
     record: PageRecord
@@ -49,7 +49,7 @@ class Page(NamedTuple):
 
 @dataclass
 class World:
-    """What is stored; ``different`` and ``same`` are the marks of OWN."""
+    """The stored rows; ``different`` and ``same`` are the marks of OWN."""
 
     pages: list[Page] = field(default_factory=list)
     standalone: set[tuple[str, int]] = field(default_factory=set)
@@ -64,7 +64,7 @@ class World:
 
 
 class Answer(NamedTuple):
-    """What is decided about a page; ``row`` is what is stored of it, None where nothing is."""
+    """The decision about a page; ``row`` is the stored version, if any."""
 
     verdict: str
     reason: str
@@ -77,17 +77,17 @@ class Answer(NamedTuple):
 def expected(
     world: World, collection: str, record: PageRecord, wanted: MatchSettings, known: int
 ) -> Answer:
-    """Decide about a page; the first ``known`` pages of the world came before its batch."""
+    """Decide about a page; the first ``known`` pages of the world precede its batch."""
     versions = world.versions(collection, record.url)
     present = versions[-1] if versions else None
 
-    # The present version again, as far as one can tell: nothing is stored.
+    # Apparently the present version again: nothing is stored.
     if present is not None and record.simhash == present.record.simhash:
         digests = {record.text_digest, present.record.text_digest}
         if None in digests or len(digests) == 1:
             return Answer("unchanged", "unchanged", 0, None, keep=False, row=None)
 
-    # The original is the nearest of the pages that count, the first to come among equals.
+    # The original is the nearest eligible page; among equals the first to arrive.
     matches = [
         (hamming_distance(record.simhash, page.record.simhash), place, page)
         for place, page in enumerate(world.pages)
@@ -100,14 +100,14 @@ def expected(
         same_bytes = record.html_digest == original.record.html_digest
         reason = "same_bytes" if same_bytes else "same_simhash"
 
-    # A simhash without a page counts too, after pages that are as near.
+    # Standalone simhashes are eligible too, after equally near pages.
     lone = standalone(world, collection, record, wanted)
     if lone and (bits is None or min(lone) < bits):
         bits, original = min(lone), None
         reason = "within_distance" if bits else "same_simhash"
     eligible = len(matches) + len(lone)
 
-    # What a person says, or else the page itself, names the original at any distance.
+    # A mark, or else the page's canonical link, names the original at any distance.
     named = named_original(world, collection, record, wanted)
     if named is not None:
         reason, original = named
@@ -143,33 +143,33 @@ def counts(
     known: int,
     place: int,
 ) -> bool:
-    """Whether the page at a place of the world counts as an original of ``record``."""
+    """Return whether the page at this index of the world is an eligible original of ``record``."""
     page = world.pages[place]
     bits = hamming_distance(record.simhash, page.record.simhash)
     if bits > wanted.distance:
         return False
-    # 1. It is in the collections compared with,
+    # 1. It is in the compared collections,
     if page.collection != collection and wanted.scope != "global":
         return False
-    # 2. on the page's host, where the scope is the host and the URL has one,
+    # 2. on the page's host, if the scope is the host and the URL has one,
     host = host_of(record.url) if wanted.scope == "host" else None
     if host is not None and host_of(page.url) != host:
         return False
-    # 3. fetched not longer before it than is asked for,
+    # 3. not fetched longer before the page than the maximum age,
     fetched_at = record.fetched_at or NOW
     if wanted.max_age is not None and page.fetched_at < fetched_at - wanted.max_age:
         return False
-    # 4. not older than the newest originals, as far as they came before the batch,
+    # 4. in the window, if it precedes the batch,
     if wanted.window_size is not None and place < window(world, collection, wanted, known, host):
         return False
-    # 5. neither marked as different, nor found to duplicate a page of its collection that is; what
-    #    is at the page's own URL counts all the same,
+    # 5. neither marked as different nor a duplicate of a page of its collection that is; pages at
+    # the page's own URL are eligible anyway,
     apart = world.marked(collection, record.url, same=False)
     own_original = None if page.original is None else page.original.url
     if page.url != record.url and {page.url, own_original} & apart:
         return False
-    # 6. not the page itself, if that is known in its own collection: neither at its URL, nor a copy
-    #    of it, that is what came after its first version and is as near to the version before,
+    # 6. not the page itself, if its own collection has it: neither at its URL, nor a copy of it,
+    # which is later than its first version and equally near to the previous version,
     versions = world.versions(collection, record.url)
     if versions:
         before = versions[-1].record.simhash
@@ -177,14 +177,14 @@ def counts(
         first = next(at for at, one in enumerate(world.pages) if one is versions[0])
         if page.url == record.url or (place > first and copied):
             return False
-    # 7. and has a signature like the page's, where that is asked for and both have one.
+    # 7. and has a signature like the page's, if verification is on and both have one.
     return not wanted.verify or verified(bits, record.signature, page.record.signature)
 
 
 def window(
     world: World, collection: str, wanted: MatchSettings, known: int, host: str | None
 ) -> int:
-    """The place of the oldest of the newest originals; copies take no room."""
+    """The index of the oldest original in the window; copies do not count."""
     originals = [
         place
         for place, page in enumerate(world.pages[:known])
@@ -199,7 +199,7 @@ def window(
 def standalone(
     world: World, collection: str, record: PageRecord, wanted: MatchSettings
 ) -> list[int]:
-    """The distances of the simhashes without a page that count: where nothing is asked of one."""
+    """The distances of eligible standalone simhashes, if no option excludes them."""
     host = host_of(record.url) if wanted.scope == "host" else None
     asked = (host, wanted.max_age, wanted.window_size)
     if asked != (None, None, None) or world.marked(collection, record.url, same=False):
@@ -216,7 +216,7 @@ def standalone(
 def named_original(
     world: World, collection: str, record: PageRecord, wanted: MatchSettings
 ) -> tuple[str, Page] | None:
-    """The page marked the same, or the canonical one, if it was known before the record's URL."""
+    """The page marked as same, or the canonical page, if it was stored before the record's URL."""
     own = world.versions(collection, record.url)
 
     def earlier(url: str) -> bool:
@@ -236,7 +236,7 @@ def named_original(
     return "canonical_link", world.versions(collection, url)[-1]
 
 
-# Small worlds: few URLs, few bits, so that much of it meets.
+# Small worlds with few URLs and bits, so that many pages match.
 
 URLS = (
     "https://a.example/1",
@@ -287,9 +287,9 @@ POLICIES = st.dictionaries(
 
 @dataclass(frozen=True)
 class Batch:
-    """Pages that come together; ``meanwhile`` are those that another writer stores before them.
+    """Pages of one batch, and ``meanwhile``, which another writer stores before them.
 
-    ``meanwhile`` come between lookup and lock.
+    ``meanwhile`` arrives between lookup and lock.
     """
 
     collection: str
@@ -302,7 +302,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a person says about two pages of OWN, if both are known."""
+    """A mark of two pages of OWN, if both are known."""
 
     a: str
     b: str
@@ -311,7 +311,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Standalone:
-    """A simhash that comes without a page."""
+    """A standalone simhash that arrives."""
 
     collection: str
     simhash: int
@@ -340,10 +340,10 @@ STEPS = st.lists(
 def settings_of(
     url: str, collection: str, options: dict[str, Any], policies: dict[str, dict[str, Any]]
 ) -> MatchSettings:
-    """What the caller asks for, else the policy of the host, else that of all, else the default."""
+    """The caller's option, else the policy of the host or of all hosts, else the default."""
     fitting: dict[str, Any] = {"distance": 8}
     host = host_of(url) or ""
-    # "*" comes first, and at most one of the others fits.
+    # "*" comes first, and at most one of the others matches.
     for pattern in sorted(policies) if collection == OWN else ():
         if pattern == "*" or host == pattern or host.endswith(f".{pattern}"):
             fitting |= policies[pattern]
@@ -369,7 +369,7 @@ class Database:
         self.plain.close()
 
     def begin(self, policies: dict[str, dict[str, Any]]) -> None:
-        """Empty all, and set policies for OWN."""
+        """Delete everything, and set policies for OWN."""
         self.plain.execute(
             "TRUNCATE pgsimhash.pages, pgsimhash.simhashes, pgsimhash.marks, pgsimhash.policies, "
             "pgsimhash.last_seen, pgsimhash.runs"
@@ -393,7 +393,7 @@ class Database:
         return list(store._ingest.decide(batch.records, size, options, remember=remember))
 
     def write(self, batch: Batch) -> tuple[list[Verdict], list[Verdict]]:
-        """Store a batch; return its verdicts, and those of what came between lookup and lock."""
+        """Store a batch; return its verdicts, and those of the pages between lookup and lock."""
         if not batch.meanwhile:
             return self.decide(batch, remember=True), []
         writer = self.others[batch.collection]
@@ -444,7 +444,7 @@ def take(
     *,
     together: bool = True,
 ) -> list[Answer]:
-    """What is expected of pages that come one after the other; those stored join the world."""
+    """The expected results of consecutive pages; stored pages join the world."""
     known = len(world.pages)
     answers = []
     for record, settings_ in zip(records, wanted, strict=True):
@@ -474,7 +474,7 @@ def rows_of(world: World) -> list[tuple[Any, ...]]:
 
 
 def say(world: World, database: Database, mark: Mark) -> None:
-    """Mark two pages, if both are known and other marks do not say the contrary."""
+    """Mark two pages, if both are known and no mark contradicts it."""
     try:
         maintenance.mark(database.stores[OWN], mark.a, mark.b, same=mark.same)
     except PgsimhashError:
@@ -515,7 +515,7 @@ def test_the_store_decides_by_the_rule(
             meanwhile = step.meanwhile if step.together else []
             late = replace(step, records=meanwhile, options={})
             late_settings = [database.settings(record.url, late) for record in meanwhile]
-            # It stores them one by one: in a caller's transaction, each is a batch.
+            # It stores them one by one: in a caller's transaction, each page is a batch.
             late_answers = take(world, step.collection, meanwhile, late_settings)
             answers = take(world, step.collection, step.records, wanted, together=step.together)
             made, first = database.write(replace(step, meanwhile=meanwhile))

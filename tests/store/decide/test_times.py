@@ -1,4 +1,4 @@
-"""Times that no page was fetched at, or that PostgreSQL does not know: one page, not the job."""
+"""Invalid times, or times that PostgreSQL does not accept: one page fails, not the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another version of a page is an update of it, and a duplicate only of pages at other URLs."""
+"""A new version of a page is an update, and a duplicate only of pages at other URLs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A, B, C, D = (f"https://{host}.example/" for host in "abcd")
 STORY = page(*ARTICLE)
 LONGER = page(*ARTICLE, paragraph(30, 40))
 FRAME = "<nav><a href=/>Home</a> <a href=/news>News</a> <a href=/sport>Sport</a></nav>"
-"""What stands beside the text: the simhash may move, and the text does not."""
+"""The boilerplate: the simhash may change, while the text does not."""
 
 
 def framed(html: str) -> str:
@@ -55,7 +55,7 @@ def test_the_same_text_in_another_frame_is_not_worth_keeping(store: Store) -> No
 
 
 def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict:
-    """Write a record whose simhash and text are given."""
+    """Return a record with this simhash and text."""
     record = PageRecord(url, simhash, text_digest=text_digest)
     return store._ingest.decide_one(record, {}, remember=True)
 
@@ -63,11 +63,11 @@ def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict
 def test_what_is_worth_keeping_goes_by_the_text(store: Store) -> None:
     assert with_text(store, A, 0, text_digest=1).verdict == "new"
     assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)
-    # A word was corrected, and no bit of the simhash moved.
+    # One word was corrected, and no bit of the simhash changed.
     corrected = with_text(store, A, 0, text_digest=2)
     assert (short(corrected), corrected.distance) == (UPDATED, 0)
     assert short(with_text(store, A, 3, text_digest=2)) == ("updated", "same_text", None, False)
-    # Of a simhash of the caller's own nobody knows the text.
+    # The text of a simhash that the caller computed is unknown.
     assert store.add(A, 3).verdict == "unchanged"
     assert short(store.add(A, 7)) == UPDATED
 
@@ -77,7 +77,7 @@ def test_copies_of_a_page_are_not_what_its_next_version_duplicates(store: Store)
     assert store.add(B, 0b1).duplicate_of == A
     assert store.add(C, 0b11).duplicate_of == B
     assert short(store.add(A, 0b111)) == UPDATED
-    # The copies follow: both versions of the page count for them.
+    # Then the copies: both versions of the page are their originals.
     assert store.add(B, 0b111).duplicate_of == A
 
 
@@ -142,7 +142,7 @@ def test_a_run_counts_its_updates(store: Store, dsn: str) -> None:
 def test_two_writers_with_different_texts_of_one_url_make_one_new_page(
     dsn: str, store: Store, size: int
 ) -> None:
-    """Each URL is new once, whoever comes first, and then updated: a copy of nothing."""
+    """Each URL is new once, in any order, and then updated: never a copy."""
     urls = [f"https://a.example/{number}" for number in range(50)]
     spread = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(50)]
     made: list[Verdict] = []
@@ -167,7 +167,7 @@ def test_two_writers_with_different_texts_of_one_url_make_one_new_page(
 def test_a_version_that_arrives_during_the_lookup_is_the_version_before(
     dsn: str, store: Store
 ) -> None:
-    """The lookup did not know the URL; under the lock it is known, and a copy of it as well."""
+    """The URL was unknown in the lookup; under the lock it is known, with a copy."""
     made: list[Verdict] = []
 
     def write() -> None:

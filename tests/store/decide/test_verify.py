@@ -1,4 +1,4 @@
-"""Matches beyond 5 bits get a second look: the signatures of the two pages must agree as well."""
+"""Verification of matches: the signatures of the two pages must agree as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, last_seen, and deleting by age, host, run and URL."""
+"""Runs, last_seen, and deletion by age, host, run and URL."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_twice_in_a_batch_is_seen_at_the_later_time(store: Store) -> None:
 
 
 def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
-    """All pages of a crawl, seen for the third time: PostgreSQL calls such updates HOT."""
+    """All pages of a crawl, seen for the third time, with HOT updates."""
     pages = [(f"https://a.example/{n}", n << 20) for n in range(500)]
     for _ in range(3):
         list(store.add_many(pages))
@@ -69,7 +69,7 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
 
 
 class TestRuns:
-    """A run is what the caller started, or a call for many pages."""
+    """A run is started by the caller, or is a call with many pages."""
 
     def test_one_page_at_a_time_is_no_run(self, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
@@ -302,11 +302,11 @@ class TestBySql:
 
 
 class TestExpiry:
-    """Versions that were not seen for long go, in batches, while writers go on."""
+    """Versions expire in batches, while writers continue."""
 
     def fill(self, store: Store, count: int = 2500) -> None:
         old = "UPDATE pgsimhash.pages SET fetched_at = now() - interval '40 days'"
-        # Of a higher distance nearly all of them would be near to one another.
+        # With a larger distance nearly all of them would be near each other.
         pages = ((f"https://old.example/{n}", n << 16) for n in range(count))
         list(store.add_many(pages, distance=1))
         with store.session.read() as connection:
@@ -371,7 +371,7 @@ class TestExpiry:
 
 
 class TestBareSimhashes:
-    """What was added by itself stays when the pages go that share it."""
+    """Standalone simhashes stay when the pages that share them are deleted."""
 
     URL = "https://a.example/1"
     FIVE = np.array([5], dtype=np.uint64)
@@ -473,7 +473,7 @@ class TestBareSimhashes:
 def test_a_page_whose_original_vanished_while_it_was_added_has_no_distance(
     store: Store, dsn: str
 ) -> None:
-    """The writer finds the original, waits for the lock, and there is none any more."""
+    """The writer finds the original, waits for the lock, and then the original is gone."""
     store.add("https://a.example/1", 1)
     with psycopg.connect(dsn) as holder:
         deleting = connect(holder)
@@ -513,7 +513,7 @@ def add_near(job: tuple[str, int]) -> None:
 
 
 def write(job: tuple[str, int]) -> int:
-    """Copies of what expires at that moment, in small batches."""
+    """Copies of pages that expire at the same time, in small batches."""
     dsn, writer = job
     with connect(dsn) as store:
         for start in range(0, 400, 20):
@@ -531,7 +531,7 @@ def test_a_simhash_stays_that_a_page_has_which_is_being_inserted(dsn: str) -> No
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash) "
             "SELECT collection_id, 'https://b.example/', 7 FROM pgsimhash.collections"
         )
-        # Nobody sees that page yet, and the simhash is there for both of them.
+        # Nobody sees that page yet, and the simhash exists for both of them.
         with pytest.raises(StoreError, check=because("locked")):
             store.delete("https://a.example/")
         loader.commit()

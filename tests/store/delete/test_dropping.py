@@ -1,4 +1,4 @@
-"""A collection is deleted with all that belongs to it, and nothing else is."""
+"""A collection is deleted with all its rows, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER = "https://b.example/"
 
 
 def rows(connection: psycopg.Connection) -> dict[str, int]:
-    """How many rows each table has, but for what is there without a collection."""
+    """The number of rows of each table, without rows that belong to no collection."""
     tables = connection.execute(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'pgsimhash' "
         "AND tablename NOT IN ('layouts', 'alembic_version')"
@@ -56,7 +56,7 @@ def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
 
 
 def test_it_waits_for_who_adds_simhashes(dsn: str) -> None:
-    """Simhashes added meanwhile would stay behind, in no collection."""
+    """Simhashes that were added meanwhile would remain without a collection."""
     connect(dsn).close()
     with (
         psycopg.connect(dsn) as adding,

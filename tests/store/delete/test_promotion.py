@@ -1,4 +1,4 @@
-"""Deleting an original: its earliest copy takes its place, by the rule of tests/store/decide."""
+"""Deleting an original promotes its earliest copy, by the rule of tests/store/decide."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOW = datetime.now(UTC)
 
 
 def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
-    """The present versions in the order of their ids: URL, original, distance."""
+    """The present versions by id: URL, original, distance."""
     with store.session.read() as connection:
         rows = connection.execute("SELECT url FROM pgsimhash.pages ORDER BY page_id").fetchall()
     known = [store.get(row[0]) for row in rows]
@@ -129,7 +129,7 @@ def test_many_that_nothing_joins_take_no_longer_than_a_hundred_rounds(store: Sto
     store.add("https://a.example/", 0)
     store.add("https://b.example/", 1)
     with store.session.read() as connection:
-        # Versions of one page, of which none counts for another.
+        # Versions of one page, which are not duplicates of each other.
         connection.execute(
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, duplicate_of, distance) "
             "SELECT collection_id, url, 1, page_id - 1, 1 FROM pgsimhash.pages, "
@@ -143,21 +143,21 @@ def test_many_that_nothing_joins_take_no_longer_than_a_hundred_rounds(store: Sto
     assert rows == [(None, None)]
 
 
-# Against the rule in words.
+# Compared with the rule.
 
 
 @dataclass(frozen=True)
 class Delete:
-    """All versions of these URLs, in one transaction."""
+    """Delete all versions of these URLs, in one transaction."""
 
     urls: list[str]
 
 
 def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) -> World:
-    """What is left of a world of one collection."""
+    """Return the remaining world of one collection."""
 
     def stands_for(page: Page | None) -> tuple[Page | None, Page | None]:
-        """Return the last page that goes on the way to an original, and the original."""
+        """Return the last deleted page on the way to an original, and the original."""
         head = None
         while page is not None and page.url in urls:
             head, page = page, page.original
@@ -182,7 +182,7 @@ def without(world: World, urls: list[str], policies: dict[str, dict[str, Any]]) 
             if other.original is old:
                 replaced(at, other._replace(original=page))
 
-    # Pages are the same by their place, for two may be equal.
+    # Pages are identified by position, because two may be equal.
     by_place: dict[int, int | None] = {
         place: next((at for at, page in enumerate(pages) if page is leader), None)
         for place, leader in leader_of.items()
@@ -240,7 +240,7 @@ def test_what_is_left_follows_the_rule(
     policies: dict[str, dict[str, Any]],
     options: dict[str, Any],
 ) -> None:
-    """Pages may be stored by other settings than the policies, which count for what is left."""
+    """Pages may be stored with other settings than the policies, which decide about the rest."""
     database.begin(policies)
     world = World()
     for step in steps:

@@ -1,4 +1,4 @@
-"""Whether the rows of a collection agree: a planted violation is found and repaired, no more."""
+"""The consistency of a collection's rows: only planted violations are found and repaired."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_planted_violation_is_found_and_repaired(
             hand.execute(statement)
         found = list(maintenance.check(store))
         assert reason in {one.reason for one in found}
-        # What a page leaves that is deleted behind the package's back.
+        # The rows of a page that was deleted without the package.
         assert {one.reason for one in found} <= {reason, "seen_orphaned", "original_missing"}
         assert not any(one.repaired for one in found)
         whole = hand.execute("SELECT reason, page_id FROM pgsimhash.check_collection('default')")
@@ -118,7 +118,7 @@ def test_a_planted_violation_is_found_and_repaired(
 
 
 def test_writers_that_go_on_cause_no_false_alarm(dsn: str) -> None:
-    """Nor do repairs meanwhile change anything."""
+    """Concurrent repairs change nothing either."""
     done = threading.Event()
 
     def write(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A collection is made anew in another layout, while lookups and writers go on."""
+"""A collection is rebuilt with another layout, while lookups and writers continue."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def full(dsn: str) -> Iterator[Store]:
 
 
 class InterruptionError(Exception):
-    """Stands for a lost connection or Ctrl-C."""
+    """Simulates a lost connection or Ctrl-C."""
 
 
 def stop_at(step: str) -> rebuild_pages.Progress:
@@ -85,7 +85,7 @@ def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> No
         maintenance.policies(store),
         maintenance.runs(store),
     ) == about
-    # The old one is there as it was, and each goes its own way.
+    # The old one is unchanged, and both are independent.
     assert content(dsn, "default-2", numbered=True) == before
     assert simhash_rows(dsn, "default-2") == simhashes
     assert maintenance.undo(store)[1].versions == 1
@@ -150,7 +150,7 @@ def test_only_the_rebuild_writes_to_the_new_collection(dsn: str, full: Store) ->
 def test_everything_that_happens_meanwhile_is_in_the_new_collection(
     dsn: str, full: Store, layout: str | None
 ) -> None:
-    """Also what was inserted before, and committed at the very end."""
+    """Including rows inserted before, and committed at the very end."""
     first, second, third = known(3)
     with psycopg.connect(dsn) as late:
         late.execute(
@@ -180,7 +180,7 @@ def test_everything_that_happens_meanwhile_is_in_the_new_collection(
 def test_lookups_and_writers_go_on_all_the_while(
     full: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader never misses, nobody is refused, and what was written or deleted meanwhile is so."""
+    """A reader misses nothing, no writer is refused, and concurrent changes are kept."""
     monkeypatch.setattr(rebuild_pages, "_COPIED", 200)
     stop = threading.Event()
     missed: list[int] = []
@@ -191,7 +191,7 @@ def test_lookups_and_writers_go_on_all_the_while(
     met: list[bool] = []
 
     def in_between(step: str, done: int, total: int) -> None:
-        """Half of it is copied: go on when the reader and the writer have done a round."""
+        """Half of it is copied: continue after a round of the reader and the writer."""
         if step in ("pages", "simhashes") and total // 2 <= done <= total // 2 + 200:
             for event in rounds.values():
                 event.clear()
@@ -271,7 +271,7 @@ def test_a_lookup_in_memory_follows_a_collection_that_is_replaced_under_it(
 def test_pages_are_compared_with_the_collections_that_are_left(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that the batch is compared with is deleted when it was looked up in."""
+    """A page that the batch is compared with is deleted after the lookup."""
     with connect(dsn) as store, connect(dsn, collection="other") as other:
         maintenance.set_policy(store, "*", PolicySettings(scope="global"))
         store.add("https://a.example/1", 5)
@@ -374,7 +374,7 @@ def test_two_at_a_time_share_the_work(
 
 
 def leave_half_an_index(connection: psycopg.Connection, table: str) -> None:
-    """Leave what CREATE INDEX CONCURRENTLY leaves when it is interrupted."""
+    """Leave the invalid index of an interrupted CREATE INDEX CONCURRENTLY."""
     connection.execute(f"CREATE INDEX {table}_prefix_4_idx ON pgsimhash.{table} (prefix_4)")
     connection.execute(
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
@@ -383,7 +383,7 @@ def leave_half_an_index(connection: psycopg.Connection, table: str) -> None:
 
 
 def valid_indexes(connection: psycopg.Connection, table: str) -> int:
-    """How many indexes a table has, all of them valid."""
+    """The number of a table's indexes, all of them valid."""
     row = connection.execute(
         "SELECT count(*), bool_and(indisvalid) FROM pg_index WHERE indrelid = %s::regclass",
         [f"pgsimhash.{table}"],
@@ -470,7 +470,7 @@ def test_one_that_was_renamed_meanwhile_is_left_alone(dsn: str, full: Store) -> 
 
 
 def test_what_is_being_made_is_compared_with_by_nobody(dsn: str, store: Store) -> None:
-    """Its pages are those of the first collection again."""
+    """Its pages belong to the first collection again."""
     store.add(url(0), 0)
     stop(store, "other")
     assert store.add(url(1), 1, scope="global").duplicate_of == url(0)
@@ -496,7 +496,7 @@ def test_what_is_being_made_is_compared_with_by_nobody(dsn: str, store: Store) -
 def test_what_is_said_at_the_very_end_waits_and_holds(
     dsn: str, store: Store, statement: str
 ) -> None:
-    """Who comes while the names are exchanged says it of the collection that has the name then."""
+    """A mark during the swap applies to the collection that has the name then."""
     urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
     for number in (0, 1 << 40, 0xFF << 20):
         store.add(url(number), number)
@@ -508,7 +508,7 @@ def test_what_is_said_at_the_very_end_waits_and_holds(
         psycopg.connect(dsn, autocommit=True) as late,
         ThreadPoolExecutor(1) as pool,
     ):
-        # What a rebuild does at its end, after it copied what people said.
+        # The end of a rebuild, after it copied the marks.
         ending.execute("SELECT pgsimhash._lock_collections(ARRAY[1, 2], true)")
         ending.execute("DELETE FROM pgsimhash.rebuilds")
         ending.execute("SELECT pgsimhash.rename_collection('default', 'other', true)")

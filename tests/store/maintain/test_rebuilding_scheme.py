@@ -1,4 +1,4 @@
-"""A collection made anew by another scheme, from the Markdown that one keeps."""
+"""A collection is rebuilt with another scheme, from the stored Markdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.refusals import because
 from tests.store.content import content, rebuild_apart, simhash_rows
 from tests.store.test_store import ARTICLE, FAR, page, paragraph
 
-# Reads pages as the default does.
+# Reads pages like the default scheme.
 WORDS = register_scheme(
     dataclasses.replace(
         DEFAULT_SCHEME,
@@ -59,7 +59,7 @@ def refingerprint(store: Store, into: str, scheme: str | Scheme, **others: Any) 
 
 @pytest.fixture
 def kept(dsn: str) -> Iterator[Store]:
-    """A collection that keeps Markdown."""
+    """A collection that stores Markdown."""
     with connect(dsn, collection="kept", keep_markdown=True) as store:
         yield store
 
@@ -70,7 +70,7 @@ def fetched(number: int, html: str, days: int = 0) -> SourcePage:
 
 
 def crawl(store: Store, pages: int) -> None:
-    """Pages of which every third is a copy, some of them with versions, all seen again."""
+    """Pages, every third a copy, some with several versions, all seen again."""
     made = [fetched(n, page(paragraph(n - n % 3), paragraph(n // 3))) for n in range(pages)]
     list(store.ingest_many(made))
     list(store.ingest_many([fetched(n, page(*ARTICLE, paragraph(n)), 1) for n in range(0, 10, 2)]))
@@ -144,7 +144,7 @@ def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> N
 
 
 class InterruptionError(Exception):
-    """Stands for Ctrl-C."""
+    """Simulates Ctrl-C."""
 
 
 @pytest.mark.parametrize("stop", [1, 7, 8, 30])
@@ -163,7 +163,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
 
     with pytest.raises(InterruptionError):
         maintenance.rebuild(kept, "stopped", scheme=WORDS, verdicts=interrupt)
-    # What was stored and not yet told is not told again.
+    # Verdicts that were stored but not reported are not reported again.
     after = refingerprint(kept, "stopped", WORDS)
     assert before == whole[:stop]
     assert after == whole[-(-stop // 8) * 8 :]
@@ -171,7 +171,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
 
 
 def test_what_comes_meanwhile_is_taken_and_told_once(dsn: str, kept: Store) -> None:
-    """Also pages that have no place in the new collection."""
+    """Including pages without a place in the new collection."""
     crawl(kept, 12)
     kept.add("https://a.example/39", FAR)
     later = fetched(1, page(paragraph(0), paragraph(0)), 30)

@@ -1,4 +1,4 @@
-"""A collection made anew by other settings has the verdicts that its pages would get again."""
+"""A rebuild with other settings gives the verdicts that the pages would get again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EVERY_TERMS = [
 
 
 def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
-    """Pages near a few simhashes, under few URLs of few hosts, so that everything happens."""
+    """Pages near a few simhashes, under few URLs of few hosts, so that all cases occur."""
     rng = random.Random(seed)
     kinds = [rng.getrandbits(64) for _ in range(4)]
     signatures = [None, rng.getrandbits(128), rng.getrandbits(128)]
@@ -59,7 +59,8 @@ def crawl(seed: int, pages: int = 150) -> list[PageRecord]:
             simhash,
             datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=3 * n + rng.randrange(9)),
             canonical_url=rng.choice([None, *urls]),
-            # Pages of one simhash have one signature, as a rule: both are made of their features.
+            # Pages with one simhash usually have one signature, because both depend on the
+            # features.
             signature=signatures[simhash % 3],
             html_digest=bytes([rng.randrange(9)] * 16),
         )
@@ -87,7 +88,7 @@ def ingest(
 
 
 def put_marks(dsn: str, collection: str) -> None:
-    """Marks that are there before their pages."""
+    """Marks that exist before their pages."""
     said = [("a.example/1", "b.example/2", True), ("a.example/3", "c.example/1", True)]
     said += [(f"a.example/{n}", f"b.example/{n + 1}", False) for n in range(3, 12)]
     with psycopg.connect(dsn) as connection:
@@ -99,7 +100,7 @@ def put_marks(dsn: str, collection: str) -> None:
 
 
 def reevaluated(store: Store, *, save: bool = False, **options: Any) -> list[Verdict]:
-    """The verdicts of a rebuild, which replace the ones there are or are only returned."""
+    """The verdicts of a rebuild, which replace the stored ones or are only returned."""
     told: list[Verdict] = []
     options = {"reevaluate": True, "verdicts": told.append, **options}
     if save:
@@ -119,8 +120,8 @@ def options(settings: MatchSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in MatchSettings.__dataclass_fields__}
 
 
-# A window moves with each batch, so there the batches have to be the same. Everything else is the
-# same whatever the batches are.
+# A window moves with each batch, so the batches must be the same there. Otherwise the result does
+# not depend on them.
 @pytest.mark.parametrize(
     ("settings", "batch"),
     [
@@ -172,7 +173,7 @@ def test_all_collections_are_compared_with_in_the_order_of_their_pages(
     for number, start in enumerate(range(0, len(records), 10)):
         collection = ("default", "other")[number % 3 == 1]
         told[collection] += ingest(dsn, collection, records[start : start + 10], settings, 4)
-    # Pages of the other collection came between those of a batch.
+    # Pages of the other collection arrived between those of a batch.
     assert reevaluated(store, scope="global") == stored_ones(told["default"])
     with connect(dsn, collection="other") as other:
         assert reevaluated(other, scope="global", save=True) == stored_ones(told["other"])
@@ -182,7 +183,7 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     dsn: str, store: Store
 ) -> None:
     first, second, third = crawl(4)[:50], crawl(5)[:50], crawl(4)[50:]
-    # URLs of their own, for what comes back to an earlier content is not stored without it.
+    # Distinct URLs, because a page that reverts to an earlier content is not stored without it.
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
     for records in (first, second, third):
         ingest(dsn, "default", records, MatchSettings(8), 16)
@@ -206,7 +207,7 @@ def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
 def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
     with psycopg.connect(dsn, autocommit=True) as hand:
-        # As it is without a deletion by the package.
+        # As without a deletion by the package.
         hand.execute("DELETE FROM pgsimhash.pages WHERE url = %s", [A])
         hand.execute("UPDATE pgsimhash.pages SET duplicate_of = NULL, distance = NULL")
     verdicts = reevaluated(store, save=True)
@@ -241,7 +242,7 @@ def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: S
 
 
 class InterruptionError(Exception):
-    """Stands for Ctrl-C."""
+    """Simulates Ctrl-C."""
 
 
 @pytest.mark.parametrize("stop", [1, 10, 11, 25])
@@ -260,7 +261,7 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
 
     with pytest.raises(InterruptionError):
         maintenance.rebuild(store, "again", reevaluate=True, distance=3, verdicts=interrupt)
-    # What was stored and not yet told is not told again.
+    # Verdicts that were stored but not reported are not reported again.
     rest = reevaluated(store, distance=3, save=True)
     assert before == whole[:stop]
     assert rest == whole[-(-stop // 10) * 10 :]
@@ -270,7 +271,7 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
 def test_no_verdict_points_to_a_page_that_is_gone(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """A page deleted before it is taken is not; one deleted afterwards goes here too."""
+    """A page deleted before it is copied is skipped; one deleted later is deleted here too."""
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1)
     list(store.add_many([(A, 0), (B, 1), (C, 3)]))
 
@@ -322,7 +323,7 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     assert set(after.distances) == {0, 1}
     assert sum(host.duplicates for host in after.hosts) == len(loose)
     assert after.status.duplicates == len(loose)
-    # Clusters ask the simhashes.
+    # Clusters use the simhashes.
     assert after.all_clusters == before.all_clusters
 
 

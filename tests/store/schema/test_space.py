@@ -1,4 +1,4 @@
-"""What a collection takes on disk: what status says, and what the planner predicts."""
+"""The size of a collection on disk: what status reports, and what the planner predicts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_rows_of_a_large_table_are_estimated_once_it_was_analysed(
 ) -> None:
     with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
         connect(dsn, collection="second").close()
-        # Autovacuum would look while rows come, whose blocks are there and they are not.
+        # Autovacuum might see allocated pages whose rows are not there yet.
         connection.execute("ALTER TABLE pgsimhash.pages SET (autovacuum_enabled = off)")
         insert = (
             "INSERT INTO pgsimhash.pages (collection_id, url, simhash, title) "
@@ -68,7 +68,7 @@ def test_the_rows_of_a_large_table_are_estimated_once_it_was_analysed(
         connection.execute(insert, [40_000, "default"])
         if analysed:
             connection.execute("ANALYZE pgsimhash.pages")
-        # As dense as before, and so it counts though it came later.
+        # As dense as before, so it counts although it was added later.
         connection.execute(insert, [20_000, "second"])
         found = statuses(store)
         whole = size(dsn, *PAGES)
@@ -80,7 +80,7 @@ def test_the_rows_of_a_large_table_are_estimated_once_it_was_analysed(
 
 
 def test_simhashes_take_what_is_predicted(store: Store, dsn: str) -> None:
-    """Built at once, as bytes_a_row says; grown row by row it is a fourth more."""
+    """Built at once, as bytes_a_row assumes; grown row by row it is a fourth larger."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT pgsimhash.add_simhashes('default', array_agg(hashint8extended(n, 1))) "

@@ -1,4 +1,4 @@
-"""What a user of plain SQL meets: the tables, the functions, and their agreement with Python."""
+"""Plain SQL: the tables and functions, and their agreement with Python."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_the_host_of_a_page_is_read_from_its_url(connection: psycopg.Connection)
 
 
 def explained(connection: psycopg.Connection) -> list[str]:
-    """Return a list into which the plan of each statement comes, and of those within functions."""
+    """Return a list that collects the plans of all statements, including those within functions."""
     connection.execute("LOAD 'auto_explain'")
     connection.execute("SET auto_explain.log_min_duration = 0")
     connection.execute("SET auto_explain.log_nested_statements = on")
@@ -271,9 +271,9 @@ def explained(connection: psycopg.Connection) -> list[str]:
 
 
 def test_lookups_read_only_the_indexes(dsn: str) -> None:
-    """The plan of each branch is an index-only scan, even before the table was analysed.
+    """The plan of each branch is an index-only scan, even before ANALYZE.
 
-    It is one process's: to begin another takes longer than the lookup, however large the table.
+    It is not parallel: starting a worker takes longer than the lookup, for any size of the table.
     """
     with psycopg.connect(dsn, autocommit=True) as connection:
         for setting in (
@@ -303,7 +303,7 @@ def test_lookups_read_only_the_indexes(dsn: str) -> None:
 
 
 def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
-    """A loop through the batch for each match takes minutes where all of it is near to much."""
+    """A nested loop over the batch takes minutes if all of it is near many simhashes."""
     with psycopg.connect(dsn, autocommit=True) as connection, connect(connection) as store:
         list(store.add_many((f"https://a.example/{n}", 1 << n) for n in range(40)))
         plans = explained(connection)
@@ -316,7 +316,7 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
 
 
 def test_what_arrived_is_asked_for_without_reading_all_pages(dsn: str) -> None:
-    """It is asked under the collection's lock, also where the planner takes a loop for too dear."""
+    """It runs under the collection's lock, even if the planner overestimates a nested loop."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         number = new_collection(connection, "default")
         connection.execute("SET enable_nestloop = off")
@@ -341,7 +341,7 @@ def test_what_arrived_is_asked_for_without_reading_all_pages(dsn: str) -> None:
 
 
 def test_find_looks_pages_up_by_simhash_however_many_share_one(dsn: str) -> None:
-    """With statistics of one hot simhash, the planner would rather walk the pages in order."""
+    """With statistics of a frequent simhash, the planner would rather scan the pages in order."""
     with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
         store.add("https://a.example/", 0)
         connection.execute(

@@ -1,4 +1,4 @@
-"""What is added by SQL is decided as the package decides, and found whoever inserted it."""
+"""Pages added by SQL get the package's decisions, and are found like others."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_it_decides_as_the_package_does(
 
 
 def content_of(connection: psycopg.Connection, collection: str) -> list[Row]:
-    """The rows of a collection, but for the numbers that the database gave."""
+    """The rows of a collection without ids."""
     return connection.execute(
         "SELECT p.url, p.simhash, o.url, p.distance FROM pgsimhash.pages AS p "
         "JOIN pgsimhash.collections AS c USING (collection_id) "

@@ -1,4 +1,4 @@
-"""Pages decided in one batch get the verdicts that they would have got one by one."""
+"""Pages decided in one batch get the verdicts of single pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RECORDS = st.builds(
     text_digest=st.sampled_from([None, 1, 2]),
 )
 
-# A window of the newest pages moves with each batch, so that newest is left out.
+# A window moves with each batch, so window_size is not used here.
 TERMS = st.builds(
     MatchSettings,
     st.sampled_from([0, 3, 8, 12]),

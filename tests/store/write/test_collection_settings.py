@@ -1,4 +1,4 @@
-"""What a collection was created with can be changed."""
+"""The settings of a collection can be changed."""
 
 from __future__ import annotations
 

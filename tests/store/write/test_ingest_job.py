@@ -1,6 +1,6 @@
-"""A job that keeps rows of its own: whatever stops it, its rows and ours agree after the next run.
+"""A job with its own rows: after any interruption, the next run makes its rows and ours agree.
 
-The rows go into the caller's own connection and transaction, as docs/ingest.md says.
+The rows use the caller's connection and transaction, as in docs/ingest.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BATCH = 5
 
 
 def pages(stories: int = 14) -> Iterator[tuple[str, str]]:
-    """Stories: some have grown since the crawl before, of fewer stories, and some are copied."""
+    """Stories: some have grown since an earlier crawl of fewer stories, and some are copied."""
     for number in range(stories):
         story = [paragraph(number), paragraph(number + 50)]
         if stories == 14 and number % 4 == 0:
@@ -45,7 +45,7 @@ def keep(connection: psycopg.Connection, verdict: Verdict) -> None:
 
 
 def page_by_page(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
-    """Commit now and then, in the midst of everything."""
+    """Commit now and then, in the middle of everything."""
     store = connect(connection)
     next(tick)
     for number, verdict in enumerate(store.ingest_many(pages(stories)), 1):
@@ -60,7 +60,7 @@ def page_by_page(connection: psycopg.Connection, tick: Iterator[int], stories: i
 
 
 def batch_by_batch(connection: psycopg.Connection, tick: Iterator[int], stories: int) -> None:
-    """A transaction for each batch; the connection may be on autocommit."""
+    """One transaction per batch; the connection may use autocommit."""
     connection.autocommit = True
     store = connect(connection)
     next(tick)
@@ -79,7 +79,7 @@ JOBS = {job.__name__: job for job in (page_by_page, batch_by_batch)}
 
 
 def killed_at(point: int) -> Iterator[int]:
-    """Count, and end the process without a goodbye at the number ``point``."""
+    """Count, and kill the process at the number ``point``."""
     for number in count(1):
         if number == point:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -92,7 +92,7 @@ def run(dsn: str, job: str, point: int = 0, stories: int = 14) -> None:
 
 
 def rows(connection: psycopg.Connection) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The caller's rows; and ours that are worth keeping: of each URL the newest of them."""
+    """The caller's rows; and the package's newest rows worth keeping by URL."""
     articles = connection.execute("SELECT url, page_id FROM articles ORDER BY url").fetchall()
     kept = connection.execute(
         "SELECT url, max(page_id) FROM pgsimhash.pages WHERE distance IS NULL "
@@ -114,7 +114,7 @@ def test_after_a_crash_anywhere_and_another_run_both_tables_agree(
 ) -> None:
     run(dsn, job, stories=7)
     spawn = multiprocessing.get_context("spawn")
-    # Points of one run after the other: the crash comes further on each time, ten times.
+    # Points of one run after the other: the crash happens later each time, ten times.
     for point in (1, 2, 3, 5, 8, 9, 12, 16, 21, 30):
         process = spawn.Process(target=run, args=(dsn, job, point))
         process.start()
@@ -188,7 +188,7 @@ def test_a_transaction_that_ends_within_a_batch_is_refused(
     for number, _ in enumerate(own.ingest_many(pages(), batch_size=BATCH), 1):
         if number % BATCH == 0:
             connection.commit()
-    # A batch of nothing but failures stores nothing, so that no transaction can end within it.
+    # A batch of failures stores nothing, so no transaction can end within it.
     assert len(list(own.ingest_many([("nowhere", "")] * 7, batch_size=BATCH))) == 7
     with pytest.raises(ArgumentError, match="batch_size"):
         own.ingest_many(pages(), batch_size=0)

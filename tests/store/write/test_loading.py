@@ -1,4 +1,4 @@
-"""Many simhashes at a time, the first of them into a table that gets its indexes afterwards."""
+"""Bulk loads of simhashes; the indexes of an empty table are built afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def indexes(dsn: str, table: str = DEFAULT_LAYOUT.table) -> dict[str, int]:
-    """The valid indexes of a table, by name, with what changes when they are built anew."""
+    """The valid indexes of a table by name, with a value that changes when they are rebuilt."""
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
             "SELECT c.relname, c.oid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid "
@@ -85,7 +85,7 @@ def test_lookups_need_no_vacuum_afterwards(dsn: str, store: Store) -> None:
 
 
 class TestArrays:
-    """Arrays may come in any order, with what others have, and are one load."""
+    """Arrays may overlap and come in any order, and are one load."""
 
     @pytest.mark.parametrize(
         "order",
@@ -170,7 +170,7 @@ class TestWhereIndexesStay:
         with psycopg.connect(dsn) as connection:
             own = connect(connection)
             assert own.add_simhashes(MANY) == len(MANY)
-            # Others look it up meanwhile.
+            # Other sessions look it up meanwhile.
             with connect(dsn, lookup_memory=0) as other:
                 assert not other.exists(5)
             connection.rollback()

@@ -1,4 +1,4 @@
-"""A store that holds the simhashes in memory answers as the database does."""
+"""A store with a cache gives the results of the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def as_array(*simhashes: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def hold(store: Store) -> Store:
-    """Let a store hold its collection's simhashes."""
+    """Let a store cache its collection's simhashes."""
     with store.session.read() as connection:
         store.session.memory.take_in(connection, store.opened)
     assert store.session.memory.holds(store.opened)
@@ -39,7 +39,7 @@ def holding(store: Store) -> Store:
 
 @pytest.fixture
 def other(holding: Store, dsn: str) -> Iterator[Store]:
-    """Another store of the same collection, which asks the database."""
+    """Another store of the same collection without a cache."""
     with connect(dsn, lookup_memory=0) as opened:
         yield opened
 
@@ -203,7 +203,7 @@ def test_the_stores_of_a_process_share_what_is_allowed(dsn: str) -> None:
         with connect(dsn, lookup_memory=limit) as second, second.session.read() as connection:
             second.session.memory.take_in(connection, second.opened)
             assert not second.session.memory.holds(second.opened)
-        # What comes later needs room too.
+        # Simhashes that arrive later need memory too.
         for number in range(4):
             pages = ((f"https://{number}.example/{n}", n << number) for n in range(500, 1000))
             sum(1 for _ in first.add_many(pages, distance=0))

@@ -1,4 +1,4 @@
-"""Connections and databases of other settings, and in other states, than a store would choose."""
+"""Connections and databases with unusual settings and states."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_list_of_uses_is_complete() -> None:
 
 
 def use_up(made: object) -> None:
-    """Take all that a generator yields, as what a method returned."""
+    """Exhaust a generator as the result of a method."""
     if isinstance(made, Iterator):
         list(made)
 
@@ -143,10 +143,10 @@ def test_times_ages_and_texts_come_back_under_any_settings(
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1"])
 def other_encoding(server_dsn: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The DSN of an empty database of another encoding than UTF-8."""
+    """The DSN of an empty database with another encoding than UTF-8."""
     name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server_dsn, autocommit=True) as connection:
-        # From 15 on, the locale of a server may be one that knows UTF-8 only.
+        # From 15 on, the locale of a server may support only UTF-8.
         of_libc = connection.info.server_version >= 150000
         statement = sql.SQL(
             "CREATE DATABASE {} ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"

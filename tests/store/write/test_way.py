@@ -1,4 +1,4 @@
-"""The way of a page from ``ingest`` to the row: short, and a straight line; see CONTRIBUTING.md."""
+"""The way of a page from ``ingest`` to the row: few calls, without detours; see CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
 def frames_above(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield a frame and those of the package that called it."""
+    """Yield a frame and the frames of the package that called it."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(PACKAGE):
             yield frame
@@ -30,14 +30,14 @@ def frames_above(frame: FrameType | None) -> Iterator[FrameType]:
 
 @pytest.fixture
 def warm(store: Store) -> Store:
-    """A store that has read pages already: what is done once is done."""
+    """A store that has already read pages, so one-time work is done."""
     for number in range(3):
         store.ingest(f"https://a.example/{number}", PAGE.read_bytes())
     return store
 
 
 def handed_down(frame: FrameType) -> list[str]:
-    """The functions without a name of their own among a frame's arguments."""
+    """The anonymous functions among a frame's arguments."""
     arguments = inspect.getargvalues(frame)
     values = (arguments.locals[name] for name in arguments.args if name in arguments.locals)
     return [
@@ -84,7 +84,7 @@ def test_it_is_short(warm: Store) -> None:
         warm.ingest("https://a.example/9", PAGE.read_bytes())
     finally:
         sys.setprofile(None)
-    # A bound with room: a helper more is no fault, half as many calls again are one.
+    # A limit with room: one more helper is fine, half as many calls again are not.
     assert len(calls) <= 500
     assert len(set(calls)) <= 250
     assert len({module for module, _ in calls}) <= 60

@@ -1,4 +1,4 @@
-"""Several writers at once decide as one writer would have."""
+"""Concurrent writers decide like one writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DISTANCE = 3
 
 
 def simhashes(seed: int) -> list[int]:
-    """What one writer brings: near-copies of 40 originals that all writers share."""
+    """The pages of one writer: near-duplicates of 40 originals that all writers share."""
     originals = random.Random(0)
     centres = [originals.getrandbits(64) for _ in range(40)]
     rng = random.Random(seed)
@@ -44,9 +44,9 @@ def write(job: tuple[str, int]) -> list[str]:
 
 
 def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
-    """All copies are within 2 bits of one another, so one new page an original is right.
+    """All copies are within 2 bits of each other, so there is one new page per original.
 
-    Half of the writers hold what is known in memory.
+    Half of the writers use a cache.
     """
     with connect(dsn):
         pass
@@ -77,7 +77,7 @@ def test_eight_writers_find_each_original_new_exactly_once(dsn: str) -> None:
 
 @pytest.mark.parametrize("batches", [1, 4])
 def test_a_page_stored_between_lookup_and_lock_is_seen(dsn: str, batches: int) -> None:
-    """The second writer looks up, waits for the lock, and still sees what came meanwhile."""
+    """The second writer looks up, waits for the lock, and still sees the pages added meanwhile."""
     with psycopg.connect(dsn) as holder, connect(dsn) as other:
         first = connect(holder)
         holder.commit()

@@ -21,7 +21,7 @@ down_revision: str | None = "0001"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
-# PostgreSQL computes the column again when its URL is written.
+# PostgreSQL computes the column again when its URL is updated.
 _HOSTS_AGAIN = "UPDATE pgsimhash.pages SET url = url WHERE url ~ '^[^/]*//[^/]*[.](:|/|$)'"
 
 _UP = """
@@ -47,7 +47,7 @@ def downgrade(op: Operations, schema: str) -> None:
 
 
 def _host_of() -> str:
-    """The function as the revision before has it."""
+    """The function of the previous revision."""
     (created,) = (part for part in split_statements(read_sql("tables.sql")) if _CREATED in part)
     return created[created.index(_CREATED) :].replace("CREATE", "CREATE OR REPLACE", 1)
 
