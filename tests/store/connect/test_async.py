@@ -613,7 +613,7 @@ def test_a_server_that_is_not_there() -> None:
     ("make", "kind", "said"),
     [
         (lambda dsn: psycopg.connect(dsn), ArgumentError, "AsyncEngine"),
-        (lambda dsn: 5, ArgumentError, "not over builtins.int"),
+        (lambda dsn: 5, ArgumentError, "not builtins.int"),
         (lambda dsn: "postgresql://127.0.0.1:1/x", pgsimhash.NoServerError, "no PostgreSQL"),
         (lambda dsn: sqlalchemy.create_engine("sqlite://"), ArgumentError, "AsyncEngine"),
     ],

@@ -389,12 +389,12 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a connection to one": (
         lambda: sqlalchemy.create_engine("sqlite://").connect(),
         StoreError,
-        "by sqlite",
+        "uses sqlite",
     ),
     "a session over one": (
         lambda: orm.Session(sqlalchemy.create_engine("sqlite://")),
         StoreError,
-        "by sqlite",
+        "uses sqlite",
     ),
     "an asynchronous engine": (
         lambda: create_async_engine("postgresql+psycopg://"),

@@ -312,7 +312,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
 
     with pytest.raises(InterruptionError):
         maintenance.rebuild(kept, "again", scheme=WORDS, progress=stop)
-    with pytest.raises(pgsimhash.CollectionError, match="begun with another distance and scope"):
+    with pytest.raises(pgsimhash.CollectionError, match="began with another distance and scope"):
         refingerprint(kept, "again", WORDS, distance=3, scope="host")
     with (
         connect(dsn, collection="other", keep_markdown=True) as other,

@@ -259,7 +259,7 @@ def test_a_connection_works_with_one_schema(both_dsn: str) -> None:
         store.add("https://a.example/", 1)
         for other in (SCHEMA, "another"):
             with pytest.raises(
-                StoreError, match="with the schema crawl", check=because("other_schema")
+                StoreError, match="uses the schema crawl", check=because("other_schema")
             ):
                 connect(connection, schema=other)
         assert connect(connection, create=False).find(1)
