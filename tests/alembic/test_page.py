@@ -28,17 +28,15 @@ def revision_of(dsn: str, table: str) -> object:
 
 
 def test_every_step_works_as_it_stands(example: Path, empty_dsn: str) -> None:
-    printed = []
     for language, block in all_blocks("alembic.md"):
         named = re.match(r"# (history/\S+)\n", block)
         if named:
             # The page shows what the example contains.
             assert (example / named[1]).read_text(encoding="utf-8") == block[named.end() :]
         elif language == "python":
-            printed += run_python(block, empty_dsn, example)
+            run_python(block, empty_dsn, example)
         else:
             run_commands(block.splitlines(), empty_dsn, example)
-    assert printed == ["False True"]
     assert "ALTER TABLE articles ADD COLUMN IF NOT EXISTS simhash" in (
         example / "later.sql"
     ).read_text(encoding="utf-8")
