@@ -19,17 +19,21 @@ SITE: Final = ROOT / "build" / "site"
 PARTS: Final = {
     "Tutorial": ["first-hour"],
     "How-to": [
+        "install",
         "ingest",
         "crawlers",
+        "policies",
+        "maintain",
         "lookups",
-        "frames",
+        "analyse",
         "sql",
         "sqlalchemy",
         "alembic",
-        "deploy",
-        "reliability",
-        "maintain",
-        "analyse",
+        "web-service",
+        "frames",
+        "connections",
+        "timeouts",
+        "testing",
         "scale",
     ],
     "Reference": [
@@ -44,7 +48,14 @@ PARTS: Final = {
         "layouts",
         "reference/sample-report",
     ],
-    "Explanation": ["how-it-works", "limits", "alternatives", "measurements"],
+    "Explanation": [
+        "limits",
+        "how-it-works",
+        "reliability",
+        "alternatives",
+        "from-the-blog",
+        "measurements",
+    ],
     "Project": ["contributing", "security", "changes"],
 }
 """The parts of the manual and their pages. Other pages of docs/ end the how-to part."""
@@ -96,6 +107,10 @@ def assemble() -> None:
         index.write(_contents())
     for name, text in reference.pages().items():
         (SOURCE / name).write_text(text, encoding="utf-8")
+    sample = SOURCE / "reference" / "sample-report.md"
+    if reference.screenshot(SOURCE / "report.html", sample.with_suffix(".png")):
+        with sample.open("a", encoding="utf-8") as page:
+            page.write(f"\n{reference.PICTURE}")
 
 
 def _contents() -> str:

@@ -25,7 +25,7 @@ from pgsimhash.errors import PgsimhashError
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 PYTHON: Final = {
-    "store": ["pgsimhash", "pgsimhash.pages.records", "pgsimhash.sources"],
+    "store": ["pgsimhash", "pgsimhash.pages.records", "pgsimhash.sources", "pgsimhash.store.events"],
     "store-functions": [
         "pgsimhash.maintenance",
         "pgsimhash.analysis",
@@ -57,6 +57,10 @@ REPORT: Final = """# A sample report
 `pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about
 `examples/pages` when the site was built.
 """
+
+PICTURE: Final = "![The first screen of the report](sample-report.png)\n"
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 FUNCTIONS: Final = """
 SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
@@ -111,6 +115,18 @@ def _database() -> Iterator[str]:
         yield dsn
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def screenshot(page: Path, picture: Path) -> bool:
+    """Let a browser draw the top of a page, and return whether there is a browser."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        return False
+    options = ["--headless=new", "--hide-scrollbars", "--disable-dev-shm-usage"]
+    # Root has no sandbox.
+    options += ["--no-sandbox", "--window-size=1000,1300", f"--screenshot={picture}"]
+    subprocess.run([browser, *options, page.as_uri()], check=True, capture_output=True, timeout=120)
+    return True
 
 
 def _python(page: str, modules: list[str]) -> str:
