@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import shutil
 import subprocess
 import sys
@@ -203,7 +204,17 @@ def _report(dsn: str) -> str:
     """Return what `analyse report` writes about the sample pages."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "report.html"
-        for arguments in (["ingest", "examples/pages"], ["analyse", "report", "-o", str(output)]):
+        lines = Path(folder) / "pages.jsonl"
+        with lines.open("w", encoding="utf-8") as file:
+            for page in sorted((ROOT / "examples" / "pages").glob("*.html")):
+                html = page.read_bytes().decode(errors="replace")
+                file.write(json.dumps({"url": f"https://news.example/{page.stem}", "html": html}))
+                file.write("\n")
+        for arguments in (
+            ["collection", "create", "news", "--keep-markdown"],
+            ["ingest", str(lines), "--collection", "news"],
+            ["analyse", "report", "--collection", "news", "-o", str(output)],
+        ):
             subprocess.run(
                 [sys.executable, "-m", "pgsimhash", *arguments, "--dsn", dsn],
                 check=True,

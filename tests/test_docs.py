@@ -98,7 +98,6 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
             [
                 r"\d https://example.com/tide-pools-print .+",
                 r"\d https://example.com/tide-pools-redesign .+",
-                "unknown_page",
             ],
         ),
         (
