@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any, Final
 import click
 import psycopg
 
+import pgsimhash
 from manual.diagram import Table, entity_diagram
 from pgsimhash import errors
 from pgsimhash.cli.commands import commands
@@ -26,7 +26,12 @@ from pgsimhash.errors import PgsimhashError
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 PYTHON: Final = {
-    "store": ["pgsimhash", "pgsimhash.pages.records", "pgsimhash.sources", "pgsimhash.store.events"],
+    "store": [
+        "pgsimhash",
+        "pgsimhash.pages.records",
+        "pgsimhash.sources",
+        "pgsimhash.store.events",
+    ],
     "store-functions": [
         "pgsimhash.maintenance",
         "pgsimhash.analysis",
@@ -55,8 +60,8 @@ PYTHON: Final = {
 
 REPORT: Final = """# A sample report
 
-`pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about
-`examples/pages` when the site was built.
+`pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about the pages of
+`examples/pages`, under web addresses, when the site was built.
 """
 
 PICTURE: Final = "![The first screen of the report](sample-report.png)\n"
@@ -204,21 +209,12 @@ def _report(dsn: str) -> str:
     """Return what `analyse report` writes about the sample pages."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "report.html"
-        lines = Path(folder) / "pages.jsonl"
-        with lines.open("w", encoding="utf-8") as file:
-            for page in sorted((ROOT / "examples" / "pages").glob("*.html")):
-                html = page.read_bytes().decode(errors="replace")
-                file.write(json.dumps({"url": f"https://news.example/{page.stem}", "html": html}))
-                file.write("\n")
-        for arguments in (
-            ["collection", "create", "news", "--keep-markdown"],
-            ["ingest", str(lines), "--collection", "news"],
-            ["analyse", "report", "--collection", "news", "-o", str(output)],
-        ):
-            subprocess.run(
-                [sys.executable, "-m", "pgsimhash", *arguments, "--dsn", dsn],
-                check=True,
-                cwd=ROOT,
-                stdout=subprocess.DEVNULL,
-            )
+        samples = (ROOT / "examples" / "pages").glob("*.html")
+        named = {f"https://news.example/{path.stem}": path.read_bytes() for path in samples}
+        with pgsimhash.connect(dsn, collection="news", keep_markdown=True) as store:
+            list(store.ingest_many(sorted(named.items())))
+        command = ["-m", "pgsimhash", "analyse", "report", "--collection", "news", "--dsn", dsn]
+        subprocess.run(
+            [sys.executable, *command, "-o", str(output)], check=True, stdout=subprocess.DEVNULL
+        )
         return output.read_text(encoding="utf-8")
