@@ -60,8 +60,8 @@ PYTHON: Final = {
 
 REPORT: Final = """# A sample report
 
-`pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about the pages of
-`examples/pages`, under web addresses, when the site was built.
+`pgsimhash analyse report -o report.html` wrote <a href="../report.html">this report</a> about
+the pages of `examples/pages`, under web addresses, when the site was built.
 """
 
 PICTURE: Final = "![The first screen of the report](sample-report.png)\n"
