@@ -3,7 +3,7 @@
 The database is that of the connection handed over by the caller, else `-x dsn=...`, else the
 sqlalchemy.url of the ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The
 version table lives in the schema that it versions: the caller's, else that of `-x schema=...`, else
-of PGSIMHASH_SCHEMA, else pgsimhash.
+of PGSIMHASH_SCHEMA, else pgsimhash. With `-x citus=true`, Citus keeps a new schema on one of its nodes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _run(connection: Connection | None, schema: str) -> None:
     with context.begin_transaction(), kept:
         if connection is not None:
             wait_for_others(connection)
-        run_revisions(context.get_context(), schema)
+        run_revisions(context.get_context(), schema, citus=_citus())
 
 
 def _dsn() -> str:
@@ -100,6 +100,11 @@ def _schema() -> str:
     except PgsimhashError as error:
         # Alembic shows any other error as a traceback.
         raise CommandError(str(error)) from error
+
+
+def _citus() -> bool:
+    given = context.get_x_argument(as_dictionary=True).get("citus")
+    return context.config.attributes.get("citus") or given in ("true", "yes")
 
 
 def _run_here(schema: str) -> None:

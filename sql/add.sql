@@ -156,7 +156,15 @@ $$;
 COMMENT ON FUNCTION pgsimhash._put_inserted() IS
     'Puts the simhashes of pages that were inserted into the tables that lookups go through.';
 
-CREATE TRIGGER put_simhashes
-    AFTER INSERT ON pgsimhash.pages
-    REFERENCING NEW TABLE AS inserted
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._put_inserted();
+DO $$
+BEGIN
+    IF NOT pgsimhash._is_distributed() THEN
+        CREATE TRIGGER put_simhashes
+            AFTER INSERT ON pgsimhash.pages
+            REFERENCING NEW TABLE AS inserted
+            FOR EACH STATEMENT
+            WHEN (current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes')
+            EXECUTE FUNCTION pgsimhash._put_inserted();
+    END IF;
+END
+$$;

@@ -103,12 +103,15 @@ COMMENT ON FUNCTION pgsimhash._id_of(text) IS
 
 -- The functions of the default layout hand over to those of another by this.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT format('pgsimhash.%I', _name_for.name || l.suffix)
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.collection_id = pgsimhash._id_of(collection);
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN format(
+        'pgsimhash.%I', _name_for.name || pgsimhash._suffix_of(pgsimhash._id_of(collection))
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
     'What a table or function is called for the layout of a collection.';
@@ -413,7 +416,7 @@ COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE plpgsql STABLE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
@@ -485,8 +488,11 @@ COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
 
 -- Those that are being made from others have what those have, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT array_agg(c.collection_id ORDER BY c.collection_id)
         FROM pgsimhash.collections AS own
         LEFT JOIN pgsimhash.rebuilds AS o ON o.collection_id = own.collection_id
@@ -494,8 +500,10 @@ CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
         LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
         WHERE own.collection_id = own_id
             AND (r.source_id IS NULL OR c.collection_id = own_id)
-            AND c.collection_id IS DISTINCT FROM o.source_id;
-    END;
+            AND c.collection_id IS DISTINCT FROM o.source_id
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
     'The collections that one is compared with where all of its scheme are, and itself.';

@@ -151,8 +151,11 @@ COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[])
 CREATE FUNCTION pgsimhash._window(
     compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT coalesce(
             (
                 SELECT n.page_id
@@ -189,8 +192,10 @@ CREATE FUNCTION pgsimhash._window(
                 LIMIT 1
             ),
             0
-        );
-    END;
+        )
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
     'The oldest of the newest originals of a host in some collections, or of all originals there '
@@ -198,22 +203,27 @@ COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
 
 CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
 RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
-    BEGIN ATOMIC
-        SELECT
-            p.page_id, p.simhash, p.text_digest,
-            (
-                SELECT f.page_id
-                FROM pgsimhash.pages AS f
-                WHERE f.collection_id = own_id AND f.url = of_url
-                ORDER BY f.collection_id, f.url, f.page_id
-                LIMIT 1
-            )
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        p.page_id, p.simhash, p.text_digest,
+        (
+            SELECT f.page_id
+            FROM pgsimhash.pages AS f
+            WHERE f.collection_id = own_id AND f.url = of_url
+            ORDER BY f.collection_id, f.url, f.page_id
+            LIMIT 1
+        )
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
+    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+    LIMIT 1;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
     'The newest version of a URL before a page, and the id of the first one.';
@@ -354,8 +364,22 @@ BEGIN
         FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
         WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
     ) AS u
-    LEFT JOIN LATERAL pgsimhash._version_before(own_id, u.url, page_ids[1]) AS v
-        ON true;
+    -- As _version_before, without a call for each page.
+    LEFT JOIN LATERAL (
+        SELECT
+            p.page_id, p.simhash, p.text_digest,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = u.url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            ) AS first_page
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < page_ids[1]
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1
+    ) AS v ON true;
     FOR number IN 1..batch_size LOOP
         earlier := before_numbers[number];
         IF earlier IS NOT NULL THEN
@@ -611,6 +635,11 @@ BEGIN
         END LOOP;
     END IF;
     IF remember THEN
+        -- Citus plans no INSERT for values that it does not know. What the trigger does is done here.
+        PERFORM
+            set_config('plan_cache_mode', 'auto', true), set_config('simhashes.noted', 'yes', true);
+    END IF;
+    IF remember AND (is_given OR true = ANY (is_stored)) THEN
         INSERT INTO pgsimhash.pages (
             collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
             features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
@@ -631,6 +660,11 @@ BEGIN
             markdown, duplicate_of, distance, is_stored
         )
         WHERE b.is_stored OR is_given;
+        PERFORM pgsimhash._put_simhashes(own_id, ARRAY(
+            SELECT b.simhash
+            FROM unnest(simhashes, is_stored) AS b (simhash, is_stored)
+            WHERE b.is_stored OR is_given
+        ), false);
     END IF;
     IF remember AND NOT is_given THEN
         IF false = ANY (is_stored) THEN

@@ -195,7 +195,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
@@ -205,28 +205,32 @@ CREATE FUNCTION pgsimhash._copies_of(
     SET enable_sort = on
     SET jit = off
     AS $$
-        WITH RECURSIVE going AS MATERIALIZED (
-            SELECT DISTINCT p.page_id, p.duplicate_of
-            FROM unnest(page_ids) AS d (page_id)
-            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
-        ),
-        chain (page_id, head, original, goes) AS (
-            SELECT g.page_id, g.page_id, g.duplicate_of, true
-            FROM going AS g
-            WHERE NOT EXISTS (SELECT FROM going AS o WHERE o.page_id = g.duplicate_of)
-            UNION ALL
-            SELECT p.page_id, c.head, c.original, g.page_id IS NOT NULL
-            FROM chain AS c
-            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.duplicate_of = c.page_id
-            LEFT JOIN going AS g ON g.page_id = p.page_id
-            WHERE c.goes
-        )
-        SELECT
-            array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
-            array_agg(c.original ORDER BY c.page_id)
+#variable_conflict use_column
+BEGIN
+    WITH RECURSIVE going AS MATERIALIZED (
+        SELECT DISTINCT p.page_id, p.duplicate_of
+        FROM unnest(page_ids) AS d (page_id)
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
+    ),
+    chain (page_id, head, original, goes) AS (
+        SELECT g.page_id, g.page_id, g.duplicate_of, true
+        FROM going AS g
+        WHERE NOT EXISTS (SELECT FROM going AS o WHERE o.page_id = g.duplicate_of)
+        UNION ALL
+        SELECT p.page_id, c.head, c.original, g.page_id IS NOT NULL
         FROM chain AS c
-        WHERE NOT c.goes
-    $$;
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.duplicate_of = c.page_id
+        LEFT JOIN going AS g ON g.page_id = p.page_id
+        WHERE c.goes
+    )
+    SELECT
+        array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
+        array_agg(c.original ORDER BY c.page_id)
+    INTO copy_ids, heads, originals
+    FROM chain AS c
+    WHERE NOT c.goes;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
     'The pages that stay and duplicate one that goes; the head of each, and the original of the head.';

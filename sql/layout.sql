@@ -288,13 +288,21 @@ $$;
 COMMENT ON FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text) IS
     'Whether a simhash of the collection is within so many bits, by default its distance.';
 
-CREATE TRIGGER note_inserted
-    AFTER INSERT ON pgsimhash.${layout.table}
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._note_inserted();
+DO $$
+BEGIN
+    IF NOT pgsimhash._is_distributed() THEN
+        CREATE TRIGGER note_inserted
+            AFTER INSERT ON pgsimhash.${layout.table}
+            FOR EACH STATEMENT
+            WHEN (current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes')
+            EXECUTE FUNCTION pgsimhash._note_inserted();
+    END IF;
+END
+$$;
 </%def>
 
 <%def name="drop()">
-DROP TRIGGER note_inserted ON pgsimhash.${layout.table};
+DROP TRIGGER IF EXISTS note_inserted ON pgsimhash.${layout.table};
 
 DROP FUNCTION pgsimhash.has_near_duplicate${layout.suffix}(bigint, integer, text);
 

@@ -32,20 +32,19 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
     'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
-    LANGUAGE sql
-    BEGIN ATOMIC
-        SELECT pgsimhash._hold_collection(unmark.collection);
-        WITH removed AS (
-            DELETE FROM pgsimhash.marks AS m
-            USING pgsimhash.collections AS c
-            WHERE c.name = unmark.collection
-                AND m.collection_id = c.collection_id
-                AND m.url_a = least(a COLLATE "C", b COLLATE "C")
-                AND m.url_b = greatest(a COLLATE "C", b COLLATE "C")
-            RETURNING m.mark_id
-        )
-        SELECT EXISTS (SELECT FROM removed);
-    END;
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._hold_collection(unmark.collection);
+BEGIN
+    DELETE FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id
+        AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+        AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
+    RETURN FOUND;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
     'Takes back what was said about two URLs; whether anything was.';
@@ -94,35 +93,45 @@ COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
     'Writes a mark instead of the one there was, unless other marks say the contrary.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
-        WITH RECURSIVE joined (url) AS (
-            SELECT _marked_same.url
-            UNION
-            SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
-            FROM joined AS j
-            JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
-            JOIN pgsimhash.collections AS c USING (collection_id)
-            WHERE c.name = _marked_same.collection
-        )
-        SELECT j.url FROM joined AS j;
-    END;
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE joined (url) AS (
+        SELECT _marked_same.url
+        UNION
+        SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
+        FROM joined AS j
+        JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
+        JOIN pgsimhash.collections AS c USING (collection_id)
+        WHERE c.name = _marked_same.collection
+    )
+    SELECT j.url FROM joined AS j;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
     'A URL, and all that marks join it to, over any number of them.';
 
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT m.mark_id, m.url_b, m.same
-        FROM pgsimhash.marks AS m
-        WHERE m.collection_id = own_id AND m.url_a = about
-        UNION ALL
-        SELECT m.mark_id, m.url_a, m.same
-        FROM pgsimhash.marks AS m
-        WHERE m.collection_id = own_id AND m.url_b = about;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.mark_id, m.url_b, m.same
+    FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id AND m.url_a = about
+    UNION ALL
+    SELECT m.mark_id, m.url_a, m.same
+    FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id AND m.url_b = about;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
     'What was said about a URL, and about which other.';

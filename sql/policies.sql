@@ -37,7 +37,7 @@ BEGIN
         max_copies = coalesce(excluded.max_copies, p.max_copies),
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
-        set_at = now()
+        set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
 END

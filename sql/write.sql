@@ -51,15 +51,36 @@ CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    IF current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes' THEN
-        PERFORM pgsimhash._advance_epoch(NULL);
-    END IF;
+    PERFORM pgsimhash._advance_epoch(NULL);
     RETURN NULL;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._note_inserted() IS
     'Notes that simhashes were inserted, unless the statement around it sees to that.';
+
+-- Citus runs triggers on the node of the shard, which does not know this session's settings. So the
+-- tables of a schema that Citus has on a node have none, and only these functions insert there.
+CREATE FUNCTION pgsimhash._is_distributed() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    answer boolean := false;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL THEN
+        EXECUTE 'SELECT EXISTS ('
+            'SELECT FROM pg_catalog.pg_dist_schema AS s '
+            'JOIN pg_catalog.pg_class AS c ON c.relnamespace = s.schemaid '
+            'WHERE c.oid = ''pgsimhash.pages''::regclass)'
+        INTO answer;
+    END IF;
+    RETURN answer;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._is_distributed() IS
+    'Whether Citus keeps the tables on one of its nodes.';
 
 -- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
 -- order of the first index, so that of two that add the same none waits for one that waits for it.
@@ -112,20 +133,59 @@ $$;
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
     'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
 
+-- Under the same ids. The caller has locked the collection that they go to.
+CREATE FUNCTION pgsimhash._copy_pages(
+    source_id integer, own_id integer, page_ids bigint[], keep_markdown boolean
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    -- Instead of the trigger.
+    PERFORM set_config('simhashes.noted', 'yes', true);
+    INSERT INTO pgsimhash.pages (
+        collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
+        features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
+        signature_low, markdown, duplicate_of, distance
+    )
+    SELECT
+        own_id, p.page_id, p.url, p.simhash, p.fetched_at, p.run_id, p.title, p.canonical_url,
+        p.language, p.features, p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure,
+        p.signature_high, p.signature_low, CASE WHEN keep_markdown THEN p.markdown END,
+        p.duplicate_of, p.distance
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = _copy_pages.source_id AND p.page_id = ANY (page_ids)
+    ORDER BY p.page_id;
+    PERFORM pgsimhash._put_simhashes(own_id, ARRAY(
+        SELECT p.simhash
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids)
+    ), false);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean) IS
+    'Copies pages of one collection to another, with their simhashes.';
+
 -- No column that changes is in an index, so only the first time writes one.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
-    LANGUAGE sql
-    BEGIN ATOMIC
-        INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
-        SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
-        FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
-        GROUP BY u.page_id
-        ORDER BY u.page_id
-        ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
-        WHERE s.seen_at < excluded.seen_at;
-    END;
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
+    SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
+    FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
+    GROUP BY u.page_id
+    ORDER BY u.page_id
+    ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
+    WHERE s.seen_at < excluded.seen_at;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
     'Notes when stored versions were met again; NULL is now, and the latest time counts.';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from pgsimhash import Store
 from pgsimhash.schemes import registry
 
 pytest_plugins = ["pgsimhash.testing"]
+
+if os.environ.get("PGSIMHASH_TEST_CITUS_DSN"):
+    # Over those of the same names in pgsimhash.testing.
+    pytest_plugins.append("tests.citus")
 
 ROOT = Path(__file__).parent.parent
 

@@ -873,12 +873,15 @@ COMMENT ON FUNCTION pgsimhash._id_of(text) IS
 
 -- The functions of the default layout hand over to those of another by this.
 CREATE FUNCTION pgsimhash._name_for(collection text, name text) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT format('pgsimhash.%I', _name_for.name || l.suffix)
-        FROM pgsimhash.collections AS c JOIN pgsimhash.layouts AS l ON l.name = c.layout
-        WHERE c.collection_id = pgsimhash._id_of(collection);
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN format(
+        'pgsimhash.%I', _name_for.name || pgsimhash._suffix_of(pgsimhash._id_of(collection))
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._name_for(text, text) IS
     'What a table or function is called for the layout of a collection.';
@@ -1183,7 +1186,7 @@ COMMENT ON FUNCTION pgsimhash._writable_collection(text) IS
     'The number of a collection; an error where it is being made from another.';
 
 CREATE FUNCTION pgsimhash._suffix_of(own_id integer) RETURNS text
-    LANGUAGE plpgsql STABLE
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
@@ -1255,8 +1258,11 @@ COMMENT ON FUNCTION pgsimhash._bytes_on_disk(text[], bigint) IS
 
 -- Those that are being made from others have what those have, and do not count.
 CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT array_agg(c.collection_id ORDER BY c.collection_id)
         FROM pgsimhash.collections AS own
         LEFT JOIN pgsimhash.rebuilds AS o ON o.collection_id = own.collection_id
@@ -1264,8 +1270,10 @@ CREATE FUNCTION pgsimhash._siblings(own_id integer) RETURNS integer[]
         LEFT JOIN pgsimhash.rebuilds AS r ON r.collection_id = c.collection_id
         WHERE own.collection_id = own_id
             AND (r.source_id IS NULL OR c.collection_id = own_id)
-            AND c.collection_id IS DISTINCT FROM o.source_id;
-    END;
+            AND c.collection_id IS DISTINCT FROM o.source_id
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._siblings(integer) IS
     'The collections that one is compared with where all of its scheme are, and itself.';
@@ -1323,15 +1331,36 @@ CREATE FUNCTION pgsimhash._note_inserted() RETURNS trigger
     SET search_path = pg_catalog, pg_temp
     AS $$
 BEGIN
-    IF current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes' THEN
-        PERFORM pgsimhash._advance_epoch(NULL);
-    END IF;
+    PERFORM pgsimhash._advance_epoch(NULL);
     RETURN NULL;
 END
 $$;
 
 COMMENT ON FUNCTION pgsimhash._note_inserted() IS
     'Notes that simhashes were inserted, unless the statement around it sees to that.';
+
+-- Citus runs triggers on the node of the shard, which does not know this session's settings. So the
+-- tables of a schema that Citus has on a node have none, and only these functions insert there.
+CREATE FUNCTION pgsimhash._is_distributed() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    answer boolean := false;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL THEN
+        EXECUTE 'SELECT EXISTS ('
+            'SELECT FROM pg_catalog.pg_dist_schema AS s '
+            'JOIN pg_catalog.pg_class AS c ON c.relnamespace = s.schemaid '
+            'WHERE c.oid = ''pgsimhash.pages''::regclass)'
+        INTO answer;
+    END IF;
+    RETURN answer;
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._is_distributed() IS
+    'Whether Citus keeps the tables on one of its nodes.';
 
 -- Into the table of the collection's layout. Each once, for a row is updated once at most; in the
 -- order of the first index, so that of two that add the same none waits for one that waits for it.
@@ -1384,20 +1413,59 @@ $$;
 COMMENT ON FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean) IS
     'Adds simhashes to a collection, standalone or with pages, and returns how many it did not have.';
 
+-- Under the same ids. The caller has locked the collection that they go to.
+CREATE FUNCTION pgsimhash._copy_pages(
+    source_id integer, own_id integer, page_ids bigint[], keep_markdown boolean
+) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    -- Instead of the trigger.
+    PERFORM set_config('simhashes.noted', 'yes', true);
+    INSERT INTO pgsimhash.pages (
+        collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
+        features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
+        signature_low, markdown, duplicate_of, distance
+    )
+    SELECT
+        own_id, p.page_id, p.url, p.simhash, p.fetched_at, p.run_id, p.title, p.canonical_url,
+        p.language, p.features, p.tokens, p.html_bytes, p.html_digest, p.text_digest, p.structure,
+        p.signature_high, p.signature_low, CASE WHEN keep_markdown THEN p.markdown END,
+        p.duplicate_of, p.distance
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = _copy_pages.source_id AND p.page_id = ANY (page_ids)
+    ORDER BY p.page_id;
+    PERFORM pgsimhash._put_simhashes(own_id, ARRAY(
+        SELECT p.simhash
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.page_id = ANY (page_ids)
+    ), false);
+END
+$$;
+
+COMMENT ON FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean) IS
+    'Copies pages of one collection to another, with their simhashes.';
+
 -- No column that changes is in an index, so only the first time writes one.
 CREATE FUNCTION pgsimhash._see_pages(
     own_id integer, page_ids bigint[], seen_at timestamptz[]
 ) RETURNS void
-    LANGUAGE sql
-    BEGIN ATOMIC
-        INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
-        SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
-        FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
-        GROUP BY u.page_id
-        ORDER BY u.page_id
-        ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
-        WHERE s.seen_at < excluded.seen_at;
-    END;
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO pgsimhash.last_seen AS s (collection_id, page_id, seen_at)
+    SELECT own_id, u.page_id, max(coalesce(u.seen_at, now()))
+    FROM unnest(page_ids, _see_pages.seen_at) AS u (page_id, seen_at)
+    GROUP BY u.page_id
+    ORDER BY u.page_id
+    ON CONFLICT (collection_id, page_id) DO UPDATE SET seen_at = excluded.seen_at
+    WHERE s.seen_at < excluded.seen_at;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]) IS
     'Notes when stored versions were met again; NULL is now, and the latest time counts.';
@@ -1694,9 +1762,17 @@ $$;
 COMMENT ON FUNCTION pgsimhash.has_near_duplicate(bigint, integer, text) IS
     'Whether a simhash of the collection is within so many bits, by default its distance.';
 
-CREATE TRIGGER note_inserted
-    AFTER INSERT ON pgsimhash.simhashes
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._note_inserted();
+DO $$
+BEGIN
+    IF NOT pgsimhash._is_distributed() THEN
+        CREATE TRIGGER note_inserted
+            AFTER INSERT ON pgsimhash.simhashes
+            FOR EACH STATEMENT
+            WHEN (current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes')
+            EXECUTE FUNCTION pgsimhash._note_inserted();
+    END IF;
+END
+$$;
 
 INSERT INTO pgsimhash.layouts (name, suffix, indexed, largest_distance, prefix_bits)
 VALUES (
@@ -1949,20 +2025,19 @@ COMMENT ON FUNCTION pgsimhash.mark(text, text, text, boolean) IS
     'Says that the pages at two URLs are the same or different, whatever their simhashes say.';
 
 CREATE FUNCTION pgsimhash.unmark(collection text, a text, b text) RETURNS boolean
-    LANGUAGE sql
-    BEGIN ATOMIC
-        SELECT pgsimhash._hold_collection(unmark.collection);
-        WITH removed AS (
-            DELETE FROM pgsimhash.marks AS m
-            USING pgsimhash.collections AS c
-            WHERE c.name = unmark.collection
-                AND m.collection_id = c.collection_id
-                AND m.url_a = least(a COLLATE "C", b COLLATE "C")
-                AND m.url_b = greatest(a COLLATE "C", b COLLATE "C")
-            RETURNING m.mark_id
-        )
-        SELECT EXISTS (SELECT FROM removed);
-    END;
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own_id constant integer := pgsimhash._hold_collection(unmark.collection);
+BEGIN
+    DELETE FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id
+        AND m.url_a = least(a COLLATE "C", b COLLATE "C")
+        AND m.url_b = greatest(a COLLATE "C", b COLLATE "C");
+    RETURN FOUND;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash.unmark(text, text, text) IS
     'Takes back what was said about two URLs; whether anything was.';
@@ -2011,35 +2086,45 @@ COMMENT ON FUNCTION pgsimhash._put_mark(text, text, text, boolean) IS
     'Writes a mark instead of the one there was, unless other marks say the contrary.';
 
 CREATE FUNCTION pgsimhash._marked_same(collection text, url text) RETURNS SETOF text
-    LANGUAGE sql STABLE
-    BEGIN ATOMIC
-        WITH RECURSIVE joined (url) AS (
-            SELECT _marked_same.url
-            UNION
-            SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
-            FROM joined AS j
-            JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
-            JOIN pgsimhash.collections AS c USING (collection_id)
-            WHERE c.name = _marked_same.collection
-        )
-        SELECT j.url FROM joined AS j;
-    END;
+    LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE joined (url) AS (
+        SELECT _marked_same.url
+        UNION
+        SELECT CASE m.url_a WHEN j.url THEN m.url_b ELSE m.url_a END
+        FROM joined AS j
+        JOIN pgsimhash.marks AS m ON m.same AND (m.url_a = j.url OR m.url_b = j.url)
+        JOIN pgsimhash.collections AS c USING (collection_id)
+        WHERE c.name = _marked_same.collection
+    )
+    SELECT j.url FROM joined AS j;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._marked_same(text, text) IS
     'A URL, and all that marks join it to, over any number of them.';
 
 CREATE FUNCTION pgsimhash._marks_of(own_id integer, about text)
 RETURNS TABLE (mark_id bigint, url text, same boolean)
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
-        SELECT m.mark_id, m.url_b, m.same
-        FROM pgsimhash.marks AS m
-        WHERE m.collection_id = own_id AND m.url_a = about
-        UNION ALL
-        SELECT m.mark_id, m.url_a, m.same
-        FROM pgsimhash.marks AS m
-        WHERE m.collection_id = own_id AND m.url_b = about;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT m.mark_id, m.url_b, m.same
+    FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id AND m.url_a = about
+    UNION ALL
+    SELECT m.mark_id, m.url_a, m.same
+    FROM pgsimhash.marks AS m
+    WHERE m.collection_id = own_id AND m.url_b = about;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._marks_of(integer, text) IS
     'What was said about a URL, and about which other.';
@@ -2083,7 +2168,7 @@ BEGIN
         max_copies = coalesce(excluded.max_copies, p.max_copies),
         min_tokens = coalesce(excluded.min_tokens, p.min_tokens),
         expire_after = coalesce(excluded.expire_after, p.expire_after),
-        set_at = now()
+        set_at = excluded.set_at
     RETURNING p.* INTO made;
     RETURN made;
 END
@@ -2466,7 +2551,7 @@ CREATE FUNCTION pgsimhash._copies_of(
     own_id integer, page_ids bigint[], OUT copy_ids bigint[], OUT heads bigint[],
     OUT originals bigint[]
 )
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql STABLE
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
@@ -2476,28 +2561,32 @@ CREATE FUNCTION pgsimhash._copies_of(
     SET enable_sort = on
     SET jit = off
     AS $$
-        WITH RECURSIVE going AS MATERIALIZED (
-            SELECT DISTINCT p.page_id, p.duplicate_of
-            FROM unnest(page_ids) AS d (page_id)
-            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
-        ),
-        chain (page_id, head, original, goes) AS (
-            SELECT g.page_id, g.page_id, g.duplicate_of, true
-            FROM going AS g
-            WHERE NOT EXISTS (SELECT FROM going AS o WHERE o.page_id = g.duplicate_of)
-            UNION ALL
-            SELECT p.page_id, c.head, c.original, g.page_id IS NOT NULL
-            FROM chain AS c
-            JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.duplicate_of = c.page_id
-            LEFT JOIN going AS g ON g.page_id = p.page_id
-            WHERE c.goes
-        )
-        SELECT
-            array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
-            array_agg(c.original ORDER BY c.page_id)
+#variable_conflict use_column
+BEGIN
+    WITH RECURSIVE going AS MATERIALIZED (
+        SELECT DISTINCT p.page_id, p.duplicate_of
+        FROM unnest(page_ids) AS d (page_id)
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.page_id = d.page_id
+    ),
+    chain (page_id, head, original, goes) AS (
+        SELECT g.page_id, g.page_id, g.duplicate_of, true
+        FROM going AS g
+        WHERE NOT EXISTS (SELECT FROM going AS o WHERE o.page_id = g.duplicate_of)
+        UNION ALL
+        SELECT p.page_id, c.head, c.original, g.page_id IS NOT NULL
         FROM chain AS c
-        WHERE NOT c.goes
-    $$;
+        JOIN pgsimhash.pages AS p ON p.collection_id = own_id AND p.duplicate_of = c.page_id
+        LEFT JOIN going AS g ON g.page_id = p.page_id
+        WHERE c.goes
+    )
+    SELECT
+        array_agg(c.page_id ORDER BY c.page_id), array_agg(c.head ORDER BY c.page_id),
+        array_agg(c.original ORDER BY c.page_id)
+    INTO copy_ids, heads, originals
+    FROM chain AS c
+    WHERE NOT c.goes;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._copies_of(integer, bigint[]) IS
     'The pages that stay and duplicate one that goes; the head of each, and the original of the head.';
@@ -2899,8 +2988,11 @@ COMMENT ON FUNCTION pgsimhash._lock_compared(text, integer, integer[], bigint[])
 CREATE FUNCTION pgsimhash._window(
     compared_ids integer[], of_host text, window_size integer, before_page bigint
 ) RETURNS bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    BEGIN ATOMIC
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    RETURN (
         SELECT coalesce(
             (
                 SELECT n.page_id
@@ -2937,8 +3029,10 @@ CREATE FUNCTION pgsimhash._window(
                 LIMIT 1
             ),
             0
-        );
-    END;
+        )
+    );
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
     'The oldest of the newest originals of a host in some collections, or of all originals there '
@@ -2946,22 +3040,27 @@ COMMENT ON FUNCTION pgsimhash._window(integer[], text, integer, bigint) IS
 
 CREATE FUNCTION pgsimhash._version_before(own_id integer, of_url text, before_page bigint)
 RETURNS TABLE (page_id bigint, simhash bigint, text_digest bigint, first_page bigint)
-    LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
-    BEGIN ATOMIC
-        SELECT
-            p.page_id, p.simhash, p.text_digest,
-            (
-                SELECT f.page_id
-                FROM pgsimhash.pages AS f
-                WHERE f.collection_id = own_id AND f.url = of_url
-                ORDER BY f.collection_id, f.url, f.page_id
-                LIMIT 1
-            )
-        FROM pgsimhash.pages AS p
-        WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
-        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
-        LIMIT 1;
-    END;
+    LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        p.page_id, p.simhash, p.text_digest,
+        (
+            SELECT f.page_id
+            FROM pgsimhash.pages AS f
+            WHERE f.collection_id = own_id AND f.url = of_url
+            ORDER BY f.collection_id, f.url, f.page_id
+            LIMIT 1
+        )
+    FROM pgsimhash.pages AS p
+    WHERE p.collection_id = own_id AND p.url = of_url AND p.page_id < before_page
+    ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+    LIMIT 1;
+END
+$$;
 
 COMMENT ON FUNCTION pgsimhash._version_before(integer, text, bigint) IS
     'The newest version of a URL before a page, and the id of the first one.';
@@ -3102,8 +3201,22 @@ BEGIN
         FROM unnest(urls, scopes) WITH ORDINALITY AS b (url, scope, number)
         WINDOW same_url AS (PARTITION BY b.url COLLATE "C" ORDER BY b.number)
     ) AS u
-    LEFT JOIN LATERAL pgsimhash._version_before(own_id, u.url, page_ids[1]) AS v
-        ON true;
+    -- As _version_before, without a call for each page.
+    LEFT JOIN LATERAL (
+        SELECT
+            p.page_id, p.simhash, p.text_digest,
+            (
+                SELECT f.page_id
+                FROM pgsimhash.pages AS f
+                WHERE f.collection_id = own_id AND f.url = u.url
+                ORDER BY f.collection_id, f.url, f.page_id
+                LIMIT 1
+            ) AS first_page
+        FROM pgsimhash.pages AS p
+        WHERE p.collection_id = own_id AND p.url = u.url AND p.page_id < page_ids[1]
+        ORDER BY p.collection_id DESC, p.url DESC, p.page_id DESC
+        LIMIT 1
+    ) AS v ON true;
     FOR number IN 1..batch_size LOOP
         earlier := before_numbers[number];
         IF earlier IS NOT NULL THEN
@@ -3359,6 +3472,11 @@ BEGIN
         END LOOP;
     END IF;
     IF remember THEN
+        -- Citus plans no INSERT for values that it does not know. What the trigger does is done here.
+        PERFORM
+            set_config('plan_cache_mode', 'auto', true), set_config('simhashes.noted', 'yes', true);
+    END IF;
+    IF remember AND (is_given OR true = ANY (is_stored)) THEN
         INSERT INTO pgsimhash.pages (
             collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
             features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,
@@ -3379,6 +3497,11 @@ BEGIN
             markdown, duplicate_of, distance, is_stored
         )
         WHERE b.is_stored OR is_given;
+        PERFORM pgsimhash._put_simhashes(own_id, ARRAY(
+            SELECT b.simhash
+            FROM unnest(simhashes, is_stored) AS b (simhash, is_stored)
+            WHERE b.is_stored OR is_given
+        ), false);
     END IF;
     IF remember AND NOT is_given THEN
         IF false = ANY (is_stored) THEN
@@ -3628,10 +3751,18 @@ $$;
 COMMENT ON FUNCTION pgsimhash._put_inserted() IS
     'Puts the simhashes of pages that were inserted into the tables that lookups go through.';
 
-CREATE TRIGGER put_simhashes
-    AFTER INSERT ON pgsimhash.pages
-    REFERENCING NEW TABLE AS inserted
-    FOR EACH STATEMENT EXECUTE FUNCTION pgsimhash._put_inserted();
+DO $$
+BEGIN
+    IF NOT pgsimhash._is_distributed() THEN
+        CREATE TRIGGER put_simhashes
+            AFTER INSERT ON pgsimhash.pages
+            REFERENCING NEW TABLE AS inserted
+            FOR EACH STATEMENT
+            WHEN (current_setting('simhashes.noted', true) IS DISTINCT FROM 'yes')
+            EXECUTE FUNCTION pgsimhash._put_inserted();
+    END IF;
+END
+$$;
 
 -- What has to hold between the rows of a collection, and how a violation is repaired. Tables, indexes
 -- and functions are not checked here: see docs/maintain.md.

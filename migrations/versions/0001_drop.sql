@@ -2,7 +2,7 @@ DROP FUNCTION pgsimhash.check_collection(text, boolean, integer, integer);
 
 DROP FUNCTION pgsimhash.lock_collection(text);
 
-DROP TRIGGER put_simhashes ON pgsimhash.pages;
+DROP TRIGGER IF EXISTS put_simhashes ON pgsimhash.pages;
 
 DROP FUNCTION pgsimhash.create_roles(text);
 
@@ -92,11 +92,15 @@ DROP FUNCTION pgsimhash._drop_simhashes(integer, bigint[], boolean);
 
 DROP FUNCTION pgsimhash._see_pages(integer, bigint[], timestamptz[]);
 
+DROP FUNCTION pgsimhash._copy_pages(integer, integer, bigint[], boolean);
+
 DROP FUNCTION pgsimhash._note_inserted();
 
 DROP FUNCTION pgsimhash._advance_epoch(integer);
 
 DROP FUNCTION pgsimhash._put_simhashes(integer, bigint[], boolean);
+
+DROP FUNCTION pgsimhash._is_distributed();
 
 DROP FUNCTION pgsimhash.add_simhashes(text, bigint[]);
 

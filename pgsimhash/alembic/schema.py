@@ -24,7 +24,12 @@ class HasContext(Protocol):
 
 
 def upgrade(
-    op: HasContext, revision: str = "0001", schema: str | None = None, *, since: str | None = None
+    op: HasContext,
+    revision: str = "0001",
+    schema: str | None = None,
+    *,
+    since: str | None = None,
+    citus: bool = False,
 ) -> None:
     """Upgrade the schema to ``revision``; do nothing if it has that or a later revision.
 
@@ -34,6 +39,7 @@ def upgrade(
         schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
         since: the present revision, for ``--sql``, which cannot ask the database; None means that
             the schema does not exist yet.
+        citus: whether Citus keeps a new schema on one of its nodes.
 
     Raises:
         ArgumentError: the name of the schema is invalid, or the database is not PostgreSQL.
@@ -42,7 +48,7 @@ def upgrade(
         StoreError: the connection is not in a transaction (an ``autocommit_block``), or in one that
             failed or is read-only; or the user may not create the schema.
     """
-    _migrate(op, revision, schema, since, up=True)
+    _migrate(op, revision, schema, since, up=True, citus=citus)
 
 
 def downgrade(
@@ -91,7 +97,13 @@ def include_name(
 
 
 def _migrate(
-    op: HasContext, revision: str, schema: str | None, since: str | None, *, up: bool
+    op: HasContext,
+    revision: str,
+    schema: str | None,
+    since: str | None,
+    *,
+    up: bool,
+    citus: bool = False,
 ) -> None:
     # Imported here because Alembic does not have these when it loads the plugin.
     from alembic.migration import MigrationContext
@@ -141,7 +153,7 @@ def _migrate(
             found = "".join(inner.get_current_heads())
             if (found >= wanted) if up else (found <= wanted):
                 return
-            migrate.run_revisions(inner, wanted_schema)
+            migrate.run_revisions(inner, wanted_schema, citus=citus)
             if not up and not wanted:
                 # Autogenerate ignores an empty schema.
                 table = f'"{wanted_schema}".{migrate.VERSION_TABLE}'

@@ -117,11 +117,12 @@ def wait_for_others(connection: Connection) -> None:
     connection.execute(select(func.pg_catalog.pg_advisory_xact_lock(MIGRATION_LOCK)))
 
 
-def run_revisions(context: MigrationContext, schema: str) -> None:
+def run_revisions(context: MigrationContext, schema: str, *, citus: bool = False) -> None:
     """Run the revisions of ``context`` in a schema whose owner is trusted."""
     # Alembic creates its version table in the schema, so the schema must exist first.
-    for statement in split_statements(in_schema(read_sql("schema.sql"), schema)):
-        context.execute(statement)
+    for file in ("citus.sql", "schema.sql") if citus else ("schema.sql",):
+        for statement in split_statements(in_schema(read_sql(file), schema)):
+            context.execute(statement)
     context.run_migrations(op=Operations(context), schema=schema)
 
 
@@ -180,21 +181,27 @@ def _refusal(error: DBAPIError) -> StoreError:
     return StoreError("not_migrated", refused)
 
 
-def config_for(schema: str, output: io.StringIO | None = None) -> Config:
+def config_for(
+    schema: str, output: io.StringIO | None = None, *, citus: bool = False
+) -> Config:
     """Return Alembic's configuration for this package's revisions."""
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))
     config.attributes["schema"] = schema
+    config.attributes["citus"] = citus
     return config
 
 
-def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> None:
+def upgrade(
+    dsn: str, revision: str = "head", *, schema: str | None = None, citus: bool = False
+) -> None:
     """Upgrade the schema of the database at ``dsn`` to ``revision``.
 
     Args:
         dsn: the database.
         revision: the last revision to apply.
         schema: the schema's name; None means PGSIMHASH_SCHEMA, else ``pgsimhash``.
+        citus: whether Citus keeps a new schema on one of its nodes.
 
     Raises:
         ArgumentError: the name of the schema or revision is invalid.
@@ -204,7 +211,7 @@ def upgrade(dsn: str, revision: str = "head", *, schema: str | None = None) -> N
             superuser.
         StoreError: the user may not change the schema.
     """
-    _run(command.upgrade, dsn, revision, schema)
+    _run(command.upgrade, dsn, revision, schema, citus=citus)
 
 
 def downgrade(dsn: str, revision: str = "base", *, schema: str | None = None) -> None:
@@ -258,8 +265,15 @@ def create_roles(dsn: str, prefix: str | None = None, *, schema: str | None = No
             return list(rows.fetchone() or [])
 
 
-def _run(step: Callable[[Config, str], None], dsn: str, revision: str, schema: str | None) -> None:
-    config = config_for(configured_schema(schema))
+def _run(
+    step: Callable[[Config, str], None],
+    dsn: str,
+    revision: str,
+    schema: str | None,
+    *,
+    citus: bool = False,
+) -> None:
+    config = config_for(configured_schema(schema), citus=citus)
     _check_revision(config, revision)
     with _one_at_a_time, refusals_translated(), engine_for(dsn).connect() as connection:
         config.attributes["connection"] = connection
@@ -285,7 +299,11 @@ def _check_revision(config: Config, revision: str) -> None:
 
 
 def upgrade_sql(
-    revision: str = "head", *, transaction: bool = True, schema: str | None = None
+    revision: str = "head",
+    *,
+    transaction: bool = True,
+    schema: str | None = None,
+    citus: bool = False,
 ) -> str:
     """Return the SQL script that deploys the schema up to ``revision`` on an empty database.
 
@@ -294,12 +312,13 @@ def upgrade_sql(
         transaction: whether the script begins and commits a transaction. Without, run it in your
             own transaction; it restores the search_path.
         schema: see :func:`upgrade`.
+        citus: see :func:`upgrade`.
 
     Raises:
         ArgumentError: the name of the schema is invalid.
     """
     output = io.StringIO()
-    config = config_for(configured_schema(schema), output)
+    config = config_for(configured_schema(schema), output, citus=citus)
     config.attributes["own_transaction"] = transaction
     with _one_at_a_time:
         command.upgrade(config, revision, sql=True)

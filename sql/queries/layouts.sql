@@ -1,10 +1,9 @@
 -- default_layout --
 -- The column's default, which `pgsimhash migrate --layout` can change.
-SELECT l.name
-FROM pgsimhash.layouts AS l
-JOIN pg_catalog.pg_attrdef AS d
-    ON d.adrelid = 'pgsimhash.collections'::regclass::oid
-    AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) = pg_catalog.quote_literal(l.name) || '::text'
+SELECT pg_catalog.substring(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '^''(.*)''::text$')
+FROM pg_catalog.pg_attribute AS a
+JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = 'pgsimhash.collections'::regclass::oid AND a.attname = 'layout'
 
 -- act_as_owner --
 -- Until the transaction ends; returns the role before. What is created then belongs to the schema's

@@ -35,19 +35,10 @@ WHERE r.collection_id = %(collection_id)s AND NOT EXISTS (
 ORDER BY s.page_id
 
 -- copy_pages --
--- Pages as they are, under the same ids.
-INSERT INTO pgsimhash.pages (
-    collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
-    markdown, duplicate_of, distance
+SELECT pgsimhash._copy_pages(
+    %(source_id)s::integer, %(collection_id)s::integer, %(page_ids)s::bigint[],
+    %(keep_markdown)s::boolean
 )
-SELECT
-    %(collection_id)s, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
-    features, tokens, html_bytes, html_digest, text_digest, structure, signature_high, signature_low,
-    CASE WHEN %(keep_markdown)s THEN markdown END, duplicate_of, distance
-FROM pgsimhash.pages
-WHERE collection_id = %(source_id)s AND page_id = ANY (%(page_ids)s)
-ORDER BY page_id
 
 -- drop_deleted_pages --
 SELECT pgsimhash._drop_pages(%(collection_id)s::integer, ARRAY(

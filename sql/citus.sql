@@ -1,0 +1,57 @@
+-- What `pgsimhash migrate --citus` runs first: a schema that Citus keeps, with all its tables, on one
+-- of its nodes (schema-based sharding).
+
+-- Not by the deployer's search_path.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+DO $$
+DECLARE
+    version constant text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'citus');
+    present constant name := (SELECT n.nspname FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
+    refusal record;
+BEGIN
+    IF version IS NULL THEN
+        RAISE EXCEPTION 'the database % has no extension citus', current_database()
+            USING HINT = 'Run CREATE EXTENSION citus in it on all nodes, or deploy without --citus.';
+    ELSIF split_part(version, '.', 1)::integer < 12 THEN
+        RAISE EXCEPTION 'the extension citus has version %, and 12 or later is needed', version
+            USING HINT = 'Upgrade Citus on all nodes.';
+    ELSIF (SELECT l.groupid FROM pg_dist_local_group AS l) <> 0 THEN
+        RAISE EXCEPTION 'this node is a worker of the Citus cluster'
+            USING HINT = 'Connect to the coordinator.';
+    ELSIF present IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pg_dist_schema AS s WHERE s.schemaid::regnamespace::name = present
+    ) THEN
+        RAISE EXCEPTION 'the schema % is there already, without Citus', present
+            USING HINT = 'Give another name (--schema), or drop it first.';
+    END IF;
+    -- Functions of the schema read its tables, on the node that has them too.
+    SELECT r.* INTO refusal
+    FROM run_command_on_all_nodes(
+        'SELECT current_setting(''citus.allow_nested_distributed_execution'', true)'
+    ) AS s
+    CROSS JOIN LATERAL run_command_on_all_nodes(format(
+        'ALTER DATABASE %I SET citus.allow_nested_distributed_execution TO on', current_database()
+    )) AS r
+    WHERE s.result IS DISTINCT FROM 'on' AND NOT r.success
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'a node of the Citus cluster refuses: %', refusal.result
+            USING HINT = format(
+                'Run this on each node, as the owner of the database: ALTER DATABASE %I SET '
+                'citus.allow_nested_distributed_execution TO on.', current_database()
+            );
+    END IF;
+    IF present IS NULL THEN
+        SET LOCAL citus.enable_schema_based_sharding TO on;
+        CREATE SCHEMA pgsimhash;
+        IF NOT EXISTS (
+            SELECT FROM pg_dist_schema AS s
+            WHERE s.schemaid = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash')
+        ) THEN
+            RAISE EXCEPTION 'Citus does not shard by schema here'
+                USING HINT = 'Read the documentation of citus.enable_schema_based_sharding.';
+        END IF;
+    END IF;
+END
+$$;

@@ -1,0 +1,123 @@
+"""A Citus cluster for the tests: a fresh database on each node, in place of one on one server."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+import pytest
+from psycopg import conninfo
+
+from pgsimhash.db import migrate
+
+DSN_VARIABLE: Final = "PGSIMHASH_TEST_CITUS_DSN"
+"""The coordinator of a cluster on which the tests may create databases, as a superuser."""
+
+coordinator_dsn = os.environ.get(DSN_VARIABLE)
+
+
+def workers(dsn: str) -> list[str]:
+    """Return the DSNs of a coordinator's workers."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        nodes = connection.execute(
+            "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 ORDER BY nodeid"
+        ).fetchall()
+    return [conninfo.make_conninfo(dsn, host=host, port=port) for host, port in nodes]
+
+
+@contextmanager
+def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator[str]:
+    """Yield the DSN of a database on all nodes, the coordinator first, and drop it afterwards.
+
+    Args:
+        nodes: the DSNs of the nodes.
+        template: the database to copy; None makes an empty one that knows its workers.
+    """
+    name = f"pgsimhash_test_{uuid.uuid4().hex[:12]}"
+    own = [conninfo.make_conninfo(node, dbname=name) for node in nodes]
+    for node in nodes:
+        _execute(
+            node,
+            f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}",
+            # Which are not copied.
+            f"ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on",
+        )
+    try:
+        if template is None:
+            _join(own)
+        yield own[0]
+    finally:
+        for node in nodes:
+            _execute(node, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _close(nodes: Sequence[str], name: str) -> None:
+    """Let nobody connect to a database, so that it can be copied: Citus has a process in each."""
+    for node in nodes:
+        _execute(
+            node,
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+
+
+def _join(nodes: Sequence[str]) -> None:
+    """Let the databases of the nodes know one another."""
+    coordinator, *others = nodes
+    for node in nodes:
+        _execute(node, "CREATE EXTENSION citus")
+    for function, node in [
+        ("citus_set_coordinator_host", coordinator),
+        *(("citus_add_node", other) for other in others),
+    ]:
+        where = conninfo.conninfo_to_dict(node)
+        _execute(coordinator, f"SELECT {function}('{where['host']}', {where['port']})")
+
+
+def _execute(dsn: str, *statements: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def citus_nodes() -> list[str]:
+    """The DSNs of the nodes, the coordinator first."""
+    assert coordinator_dsn is not None
+    return [coordinator_dsn, *workers(coordinator_dsn)]
+
+
+@pytest.fixture(scope="session")
+def citus_templates(citus_nodes: list[str]) -> Iterator[tuple[str, str]]:
+    """The names of a database without the schema and of one with it, to be copied."""
+    with fresh_cluster(citus_nodes) as empty, fresh_cluster(citus_nodes) as deployed:
+        migrate.upgrade(deployed, citus=True)
+        names = [str(conninfo.conninfo_to_dict(dsn)["dbname"]) for dsn in (empty, deployed)]
+        for name in names:
+            _close(citus_nodes, name)
+        yield names[0], names[1]
+
+
+@pytest.fixture(scope="session")
+def pgsimhash_server() -> str:
+    """The DSN of the coordinator."""
+    assert coordinator_dsn is not None
+    return coordinator_dsn
+
+
+@pytest.fixture
+def pgsimhash_dsn(citus_nodes: list[str], citus_templates: tuple[str, str]) -> Iterator[str]:
+    """The DSN of a new database with the schema."""
+    with fresh_cluster(citus_nodes, citus_templates[1]) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def pgsimhash_empty_dsn(citus_nodes: list[str], citus_templates: tuple[str, str]) -> Iterator[str]:
+    """The DSN of a new empty database."""
+    with fresh_cluster(citus_nodes, citus_templates[0]) as dsn:
+        yield dsn
