@@ -8,7 +8,7 @@ DO $$
 DECLARE
     version constant text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'citus');
     present constant name := (SELECT n.nspname FROM pg_namespace AS n WHERE n.nspname = 'pgsimhash');
-    refusal record;
+    refusal text;
 BEGIN
     IF version IS NULL THEN
         RAISE EXCEPTION 'the database % has no extension citus', current_database()
@@ -25,21 +25,27 @@ BEGIN
         RAISE EXCEPTION 'the schema % is there already, without Citus', present
             USING HINT = 'Give another name (--schema), or drop it first.';
     END IF;
-    -- Functions of the schema read its tables, on the node that has them too.
-    SELECT r.* INTO refusal
-    FROM run_command_on_all_nodes(
-        'SELECT current_setting(''citus.allow_nested_distributed_execution'', true)'
-    ) AS s
-    CROSS JOIN LATERAL run_command_on_all_nodes(format(
-        'ALTER DATABASE %I SET citus.allow_nested_distributed_execution TO on', current_database()
-    )) AS r
-    WHERE s.result IS DISTINCT FROM 'on' AND NOT r.success
+    -- Functions of the schema read its tables, on the node of these too; and what a transaction waits
+    -- for a lock at most, it waits there.
+    SELECT r.result INTO refusal
+    FROM unnest(ARRAY[
+        'citus.allow_nested_distributed_execution TO on', 'citus.propagate_set_commands TO local'
+    ]) AS s (setting)
+    CROSS JOIN LATERAL run_command_on_all_nodes(
+        format('ALTER DATABASE %I SET %s', current_database(), s.setting)
+    ) AS r
+    WHERE NOT r.success
+        AND (
+            current_setting('citus.allow_nested_distributed_execution', true) IS DISTINCT FROM 'on'
+            OR current_setting('citus.propagate_set_commands', true) IS DISTINCT FROM 'local'
+        )
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'a node of the Citus cluster refuses: %', refusal.result
+        RAISE EXCEPTION 'a node of the Citus cluster refuses: %', refusal
             USING HINT = format(
-                'Run this on each node, as the owner of the database: ALTER DATABASE %I SET '
-                'citus.allow_nested_distributed_execution TO on.', current_database()
+                'Run this on each node, as the owner of the database: ALTER DATABASE %1$I SET '
+                'citus.allow_nested_distributed_execution TO on; ALTER DATABASE %1$I SET '
+                'citus.propagate_set_commands TO local.', current_database()
             );
     END IF;
     IF present IS NULL THEN

@@ -199,7 +199,8 @@ COMMENT ON FUNCTION pgsimhash._check_row_security() IS
 -- the process, the collection and the strength.
 --
 -- In pieces, between which a warning says for whom it waits: it reaches the client at once. No piece
--- is shorter than what finds deadlocks takes.
+-- is shorter than what finds deadlocks takes. Citus hands a setting to the node of the row if it comes as
+-- SET LOCAL.
 CREATE FUNCTION pgsimhash._lock_rows(collection_ids integer[], strength integer) RETURNS void
     LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp
@@ -208,6 +209,9 @@ DECLARE
     own constant integer := 'pgsimhash.collections'::regclass::oid::integer;
     given constant text := current_setting('lock_timeout');
     patience constant interval := nullif(given::interval, interval '0');
+    on_citus constant boolean := coalesce(
+        current_setting('citus.propagate_set_commands', true) = 'local', false
+    );
     began constant timestamptz := clock_timestamp();
     piece interval := interval '5 s';
     waited interval;
@@ -225,6 +229,9 @@ BEGIN
                 )::text,
                 true
             );
+            IF on_citus THEN
+                EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(current_setting('lock_timeout'));
+            END IF;
             CASE strength
                 WHEN 1 THEN
                     PERFORM FROM pgsimhash.collections AS c
@@ -240,6 +247,9 @@ BEGIN
                     ORDER BY c.collection_id FOR UPDATE;
             END CASE;
             PERFORM set_config('lock_timeout', given, true);
+            IF on_citus THEN
+                EXECUTE 'SET LOCAL lock_timeout TO ' || quote_literal(given);
+            END IF;
             PERFORM pg_advisory_xact_lock_shared(own, 4 * c + strength)
             FROM unnest(collection_ids) AS c;
             RETURN;

@@ -635,11 +635,12 @@ BEGIN
         END LOOP;
     END IF;
     IF remember THEN
-        -- Citus plans no INSERT for values that it does not know. What the trigger does is done here.
-        PERFORM
-            set_config('plan_cache_mode', 'auto', true), set_config('simhashes.noted', 'yes', true);
+        -- Citus plans no INSERT for values that it does not know.
+        PERFORM set_config('plan_cache_mode', 'auto', true);
     END IF;
     IF remember AND (is_given OR true = ANY (is_stored)) THEN
+        -- The trigger need not put their simhashes.
+        PERFORM set_config('simhashes.noted', 'yes', true);
         INSERT INTO pgsimhash.pages (
             collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,
             features, tokens, html_bytes, html_digest, text_digest, structure, signature_high,

@@ -142,7 +142,7 @@ CREATE FUNCTION pgsimhash._copy_pages(
     AS $$
 #variable_conflict use_column
 BEGIN
-    -- Instead of the trigger.
+    -- The trigger need not put their simhashes.
     PERFORM set_config('simhashes.noted', 'yes', true);
     INSERT INTO pgsimhash.pages (
         collection_id, page_id, url, simhash, fetched_at, run_id, title, canonical_url, language,

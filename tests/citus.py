@@ -45,6 +45,7 @@ def fresh_cluster(nodes: Sequence[str], template: str | None = None) -> Iterator
             f"CREATE DATABASE {name} TEMPLATE {template or 'template0'}",
             # Which are not copied.
             f"ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on",
+            f"ALTER DATABASE {name} SET citus.propagate_set_commands TO local",
         )
     try:
         if template is None:
