@@ -3,7 +3,8 @@
 The database is that of the connection handed over by the caller, else `-x dsn=...`, else the
 sqlalchemy.url of the ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The
 version table lives in the schema that it versions: the caller's, else that of `-x schema=...`, else
-of PGSIMHASH_SCHEMA, else pgsimhash. With `-x citus=true`, Citus keeps a new schema on one of its nodes.
+of PGSIMHASH_SCHEMA, else pgsimhash. With
+`-x citus=true`, Citus keeps a new schema on one of its nodes.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _schema() -> str:
 
 def _citus() -> bool:
     given = context.get_x_argument(as_dictionary=True).get("citus")
-    return context.config.attributes.get("citus") or given in ("true", "yes")
+    return bool(context.config.attributes.get("citus")) or given in ("true", "yes")
 
 
 def _run_here(schema: str) -> None:

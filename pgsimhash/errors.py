@@ -156,6 +156,7 @@ class StoreError(PgsimhashError):
         "invalid_value": "the database cannot store a value",
         "unfinished_call": "another call of the store is not finished",
         "other_schema": "the connection uses another schema",
+        "worker_node": "the connection is to a worker of a Citus cluster, not to the coordinator",
         "needs_autocommit": "the call needs several transactions, and the connection is in one",
         "ended_within_batch": "the caller's transaction ended in the middle of a batch",
         "moved": "the collection was replaced or deleted during the call",

@@ -332,6 +332,11 @@ BEGIN
         page_ids := ARRAY(
             SELECT nextval(drawn) FROM generate_series(1, batch_size)
         );
+        -- Citus lets the sequences of workers begin above 2 ^ 48.
+        IF page_ids[1] > 281474976710656 THEN
+            RAISE EXCEPTION 'this node is a worker of the Citus cluster'
+                USING ERRCODE = 'feature_not_supported', HINT = 'Connect to the coordinator.';
+        END IF;
     ELSIF NOT is_given THEN
         -- Above those of all pages.
         page_ids := ARRAY(

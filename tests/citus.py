@@ -62,7 +62,8 @@ def _close(nodes: Sequence[str], name: str) -> None:
         _execute(
             node,
             f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'",
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            f"WHERE datname = '{name}'",
         )
 
 

@@ -32,6 +32,11 @@ from pgsimhash.search.layout import get_layout
     help="Also make this the layout of new collections; see pgsimhash collection plan.",
 )
 @click.option(
+    "--citus",
+    is_flag=True,
+    help="Let Citus keep a new schema on one of its nodes; the DSN is the coordinator's.",
+)
+@click.option(
     "--roles",
     metavar="PREFIX",
     is_flag=False,
@@ -45,6 +50,7 @@ def migrate(
     downgrade: str | None,
     yes: bool,
     layout: str | None,
+    citus: bool,
     roles: str | None,
 ) -> None:
     """Create or upgrade the schema pgsimhash.
@@ -61,12 +67,12 @@ def migrate(
         raise click.UsageError("--sql is only for upgrades, without --layout and --roles")
     if no_transaction and not sql:
         raise click.UsageError("--no-transaction needs --sql")
-    if downgrade and (layout or roles is not None):
-        raise click.UsageError("--layout and --roles are only for upgrades")
+    if downgrade and (layout or citus or roles is not None):
+        raise click.UsageError("--layout, --citus and --roles are only for upgrades")
     if yes and not downgrade:
         raise click.UsageError("--yes needs --downgrade")
     if sql:
-        print_text(migrations.upgrade_sql(transaction=not no_transaction))
+        print_text(migrations.upgrade_sql(transaction=not no_transaction, citus=citus))
         return
     if database.configured_dsn(dsn) is None:
         raise click.UsageError(
@@ -79,7 +85,7 @@ def migrate(
             _confirm_downgrade(where, downgrade)
         migrations.downgrade(where, downgrade)
     else:
-        migrations.upgrade(where)
+        migrations.upgrade(where, citus=citus)
     with (
         database.pinned(database.open_connection(where)) as connection,
         bound_to_schema(connection),

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         open_connection,
         resolve_dsn,
         schema_revision,
-        translated_errors,
     )
     from pgsimhash.db.pinned import pinned
+    from pgsimhash.db.translation import translated_errors
     from pgsimhash.store.collection import (
         Collection,
         collection_names,

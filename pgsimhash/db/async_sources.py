@@ -14,10 +14,11 @@ import psycopg
 
 from pgsimhash.db.alchemy_sources import EngineSource, SessionSource
 from pgsimhash.db.awaiting import await_, awaited
-from pgsimhash.db.connection import no_connection, open_deployed
+from pgsimhash.db.connection import open_deployed
 from pgsimhash.db.opening import Sources, as_dsn, chosen_source, is_dsn
 from pgsimhash.db.pinned import is_pinned, note_pinned, pin_statement
 from pgsimhash.db.sources import CallerSource, ConnectionSource, DsnSource, Mode, PoolSource
+from pgsimhash.db.translation import no_connection
 from pgsimhash.errors import ArgumentError
 
 AWAITING: Final = Mode(

@@ -15,14 +15,9 @@ from psycopg.rows import scalar_row, tuple_row
 from pgsimhash.db.pinned import pin_session, pinned
 from pgsimhash.db.schema_names import SCHEMA, bound_to_schema, configured_schema, schema_of
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import first_line, no_connection, translated_errors
 from pgsimhash.embedded import server
-from pgsimhash.errors import (
-    CollectionError,
-    NoServerError,
-    SchemaError,
-    StoreError,
-    install_command,
-)
+from pgsimhash.errors import NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import tell_of_waits
 
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
@@ -99,7 +94,7 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     except psycopg.ProgrammingError as error:
         raise NoServerError(
             "invalid_dsn",
-            f"the DSN cannot be read: {_first_line(error)}; it looks like "
+            f"the DSN cannot be read: {first_line(error)}; it looks like "
             "postgresql://user:password@host:5432/database",
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
@@ -230,13 +225,17 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
     )
     with connection.cursor(row_factory=tuple_row) as cursor:
-        ((is_versioned, has_tables, nulls),) = cursor.execute(query("schema_deployed", connection))
+        ((is_versioned, has_tables, nulls, has_citus),) = cursor.execute(
+            query("schema_deployed", connection)
+        )
     if not nulls:
         raise StoreError(
             "wrong_nulls",
             "array_nulls is off, by which what is not known would be stored as the text NULL; turn "
             "it on for the role or the connection: SET array_nulls TO on",
         )
+    if has_citus:
+        _check_node(connection)
     found = _recorded_revision(connection) if is_versioned else None
     if found is None:
         if has_tables:
@@ -268,111 +267,27 @@ def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
     return _recorded_revision(connection) if is_versioned else None
 
 
+def _check_node(connection: psycopg.Connection[Any]) -> None:
+    """Check that the connection is not to a worker of the Citus cluster that has the schema.
+
+    Each node has sequences of its own, so a page from here would be older than it is.
+
+    Raises:
+        StoreError: it is.
+    """
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        if cursor.execute(query("is_worker", connection)).fetchone():
+            raise StoreError(
+                "worker_node",
+                f"the connection is to a worker of a Citus cluster, and the schema "
+                f"{schema_of(connection)} belongs to all of it; connect to the coordinator",
+            )
+
+
 def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
     with connection.cursor(row_factory=scalar_row) as cursor:
         found = cursor.execute(query("schema_revision", connection)).fetchone()
     return None if found is None else str(found)
-
-
-@contextmanager
-def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Turn the server's refusals inside the block into this package's errors.
-
-    Raises:
-        NoServerError: the connection was lost.
-        CollectionError: a collection is there no more by the name it had, or is being made.
-        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
-            cannot hold a value, forgets prepared statements, is in a transaction that failed or
-            whose isolation level is not READ COMMITTED, or the user may not do this, or not see all
-            rows that matter; or someone else held a lock for too long.
-    """
-    try:
-        yield
-    except psycopg.errors.ObjectInUse as error:
-        raise CollectionError("being_made", server_words(error)) from error
-    except psycopg.errors.LockNotAvailable as error:
-        raise StoreError(
-            "locked",
-            f"{server_words(error)}; what was committed stays, run again to continue",
-        ) from error
-    except psycopg.errors.QueryCanceled as error:
-        raise StoreError(
-            "gave_up",
-            f"the database gave up: {_first_line(error)}; raise statement_timeout, if it was that, "
-            "or take smaller batches; what was committed stays, run again to continue",
-        ) from error
-    except psycopg.errors.DeadlockDetected as error:
-        raise StoreError(
-            "gave_up",
-            f"the database gave up: {_first_line(error)}; in each transaction ingest first, before "
-            "you write rows of your own; what was committed stays, run again to continue",
-        ) from error
-    except psycopg.OperationalError as error:
-        told = f"{str(error).strip()}; what was committed stays, run again to continue"
-        if connection.closed:
-            raise NoServerError(
-                "connection_lost", f"the connection to the database was lost: {told}"
-            ) from error
-        raise StoreError("gave_up", f"the database gave up: {told}") from error
-    except (
-        psycopg.errors.IdleInTransactionSessionTimeout,
-        psycopg.errors.TransactionTimeout,
-    ) as error:
-        raise NoServerError(
-            "connection_lost",
-            f"the connection to the database was lost: {_first_line(error)}; what was committed "
-            "stays, run again to continue",
-        ) from error
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise StoreError(
-            "not_permitted",
-            f"the database refuses: {_first_line(error)}; grant the user one of the roles that "
-            f"`pgsimhash migrate --roles` makes for the schema {schema_of(connection)}: reader, "
-            "writer, or owner, who alone creates the tables of other layouts",
-        ) from error
-    except psycopg.errors.InvalidRoleSpecification as error:
-        raise StoreError("hidden_rows", server_words(error)) from error
-    except psycopg.errors.UndefinedObject as error:
-        raise CollectionError("unknown", server_words(error)) from error
-    except psycopg.errors.InFailedSqlTransaction as error:
-        raise StoreError(
-            "failed_transaction",
-            "the connection is in a transaction that failed; end it first: connection.rollback(), "
-            "or leave its transaction() block",
-        ) from error
-    except (
-        psycopg.errors.DuplicatePreparedStatement,
-        psycopg.errors.InvalidSqlStatementName,
-    ) as error:
-        raise StoreError(
-            "mixed_statements",
-            f"a pooler mixes up the prepared statements of its clients: {_first_line(error)}; let "
-            "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
-            "or say connect(prepare=False); a connection of your own takes prepare_threshold=None",
-        ) from error
-    except psycopg.NotSupportedError as error:
-        raise StoreError(
-            "gave_up",
-            f"the database gave up: {_first_line(error)}; if the connection is in a pipeline() "
-            "block, leave that first",
-        ) from error
-    except psycopg.errors.InvalidTransactionState as error:
-        raise StoreError("wrong_isolation", server_words(error)) from error
-    except psycopg.errors.ReadOnlySqlTransaction as error:
-        raise StoreError(
-            "read_only",
-            f"the database is read-only here: {_first_line(error)}; connect to the primary server, "
-            "or call what only reads: lookups, decide, pairs, clusters, reports, check, status",
-        ) from error
-    except (UnicodeEncodeError, psycopg.DataError) as error:
-        # Functions of the schema complain with this one, and their callers know of what.
-        if isinstance(error, psycopg.errors.InvalidParameterValue):
-            raise
-        raise StoreError(
-            "invalid_value",
-            f"the database cannot hold a value: {_first_line(error)}; give text that is valid "
-            "UTF-8 without NUL, and numbers that are not so large",
-        ) from error
 
 
 @contextmanager
@@ -394,37 +309,3 @@ def checked_connection(
     ):
         check_schema(connection)
         yield connection
-
-
-def server_words(error: psycopg.Error) -> str:
-    """Return what the server, or a function of the schema, says when it refuses, with the fix."""
-    said = error.diag
-    hint = (said.message_hint or "").rstrip(".")
-    if not hint.startswith("SELECT "):
-        hint = hint[:1].lower() + hint[1:]
-    detail = ", ".join((said.message_detail or "").splitlines())
-    return "; ".join(part for part in (said.message_primary, detail, hint) if part)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def no_connection(error: BaseException) -> NoServerError:
-    """Return the error of who cannot connect, with what to do about it."""
-    problem = _first_line(error)
-    if "authentication failed" in problem or "no password" in problem:
-        return NoServerError(
-            "login_refused",
-            f"the server refused the login: {problem}; check user and password in --dsn or "
-            f"{DSN_VARIABLE}",
-        )
-    if "does not exist" in problem:
-        return NoServerError(
-            "no_database", f"{problem}; create it, or name another in --dsn or {DSN_VARIABLE}"
-        )
-    return NoServerError(
-        "no_server",
-        f"no PostgreSQL server answers: {problem}; start it, or correct --dsn or {DSN_VARIABLE} "
-        "(without either, the embedded server is used)",
-    )

@@ -22,10 +22,11 @@ from sqlalchemy import Connection, Engine, create_engine, exc, func, make_url, s
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from pgsimhash.db.connection import check_schema, open_connection, server_words, translated_errors
+from pgsimhash.db.connection import check_schema, open_connection
 from pgsimhash.db.pinned import pin_statement, pinned, unpin_statement
 from pgsimhash.db.schema_names import bound_to_schema, configured_schema, in_schema
 from pgsimhash.db.statements import query, read_sql, split_statements
+from pgsimhash.db.translation import server_words, translated_errors
 from pgsimhash.errors import ArgumentError, NoServerError, SchemaError, StoreError, install_command
 from pgsimhash.log import logger
 
@@ -181,9 +182,7 @@ def _refusal(error: DBAPIError) -> StoreError:
     return StoreError("not_migrated", refused)
 
 
-def config_for(
-    schema: str, output: io.StringIO | None = None, *, citus: bool = False
-) -> Config:
+def config_for(schema: str, output: io.StringIO | None = None, *, citus: bool = False) -> Config:
     """Return Alembic's configuration for this package's revisions."""
     config = Config(output_buffer=output) if output is not None else Config()
     config.set_main_option("script_location", str(files("pgsimhash.migrations")).replace("%", "%%"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from pgsimhash.db.connection import no_connection
+from pgsimhash.db.translation import no_connection
 from pgsimhash.errors import NoServerError, StoreError
 
 

@@ -20,9 +20,9 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pgsimhash.db.connection import no_connection
 from pgsimhash.db.pinned import pinned
 from pgsimhash.db.refusals import closed, refusal_of_pool
+from pgsimhash.db.translation import no_connection
 from pgsimhash.errors import NoServerError, StoreError
 
 if TYPE_CHECKING:

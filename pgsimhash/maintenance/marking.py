@@ -8,8 +8,8 @@ from __future__ import annotations
 import psycopg
 from psycopg.rows import scalar_row
 
-from pgsimhash.db.connection import server_words
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import server_words
 from pgsimhash.errors import ArgumentError, NotFoundError
 from pgsimhash.pages.marks import Mark
 from pgsimhash.store import Store

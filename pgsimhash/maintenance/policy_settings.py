@@ -8,8 +8,8 @@ from __future__ import annotations
 import psycopg
 from psycopg.rows import class_row, scalar_row
 
-from pgsimhash.db.connection import server_words
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import server_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.match_settings import MatchSettings
 from pgsimhash.pages.policies import SETTINGS, Policy, PolicySettings

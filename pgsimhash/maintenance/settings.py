@@ -6,8 +6,8 @@ import dataclasses
 
 import psycopg
 
-from pgsimhash.db.connection import server_words
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import server_words
 from pgsimhash.errors import CollectionError
 from pgsimhash.store import Store
 from pgsimhash.store.collection import checked_distance, follow

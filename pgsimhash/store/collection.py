@@ -264,7 +264,7 @@ def lock_collections(
 
     Raises:
         InvalidTransactionState: the isolation level is not READ COMMITTED; see
-            :func:`pgsimhash.db.connection.translated_errors`.
+            :func:`pgsimhash.db.translation.translated_errors`.
         LockNotAvailable: a lock was not available within ``lock_timeout``.
     """
     ids = [collection.collection_id for collection in collections]

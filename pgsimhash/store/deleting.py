@@ -9,8 +9,8 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
-from pgsimhash.db.connection import server_words
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import server_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.pages.records import Deletion
 from pgsimhash.store.session import Session

@@ -11,8 +11,8 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg.rows import tuple_row
 
-from pgsimhash.db.connection import server_words
 from pgsimhash.db.statements import query
+from pgsimhash.db.translation import server_words
 from pgsimhash.errors import ArgumentError
 from pgsimhash.hashing.bits import near_pairs, to_bigint
 from pgsimhash.pages.match_settings import MatchSettings

@@ -1,9 +1,20 @@
 -- schema_deployed --
--- Whether a revision can be recorded, whether there are tables, and whether NULL in an array is one.
+-- Whether a revision can be recorded, whether there are tables, whether NULL in an array is one, and
+-- whether Citus may have schemas here.
 SELECT
     pg_catalog.to_regclass('pgsimhash.alembic_version') IS NOT NULL,
     pg_catalog.to_regclass('pgsimhash.pages') IS NOT NULL,
-    pg_catalog.current_setting('array_nulls')::boolean
+    pg_catalog.current_setting('array_nulls')::boolean,
+    pg_catalog.to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL
+
+-- is_worker --
+-- Whether Citus has the schema, and this node is not the coordinator.
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_dist_schema AS s
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = s.schemaid
+    CROSS JOIN pg_catalog.pg_dist_local_group AS l
+    WHERE n.nspname = 'pgsimhash' AND l.groupid <> 0
+)
 
 -- schema_revision --
 SELECT version_num FROM pgsimhash.alembic_version
