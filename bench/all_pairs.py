@@ -1,10 +1,11 @@
-"""Measure all pairs on disk: time, memory and growth; nothing planted is lost.
+"""Measure all pairs on disk: time, memory and growth; every planted pair must be found.
 
-python bench/all_pairs.py [--rows N]... [--distance K] [--memory MB] [--folder FOLDER] [--duckdb]
+    python bench/all_pairs.py [--rows N]... [--distance K] [--memory MB] [--folder FOLDER]
+        [--duckdb]
 
-Simhashes are random, one in a hundred with a copy within the distance. Each size has a process of
-its own, so that its peak memory is its own. With ``--duckdb``, which is to be installed first,
-DuckDB joins them by the same blocks.
+Simhashes are random, one in a hundred with a copy within the distance. Each size runs in its own
+process, so its peak memory is its own. With ``--duckdb``, which must be installed, DuckDB joins
+them by the same blocks.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SHARE = 100
 
 
 def arrays(rows: int, distance: int) -> Iterator[NDArray[np.uint64]]:
-    """The simhashes, the copies of each array at its end."""
+    """The simhashes; the copies are at the end of each array."""
     for start in range(0, rows, CHUNK):
         rng = np.random.default_rng(start)
         originals = random_simhashes(min(CHUNK, rows - start), rng)
@@ -43,7 +44,7 @@ def arrays(rows: int, distance: int) -> Iterator[NDArray[np.uint64]]:
 
 
 def measure(rows: int, distance: int, memory: int, folder: str | None) -> None:
-    """Find the pairs and print what that took."""
+    """Find the pairs and print the measurements."""
     sizes = [min(CHUNK, rows - start) for start in range(0, rows, CHUNK)]
     planted = sum(2 * (size // SHARE // 3) for size in sizes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -79,7 +80,7 @@ def measure(rows: int, distance: int, memory: int, folder: str | None) -> None:
 
 
 def measure_duckdb(rows: int, distance: int, memory: int, folder: str | None) -> None:
-    """Join simhashes by the prefixes of the same permutations, and print what that took."""
+    """Join simhashes by the prefixes of the same permutations, and print the measurements."""
     import duckdb
     import pyarrow as pa
 
@@ -125,7 +126,7 @@ def measure_duckdb(rows: int, distance: int, memory: int, folder: str | None) ->
 def main(
     rows: tuple[int, ...], distance: int, memory: int, folder: str | None, duckdb: bool
 ) -> None:
-    """Measure each size in a process of its own."""
+    """Measure each size in its own process."""
     for number in rows:
         process = multiprocessing.get_context("spawn").Process(
             target=measure_duckdb if duckdb else measure,

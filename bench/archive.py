@@ -1,4 +1,4 @@
-"""Measure archives: bytes a simhash beside the least there can be, and searching by a batch.
+"""Measure archives: bytes per simhash, the theoretical minimum, and the search by a batch.
 
 python bench/archive.py [--rows N]...
 """
@@ -25,7 +25,7 @@ SEARCHED = 10_000_000
 
 
 def with_copies(originals: Simhashes, rng: np.random.Generator) -> Simhashes:
-    """Each with a copy in which 1 to 3 bits are others."""
+    """Simhashes, each with a copy in which 1 to 3 bits are flipped."""
     copies, changed = originals.copy(), rng.integers(1, 4, len(originals))
     for bit in range(3):
         flips = np.uint64(1) << rng.integers(0, 64, len(originals), dtype=np.uint64)

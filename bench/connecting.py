@@ -39,16 +39,16 @@ WARMING = 2_000
 ADDED = 2_000
 LOOKUPS = 4_000
 DELAYS = (0.0, 0.001)
-"""How many seconds a network takes each way."""
+"""The one-way latency of a network in seconds."""
 
 
 def pages(name: str, values: np.ndarray[Any, np.dtype[np.uint64]]) -> list[tuple[str, int]]:
-    """Return pages that nobody knows."""
+    """Return unknown pages."""
     return [(f"https://{name}.example/{number}", int(one)) for number, one in enumerate(values)]
 
 
 def added(where: Any, commit: Callable[[], None], rows: list[tuple[str, int]], size: int) -> float:
-    """Return how many pages a second go in, committed in batches of ``size``."""
+    """Return pages per second, committed in batches of ``size``."""
     store = connect(where)
     commit()
     started = time.perf_counter()
@@ -60,7 +60,7 @@ def added(where: Any, commit: Callable[[], None], rows: list[tuple[str, int]], s
 
 
 async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
-    """Return lookups a second by tasks on a pool."""
+    """Return lookups per second by tasks on a pool."""
     waiting: list[int] = []
     async with AsyncConnectionPool(dsn, min_size=TASKS, max_size=TASKS, open=False) as pool:
         store = await connect_async(pool)
@@ -69,7 +69,7 @@ async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
             while waiting:
                 await store.find(waiting.pop(), distance)
 
-        # Each connection has its own plans to make.
+        # Each connection plans its own statements.
         waiting += values[:WARMING]
         await asyncio.gather(*(work() for _ in range(TASKS)))
         waiting += values
@@ -79,7 +79,7 @@ async def looked_up(dsn: str, values: Sequence[int], distance: int) -> float:
 
 
 async def relayed(host: str, port: str, delay: float, told: Connection) -> None:
-    """Pass on what comes, each way so much later, and tell the port."""
+    """Forward data with a delay each way, and report the port."""
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         later = asyncio.get_running_loop().call_later
@@ -100,13 +100,13 @@ async def relayed(host: str, port: str, delay: float, told: Connection) -> None:
 
 
 def relay(host: str, port: str, delay: float, told: Connection) -> None:
-    """Do that for as long as the process runs."""
+    """Run the relay until the process ends."""
     asyncio.run(relayed(host, port, delay, told))
 
 
 @contextmanager
 def far_away(dsn: str, delay: float) -> Iterator[str]:
-    """The DSN of the same database as if a network were between that takes so long each way."""
+    """The DSN of the same database behind a relay with this latency each way."""
     if not delay:
         yield dsn
         return
@@ -125,7 +125,7 @@ def far_away(dsn: str, delay: float) -> Iterator[str]:
 
 
 def answers(dsn: str) -> Iterator[float]:
-    """Yield how long the server takes to say 1; timers are too coarse to go by the delay."""
+    """Yield the time of SELECT 1, because timers are too coarse for the configured delay."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for _ in range(200):
             started = time.perf_counter()

@@ -51,7 +51,7 @@ _WORD = re.compile(rb"(?<=[ >])[a-z]{4,}(?=[ ,.<])")
 
 
 def bodies(folder: Path | None, count: int) -> list[bytes]:
-    """The pages of a folder, or as many made ones."""
+    """The pages of a folder, or as many generated ones."""
     pages = [path.read_bytes() for path in sorted((folder or EXAMPLES).glob("**/*.html"))]
     if folder is not None:
         return pages[:count]
@@ -64,7 +64,7 @@ def bodies(folder: Path | None, count: int) -> list[bytes]:
 
 
 def serve(pages: Sequence[bytes], told: Connection) -> None:
-    """Hand out pages by their numbers, and say on which port."""
+    """Serve pages by number, and report the port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -87,7 +87,7 @@ def serve(pages: Sequence[bytes], told: Connection) -> None:
 
 @contextmanager
 def served(pages: Sequence[bytes]) -> Iterator[int]:
-    """The port of a server in a process of its own."""
+    """The port of a server in another process."""
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=serve, args=(pages, there))
     process.start()
@@ -114,7 +114,7 @@ class Spider(scrapy.Spider):
 
 
 class Extraction:
-    """Answers as a store does that knows nothing, and asks no database."""
+    """A store that knows nothing, without a database."""
 
     scheme = DEFAULT_SCHEME.name
     opened = SimpleNamespace(keep_markdown=False)
@@ -132,7 +132,7 @@ class Extraction:
 
 
 def crawl(way: str, dsn: str, port: int, pages: int) -> None:
-    """Crawl in one way and print the seconds and the counters."""
+    """Crawl in one of the ways, and print the seconds and counters."""
     if way == "extraction":
         setattr(ours, "connect", lambda *args, **kwargs: Extraction())  # noqa: B010
     pipelines = {} if way == "alone" else {ours.PgsimhashPipeline: 300}

@@ -45,7 +45,7 @@ def timed(work: Callable[[], object]) -> float:
 def in_turn(
     number: int, one: Callable[[], object], other: Callable[[], object]
 ) -> tuple[float, float]:
-    """The seconds of both, the first of them run first where ``number`` is even."""
+    """The seconds of both; the first one runs first if ``number`` is even."""
     if number % 2:
         second = timed(other)
         return timed(one), second
@@ -93,7 +93,7 @@ def main(folder: Path, dsn: str | None, rows: int, rounds: int) -> None:
         def find(record: PageRecord) -> None:
             store.find(record.simhash, DISTANCE, signature=record.signature)
 
-        # What comes second finds the index in memory, so the two take turns at that.
+        # The second one finds the index in memory, so the two alternate.
         for number in range(rounds):
             for page, record in zip(pages, records, strict=True):
                 whole.append(in_turn(number, partial(decide, page), partial(look_up, page)))

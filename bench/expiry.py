@@ -1,8 +1,8 @@
-"""Expiry of many pages while writers go on: its time, their waits, and the space.
+"""Measure the expiry of many pages during writes: its time, the writers' waits, and the space.
 
-python bench/expiry.py [--rows N] [--writers N] [--policies N] [--dsn DSN]
+    python bench/expiry.py [--rows N] [--writers N] [--policies N] [--dsn DSN]
 
-With --policies, so many hosts have one, and pages expire as these say.
+With --policies, this many hosts have one, and pages expire by their policies.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ SELECT
 
 
 def write(dsn: str, number: int, stop: Event, batches: multiprocessing.Queue[list[float]]) -> None:
-    """Batches of 100 random pages until told to stop; what each took."""
+    """Write batches of 100 random pages until told to stop; return their times."""
     rng = np.random.default_rng(number)
     seconds: list[float] = []
     with connect(dsn) as store:
-        # One batch at least, however soon the others are done.
+        # At least one batch, however soon the others end.
         while not (seconds and stop.is_set()):
             values = rng.integers(0, 2**64, 100, dtype=np.uint64).tolist()
             at = len(seconds)
@@ -71,7 +71,7 @@ def write(dsn: str, number: int, stop: Event, batches: multiprocessing.Queue[lis
 @click.option("--policies", default=0, show_default=True)
 @click.option("--dsn")
 def main(rows: int, writers: int, policies: int, dsn: str | None) -> None:
-    """Expire ROWS pages beside WRITERS processes that add pages."""
+    """Expire ROWS pages while WRITERS processes add pages."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))

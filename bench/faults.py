@@ -1,10 +1,10 @@
-"""Kill writers and servers, cut connections, fill disks: the fault tests, many times over.
+"""Run the fault tests many times: kill writers and servers, cut connections, fill disks.
 
-python bench/faults.py [--rounds N] [--jobs N]
+    python bench/faults.py [--rounds N] [--jobs N]
 
-It runs tests/faults/ with other moments in each round, and prints for each test how many faults
-there were and how many pages writers were told were stored; of these, how many were lost or doubled
-or have another verdict than was told; and how much `pgsimhash check` found.
+It runs tests/faults/ with other random moments in each round. For each test it prints the numbers
+of faults and of acknowledged pages; how many of these are lost, repeated or stored with another
+verdict; and the violations that `pgsimhash check` found.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 @click.option("--rounds", default=10, show_default=True)
 @click.option("--jobs", default=2, show_default=True)
 def main(rounds: int, jobs: int) -> None:
-    """Run the fault tests in rounds, and print what they measured."""
+    """Run the fault tests in rounds, and print the measurements."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.jsonl"

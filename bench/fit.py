@@ -78,10 +78,9 @@ else:  # A script finds its neighbours under their own names.
 
 FOLDS = 4
 MANY = 1200
-"""A source of more pairs than this is no more than this when folds are filled."""
+"""A source with more pairs counts like one with this many when folds are filled."""
 HARDLY = 0.3
-"""Different pages whose bits differ with a higher probability than this, whichever the
-coefficients, teach nothing."""
+"""Different pages whose bits differ with a higher probability for any coefficients are ignored."""
 
 BY_HAND = {
     "beside_names": -1.5,
@@ -134,15 +133,15 @@ TRIED = {
     "damping .7": replace(CHOSEN, damping=0.7),
     "held more": replace(CHOSEN, hold=3.0),
 }
-"""Other settings to compare with."""
+"""Other settings for comparison."""
 
 Pages = dict[str, Observed | None]
 
 
 def read_source(labelled: LabelledSet, source: str) -> tuple[Pages, list[Pair]]:
-    """Return the pages of a source, with those made of them, and all pairs of these.
+    """Return the pages of a source, with the generated ones, and all their pairs.
 
-    Pages have the name of the set before their own.
+    The name of a page begins with the name of its set.
     """
     ids = [page for page, row in labelled.rows.items() if row.get("repo", "") == source]
     name = f"{labelled.name}/{{}}".format
@@ -167,7 +166,7 @@ def read_source(labelled: LabelledSet, source: str) -> tuple[Pages, list[Pair]]:
 
 
 def read_all(sets: Sequence[LabelledSet], jobs: int) -> tuple[Pages, list[Pair]]:
-    """Read the pages of all sets, and make some."""
+    """Read the pages of all sets, and generate more."""
     pages: Pages = {}
     pairs = [
         replace(pair, a=f"{labelled.name}/{pair.a}", b=f"{labelled.name}/{pair.b}")
@@ -184,7 +183,7 @@ def read_all(sets: Sequence[LabelledSet], jobs: int) -> tuple[Pages, list[Pair]]
 
 
 def deal(pairs: Sequence[Pair]) -> dict[str, int]:
-    """Return the fold of each source, so that folds have about as many pairs."""
+    """Assign each source to a fold, so that folds have similar numbers of pairs."""
     counts = Counter(pair.source for pair in pairs)
     filled = [0] * FOLDS
     folds = {}
@@ -225,7 +224,7 @@ class Fitter:
         self._sources = dict(sources)
 
     def fold_of(self, page: str, pair: Pair) -> int:
-        """The fold of a page of a pair; the two pages of a pair may be of different sources."""
+        """The fold of a page of a pair; the two pages of a pair may have different sources."""
         return self.folds.get(self._sources.get(page, pair.source), 0)
 
     def _without(self, fold: int, settings: PolicySettings) -> Floats:
@@ -262,7 +261,7 @@ def _fit_fold(fold: int, settings: PolicySettings) -> Floats:
 
 
 def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
-    """Return what is expected in one set: copies found, different pages matched, edits."""
+    """Return the expectation for one set: copies found, different pages matched, edits."""
     real = np.array([pair.a.startswith(of) and not pair.kind.startswith("made") for pair in pairs])
     families = np.array([pair.family for pair in pairs])
 
@@ -280,7 +279,7 @@ def expected_row(name: str, of: str, pairs: Sequence[Pair], apart: Floats) -> li
 
 
 def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
-    """Return what is expected of made pages at 8 bits: of copies and of different ones."""
+    """Return the expectation for generated pages at 8 bits: copies and different pages."""
     kinds = np.array([aim_of(pair) for pair in pairs])
     near = np.array([pair.near for pair in pairs])
     drawn = [
@@ -303,7 +302,7 @@ def made_row(name: str, pairs: Sequence[Pair], apart: Floats) -> list[str]:
 def looked_at(
     simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
 ) -> list[list[str]]:
-    """Return what matches within 8 and 12 bits, without and with a look at the signatures."""
+    """Return the matches within 8 and 12 bits, without and with verification."""
     near = np.array([pair.near for pair in pairs])
     families = np.array([pair.family for pair in pairs])
     apart = np.array([hamming_distance(simhashes[pair.a], simhashes[pair.b]) for pair in pairs])
@@ -328,7 +327,7 @@ def looked_at(
 def kinds_table(
     simhashes: Mapping[str, int], signatures: Mapping[str, int], pairs: Sequence[Pair]
 ) -> str:
-    """Return what is found at 3, 5 and 8 bits by kind, and at 8 where the signatures agree."""
+    """Return the recall at 3, 5 and 8 bits by kind, and at 8 bits with verification."""
     by_kind: dict[tuple[bool, str], list[tuple[int, bool]]] = {}
     for pair in pairs:
         bits = hamming_distance(simhashes[pair.a], simhashes[pair.b])
@@ -367,7 +366,7 @@ MADE = (
 
 
 def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
-    """Print the tables of coefficients and occurrences, or put their numbers into the package."""
+    """Print the tables of coefficients and occurrences, or write them to the package."""
     if not write:
         print("\n".join(f'    "{name}": {value:.4g},' for name, value in fitted.items()))
         return
@@ -386,7 +385,7 @@ def print_coefficients(fitted: Mapping[str, float], write: bool) -> None:
 
 
 def main() -> None:
-    """Fit, judge with sources left out, and print."""
+    """Fit, evaluate with sources left out, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=1, help="folds at a time")

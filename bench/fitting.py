@@ -1,11 +1,11 @@
-"""Coefficients of block weights, fitted to the distances of simhashes of labelled pairs.
+"""Fit the coefficients of block weights to the distances of simhashes of labelled pairs.
 
-The votes of two pages have an angle, and each bit of their simhashes differs with a probability of
-angle / pi. So the expected share of pairs within k bits is a smooth function of the coefficients,
-and gradient descent finds those that find many copies and match few different pages.
+The votes of two pages have an angle, and each bit of their simhashes differs with the probability
+angle / pi. So the expected share of pairs within k bits is a smooth function of the coefficients.
+Gradient descent finds coefficients that find many copies and match few different pages.
 
-Features of a page that stand in the same blocks, as often, have the same weight whatever the
-coefficients; they are kept as one group, which makes a fit several times as fast.
+Features that occur in the same blocks equally often have the same weight for any coefficients. They
+form one group, which makes a fit several times as fast.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ Integers = NDArray[np.int64]
 NAMES = tuple(COEFFICIENTS)
 KINDS = tuple(OCCURRENCES)
 COUNT_MAX = 2.5
-"""An occurrence counts at most this many times as much as a word."""
+"""The maximum weight of an occurrence, relative to a word."""
 BITS = 64
 REACH = 0.2
-"""Different pages of which fewer bits than this share would differ are drawn apart."""
+"""Different pages with a smaller share of differing bits are pushed apart."""
 _SALTS = np.random.default_rng(5).integers(1, 2**63, 1 << 16, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class PolicySettings:
-    """What a fit aims at.
+    """The objective of a fit.
 
     Attributes:
         damping: of :class:`pgsimhash.schemes.article_features.BlockWeights`.
-        aims: for each distance, what a copy found is worth and what a false match costs.
-        near: what all copies of a kind are worth together, in pairs.
-        far: what a pair of different pages of a kind costs, in pairs; 1 where it is not named.
-        root_far: what the pairs of different pages of a kind and a source cost together in a set of
-            pages of data, times the root of their number.
-        reach: what a pair of different pages costs that is drawn apart (see ``REACH``).
-        hold: how strongly coefficients are held at where they began.
-        turns: of the optimiser.
+        aims: for each distance, the value of a copy found and the cost of a false match.
+        near: the total value of the copies of a kind, in pairs.
+        far: the cost of a pair of different pages of a kind, in pairs; 1 by default.
+        root_far: the total cost of the pairs of different pages of a kind and a source in a set of
+            data pages, times the root of their number.
+        reach: the cost of a pair of different pages that is pushed apart (see ``REACH``).
+        hold: how strongly coefficients are held at their initial values.
+        turns: the iterations of the optimiser.
     """
 
     damping: float = BlockWeights().damping
@@ -102,13 +102,13 @@ class Observed:
 
     Attributes:
         known: the features of its blocks (shape (m, f)).
-        counts: how many words each block has (shape (m,)).
-        hashes: of its words and pairs, ascending (shape (n,)).
+        counts: the numbers of words of its blocks (shape (m,)).
+        hashes: the hashes of its words and pairs, ascending (shape (n,)).
         groups: the group of each (shape (n,)).
-        sizes: how many are in each group (shape (g,)).
+        sizes: the sizes of the groups (shape (g,)).
         at: the groups and blocks of the occurrences (shape (2, o)).
-        times: how often a feature of that group stands in that block (shape (o,)).
-        kinds: of these occurrences, as in ``KINDS`` (shape (o,)).
+        times: how often a feature of that group occurs in that block (shape (o,)).
+        kinds: the kinds of these occurrences, as in ``KINDS`` (shape (o,)).
     """
 
     known: Singles
@@ -146,7 +146,7 @@ def observe(html: bytes) -> Observed | None:
     )
     occurrences, kind = np.divmod(occurrences, len(KINDS))
     feature, block = np.divmod(occurrences, blocks)
-    # A fingerprint of the blocks that a feature stands in tells the groups apart.
+    # A fingerprint of a feature's blocks identifies its group.
     shape = np.zeros(len(hashes), np.uint64)
     place = block * len(KINDS) + kind
     salt = _SALTS[place % len(_SALTS)] + (place // len(_SALTS)).astype(np.uint64)
@@ -172,7 +172,7 @@ def observe(html: bytes) -> Observed | None:
 
 
 class Problem:
-    """Pairs of pages, and how far they are apart by given coefficients."""
+    """Pairs of pages, and their distances for given coefficients."""
 
     def __init__(self, pages: Mapping[str, Observed | None], pairs: Sequence[Pair]) -> None:
         names = sorted({name for pair in pairs for name in (pair.a, pair.b)})
@@ -220,7 +220,7 @@ class Problem:
     def loss(
         self, coefficients: Floats, start: Floats, worth: Floats, settings: PolicySettings
     ) -> tuple[float, Floats]:
-        """Return what the coefficients cost, and the gradient of that."""
+        """Return the cost of the coefficients, and its gradient."""
         now = self._forward(coefficients, settings)
         apart = np.arccos(now.cosine) / np.pi
         cost, slope = 0.0, np.zeros(len(apart))
@@ -228,7 +228,7 @@ class Problem:
             weight = np.where(self.near, -found, matched) * worth
             cost += float((weight * bdtr(k, BITS, apart)).sum())
             slope -= weight * BITS * comb(BITS - 1, k) * apart**k * (1 - apart) ** (BITS - 1 - k)
-        # Different pages that are hardly apart have no slope otherwise.
+        # Otherwise different pages with a small distance have no slope.
         reach = np.where(self.near, 0.0, settings.reach) * worth
         cost += float((reach * np.maximum(REACH - apart, 0.0)).sum())
         slope -= reach * (apart < REACH)
@@ -266,7 +266,7 @@ class Problem:
         return cost, gradient + settings.hold * moved
 
     def fit(self, start: Floats, worth: Floats, settings: PolicySettings) -> Floats:
-        """Return the coefficients that cost least, near ``start``."""
+        """Return the coefficients with the smallest cost, near ``start``."""
         found = minimize(
             self.loss,
             start,
@@ -311,7 +311,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class _Forward:
-    """What comes out on the way from coefficients to cosines."""
+    """The intermediate results from coefficients to cosines."""
 
     levels: Floats
     sums: Floats
@@ -325,13 +325,13 @@ class _Forward:
 
 
 def counts_of(coefficients: Floats) -> Floats:
-    """Return how much an occurrence of each kind counts; a word counts 1."""
+    """Return the weight of an occurrence of each kind; a word has weight 1."""
     counts: Floats = np.exp(np.concatenate(((0.0,), coefficients[len(NAMES) :])))
     return counts
 
 
 def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
-    """Return the groups of two pages that share features, and how many they share."""
+    """Return the groups of two pages that share features, and the number of shared features."""
     at = np.minimum(np.searchsorted(b.hashes, a.hashes), len(b.hashes) - 1)
     same = b.hashes[at] == a.hashes
     joined = a.groups[same].astype(np.int64) << 32 | b.groups[at[same]]
@@ -342,14 +342,14 @@ def _shared(a: Observed, b: Observed) -> tuple[Integers, Integers, Integers]:
 def aim_of(pair: Pair) -> str:
     """Return the kind of a pair as :class:`PolicySettings` names it."""
     if pair.site:
-        # A set of pages that are no articles, with the sites of each source.
+        # A set of data pages, with the sites of each source.
         kind = pair.kind.partition("-")[0] if pair.kind.startswith("organic") else pair.kind
         return f"data-{kind}"
     return pair.kind if pair.kind.startswith("made") else pair.kind.partition("-")[0]
 
 
 def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> tuple[int, int]:
-    """Return the simhash and the signature of a page by these coefficients."""
+    """Return the simhash and the signature of a page for these coefficients."""
     weights = weights_of(
         np.clip(page.known @ coefficients[: len(NAMES)], -SCORE_MAX, SCORE_MAX),
         page.counts.astype(np.float64),
@@ -362,9 +362,9 @@ def vote_by(page: Observed, coefficients: Floats, settings: PolicySettings) -> t
 
 
 def worths(pairs: Sequence[Pair], settings: PolicySettings) -> Floats:
-    """Return how much each pair counts.
+    """Return the weight of each pair.
 
-    Copies of a kind share what the kind is worth, among sources by the root of how many each has.
+    Copies of a kind share its value, among sources by the root of their numbers.
     """
     worth = np.zeros(len(pairs))
     near = np.array([pair.near for pair in pairs])

@@ -1,9 +1,9 @@
-"""Looks for pages that break the way from bytes to a fingerprint.
+"""Search for pages that break fingerprinting.
 
-``python bench/fuzz.py --minutes 10`` makes pages of pieces of markup, repeated, nested and cut,
-in many encodings, and reads them the default way. Only a ``PageError`` may come
-out instead of a fingerprint; anything else is printed with the page, made as small as it gets,
-and ends the run with code 1. The slowest page is reported too.
+``python bench/fuzz.py --minutes 10`` generates pages from pieces of markup, repeated, nested and
+cut, in many encodings, and reads them with the default scheme. Each must give a fingerprint or a
+``PageError``. Anything else is printed with a minimized page, and ends the run with code 1. The
+slowest page is reported too.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _spliced(page: bytes, junk: bytes, share: float) -> bytes:
 
 
 class Tally:
-    """What became of the pages so far."""
+    """The results of the pages so far."""
 
     def __init__(self) -> None:
         self.ends: Counter[str] = Counter()

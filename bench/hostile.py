@@ -51,13 +51,13 @@ else:  # A script finds its neighbours under their own names.
 URL = "https://bay.example/ledger"
 GOAL_SECONDS, GOAL_MB = 3.0, 500.0
 SECONDS_MAX = 120
-"""A page that takes longer is given up."""
+"""A page that takes longer is aborted."""
 FIRST_SIZE = 200_000
-"""How many bytes the pages have that are looked at first."""
+"""The size in bytes of the pages in the first round."""
 
 
 class Result(NamedTuple):
-    """What it took to read a page, and what came of it."""
+    """The cost and the result of reading a page."""
 
     kind: str
     scheme: str
@@ -68,7 +68,7 @@ class Result(NamedTuple):
 
     @property
     def badness(self) -> float:
-        """How much of a goal it takes, the worse of the two; 1 is all of it."""
+        """Its share of a limit, the larger of the two; 1 is all of it."""
         return max(self.seconds / GOAL_SECONDS, self.megabytes / GOAL_MB)
 
 
@@ -81,7 +81,7 @@ def memory(entry: str) -> float:
 
 
 def read(pipe: Connection, scheme_name: str, charset: str | None) -> None:
-    """Read the page that comes, and send what that took."""
+    """Read one page, and send the measurements."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_MAX, SECONDS_MAX))
     scheme = get_scheme(scheme_name)
@@ -98,7 +98,7 @@ def read(pipe: Connection, scheme_name: str, charset: str | None) -> None:
 
 
 def measured(kind: str, scheme: str, size: float, times: int) -> Result:
-    """Read a page of a kind some times, each in a process of its own."""
+    """Read a page of a kind several times, each in its own process."""
     html = page(kind, int(size * 1e6))
     best = Result(kind, scheme, size, float(SECONDS_MAX), 0.0, "given up")
     context = multiprocessing.get_context("forkserver")
@@ -131,7 +131,7 @@ def first_seconds(scheme: str, kind: str) -> float:
 
 
 def slowest_pairs(scheme: str, word: str, count: int, jobs: int) -> list[str]:
-    """Return the kinds of pairs with a word in their names whose small pages take longest."""
+    """Return the kinds of pairs with a word in their names whose small pages are slowest."""
     kinds = [kind for kind in PAIRS if word in kind]
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(jobs, context) as pool:
@@ -143,7 +143,7 @@ def slowest_pairs(scheme: str, word: str, count: int, jobs: int) -> list[str]:
 
 
 def print_worst(results: list[Result], worst: int) -> None:
-    """Print the results that come nearest to a goal or beyond it."""
+    """Print the results that are closest to a limit or exceed it."""
     for name in dict.fromkeys(result.scheme for result in results):
         of_scheme = [result for result in results if result.scheme == name]
         over = sum(result.badness > 1 for result in of_scheme)
@@ -163,7 +163,7 @@ def print_worst(results: list[Result], worst: int) -> None:
 
 
 def pages_of_all_kinds(count: int) -> Iterator[SourcePage]:
-    """Yield pages, small ones mostly, that differ from round to round."""
+    """Yield pages, mostly small ones, that differ from round to round."""
     rng = random.Random(0)
     kinds = list(KINDS)
     for number in range(count):
@@ -174,7 +174,7 @@ def pages_of_all_kinds(count: int) -> Iterator[SourcePage]:
 
 
 def run(count: int, jobs: int, dsn: str | None) -> None:
-    """Ingest pages of all kinds in one run, and count what became of them."""
+    """Ingest pages of all kinds in one run, and count the results."""
     verdicts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     started = time.perf_counter()

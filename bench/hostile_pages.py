@@ -1,7 +1,7 @@
-"""Pages that were made to be slow to read, of some hundred kinds and any size.
+"""Pages that are slow to read, of some hundred kinds and any size.
 
-Those of `KINDS` are written by hand. Those of `PAIRS` have two tags each, one around or beside the
-other, in every pair and in a few shapes that combine depth, siblings and removed elements.
+Those of `KINDS` are written by hand. Those of `PAIRS` have two tags each, nested or adjacent, in
+every pair and in a few shapes that combine depth, siblings and removed elements.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Maker = Callable[[int, random.Random], bytes]
 
 
 class Hostile(NamedTuple):
-    """How a kind of page is made, of so many bytes, and what HTTP says of its encoding."""
+    """Generates a page of a kind of a size, and returns the encoding in its HTTP header."""
 
     make: Maker
     charset: str | None = None
 
 
 def many(unit: str, before: str = STORY, after: str = "") -> Hostile:
-    """The same over and over."""
+    """A unit, repeated."""
 
     def make(size: int, rng: random.Random) -> bytes:
         times = (size - len(before.encode()) - len(after.encode())) // len(unit.encode())
@@ -45,7 +45,7 @@ def many(unit: str, before: str = STORY, after: str = "") -> Hostile:
 
 
 def numbered(unit: str, before: str = STORY, after: str = "") -> Hostile:
-    """Each with a number of its own, where ``unit`` has ``#``."""
+    """A unit, repeated with a number in place of ``#``."""
 
     def make(size: int, rng: random.Random) -> bytes:
         parts, held = [before], len(before) + len(after)
@@ -60,7 +60,7 @@ def numbered(unit: str, before: str = STORY, after: str = "") -> Hostile:
 
 
 def nested(opened: str, closed: str, inner: str = TEXT, before: str = "") -> Hostile:
-    """One within the other, all of them closed."""
+    """Nested elements, all of them closed."""
 
     def make(size: int, rng: random.Random) -> bytes:
         times = (size - len(before + inner)) // len(opened + closed)
@@ -70,7 +70,7 @@ def nested(opened: str, closed: str, inner: str = TEXT, before: str = "") -> Hos
 
 
 def drawn(*parts: str, before: str = STORY, between: str = "") -> Hostile:
-    """Some of the parts after another, as chance has it."""
+    """Random parts in a row."""
 
     def make(size: int, rng: random.Random) -> bytes:
         mean = sum(len((part + between).encode()) for part in parts) / len(parts)
@@ -81,7 +81,7 @@ def drawn(*parts: str, before: str = STORY, between: str = "") -> Hostile:
 
 
 def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Hostile:
-    """Characters of a range, as chance has it, with a space after each so many."""
+    """Random characters of a range, with regular spaces."""
 
     def make(size: int, rng: random.Random) -> bytes:
         pool = [chr(code) for code in range(first, last) if not 0xD800 <= code < 0xE000]
@@ -95,7 +95,7 @@ def characters(first: int, last: int, before: str = STORY, space: int = 0) -> Ho
 
 
 def raw(unit: bytes, before: bytes = STORY.encode(), charset: str | None = None) -> Hostile:
-    """Bytes over and over."""
+    """Bytes, repeated."""
 
     def make(size: int, rng: random.Random) -> bytes:
         return before + unit * ((size - len(before)) // len(unit))
@@ -104,7 +104,7 @@ def raw(unit: bytes, before: bytes = STORY.encode(), charset: str | None = None)
 
 
 def encoded(unit: str, codec: str, charset: str | None = None, mark: bytes = b"") -> Hostile:
-    """The same over and over in another encoding, with or without a word about it."""
+    """A unit, repeated in another encoding, with or without a label."""
 
     def make(size: int, rng: random.Random) -> bytes:
         start = mark + STORY.encode(codec)
@@ -210,7 +210,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "unknown elements": numbered("<x-#>boat</x-#>"),
     "elements with colons": numbered("<a:b#>boat"),
     "classes of their own": numbered("<p class='c# d#' id=e#>w# v"),
-    # Misnested: what the adoption agency has to sort.
+    # Misnested: work for the adoption agency algorithm.
     "formatting across blocks": many("<b><p>x</b></p>"),
     "formatting, all open": many("<font color=red><b><p>x"),
     "formatting, crossed": many("<a><b></a><i></b></i>x"),
@@ -254,7 +254,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "empty mounts": many("<div id=root></div>", TEXT[:150]),
     "JSON-LD, many": many(f"<script type=application/ld+json>{JSON_LD}]}}</script>"),
     "JSON-LD, deep": many("[", f"{STORY}<script type=application/ld+json>{JSON_LD}"),
-    # What is no text.
+    # Content that is not text.
     "scripts": many("<script>x</script>"),
     "a script that stays open": many("<!--<script>", f"{STORY}<script>"),
     "brackets in a script": many("<", f"{STORY}<script>"),
@@ -337,7 +337,7 @@ KINDS: Final[dict[str, Hostile]] = {
     "backslashes": many("\\"),
     "numbered lines": many("<p>1. x"),
     "lines of dashes": many("<p>---"),
-    # For our own patterns.
+    # For the package's own patterns.
     "dates": many("12 Jan 2020 "),
     "almost dates": many("12 "),
     "almost counters": many("1,"),
@@ -390,7 +390,7 @@ _DEPTH_MAX: Final = 1900
 
 
 def deep(unit: str, closed: str) -> Hostile:
-    """One within the other, to nearly as deep as trees get, again and again."""
+    """Nested elements, nearly as deep as trees may be, repeated."""
 
     def make(size: int, rng: random.Random) -> bytes:
         units, rest = divmod((size - len(_LONG_STORY)) // len(unit + closed), _DEPTH_MAX)
@@ -400,7 +400,7 @@ def deep(unit: str, closed: str) -> Hostile:
     return Hostile(make)
 
 
-# Words enough that ten megabytes of such pages still have their headings, lists and links.
+# Enough words that ten megabytes of such pages keep their headings, lists and links.
 SHAPES: Final[dict[str, Callable[[str, str], Hostile]]] = {
     "deeper and deeper": lambda outer, inner: deep(
         f"<{outer}>{f'<{inner}>x</{inner}>' * 8}{TEXT}", f"</{outer}>"
@@ -420,7 +420,7 @@ SHAPES: Final[dict[str, Callable[[str, str], Hostile]]] = {
         f"</{outer}>" * 250,
     ),
 }
-"""What a page of two tags looks like, by the outer one and the inner one."""
+"""The shapes of pages with an outer and an inner tag."""
 
 TAGS: Final = sorted(BLOCK | NEVER_TEXT | INLINE)
 
@@ -433,10 +433,10 @@ PAIRS: Final = {
 
 
 def page(kind: str, size: int, seed: int = 0) -> bytes:
-    """Return a page of a kind, of ``size`` bytes or somewhat fewer; the seed decides the rest."""
+    """Return a page of a kind with about ``size`` bytes; the seed decides the rest."""
     return hostile(kind).make(max(size, 5000), random.Random(f"{kind} {seed}"))
 
 
 def hostile(kind: str) -> Hostile:
-    """Return how pages of a kind are made."""
+    """Return the function that generates pages of a kind."""
     return KINDS[kind] if kind in KINDS else PAIRS[kind]

@@ -1,14 +1,14 @@
-"""Ingest pages as a user does, and print how fast, where the time goes, and the memory it takes.
+"""Measure ingestion: speed, the share of each step, and memory.
 
-python bench/ingest.py FOLDER [--times N] [--jobs N ...] [--dsn DSN]
+    python bench/ingest.py FOLDER [--times N] [--jobs N ...] [--dsn DSN]
 
-Reads the .html files under FOLDER, from there and from a WARC made of them, each by as many
-processes as `pgsimhash ingest` takes by itself, then by each number of --jobs. Every run is a
-process of its own with a fresh collection. --times repeats the pages under other URLs: memory does
-not grow with their number. Then it prints the share of each step, for one process. Before that it
-prints what reading a page costs, alongside other libraries (bench/reading.py).
+Reads the .html files under FOLDER, and a WARC of them, with the default number of processes of
+`pgsimhash ingest`, then with each number of --jobs. Every run is a separate process with a new
+collection. --times repeats the pages under other URLs: memory does not grow with their number. Then
+it prints the share of each step, for one process. Before that it prints the cost of reading a page,
+alongside other libraries (bench/reading.py).
 
-"here" is the process that reads, hands pages over and stores; CPU is that of the processes that
+"here" is the process that reads, distributes and stores pages; CPU is that of the processes that
 read, without the server. Without --dsn an embedded server is started in a temporary folder.
 """
 
@@ -60,7 +60,7 @@ STEPS = {
 
 
 class Case(NamedTuple):
-    """What one run does."""
+    """The parameters of one run."""
 
     dsn: str
     path: Path
@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What it took: seconds of CPU and bytes are those of this process, and of the others."""
+    """The cost of a run: CPU seconds and bytes of this process, and of the others."""
 
     pages: int
     seconds: float
@@ -83,7 +83,7 @@ class Result(NamedTuple):
 
 
 class Watch(threading.Thread):
-    """Looks at this process and those that it started, five times a second."""
+    """Samples this process and its children five times a second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -104,14 +104,14 @@ class Watch(threading.Thread):
                     continue
 
     def end(self) -> float:
-        """Return the seconds that the others took."""
+        """Return the CPU seconds of the others."""
         self._ended.set()
         self.join()
         return sum(self._seconds.values())
 
 
 def repeated(path: Path, times: int, taken: Counter[str]) -> Iterator[Item]:
-    """The pages of ``path``, and again under other URLs; what reading takes is added up."""
+    """Yield the pages of ``path``, also under other URLs; the time of reading is summed."""
     for number in range(times):
         pages = read_pages([path])
         while True:
@@ -138,7 +138,7 @@ def measured(taken: Counter[str], step: str, work: Callable[..., Any]) -> Callab
 
 
 def ingest(case: Case) -> Result:
-    """Ingest the pages into a collection of their own."""
+    """Ingest the pages into a new collection."""
     taken: Counter[str] = Counter()
     if case.steps:
         for step, (place, name) in STEPS.items():
@@ -162,7 +162,7 @@ def ingest(case: Case) -> Result:
 
 
 def alone(case: Case) -> Result:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(ingest, case).result()
 
@@ -196,7 +196,7 @@ def main(folder: Path, times: int, jobs: tuple[int, ...], dsn: str | None) -> No
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         warc = home / "pages.warc.gz"
         write_warc(folder, warc)
-        # The first run pays for what everybody needs once, such as the files in memory.
+        # The first run pays for one-time costs, such as reading the files into memory.
         alone(Case(dsn, folder, 1, 1))
         print(
             "source  jobs         pages/s  ratio to 1  CPU ms a page: here  workers"

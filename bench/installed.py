@@ -1,4 +1,4 @@
-"""Peers from PyPI, installed into a folder of their own and imported from there."""
+"""Install peers from PyPI into a folder, and import them from there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def install_peers(packages: Iterable[str], folder: Path) -> list[str]:
-    """Install each package into ``folder``; return those that could be, tell of the others."""
+    """Install each package into ``folder``; return the installed ones, and report the others."""
     installed = []
     for package in packages:
         print(f"installing {package} ...", file=sys.stderr)
@@ -23,6 +23,6 @@ def install_peers(packages: Iterable[str], folder: Path) -> list[str]:
 
 
 def make_importable(folder: Path | None) -> None:
-    """Let imports find what is in ``folder``, after everything that is installed here."""
+    """Let imports find the packages in ``folder``, after all installed ones."""
     if folder is not None:
         sys.path.append(str(folder))

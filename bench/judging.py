@@ -1,4 +1,4 @@
-"""How well signatures tell near pairs from distinct ones, and the tables that say so."""
+"""How well signatures separate near pairs from distinct ones, and the tables of the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Signatures = Mapping[str, Signature | None]
 
 @dataclass
 class Tally:
-    """Pairs, and how many of them are within each distance."""
+    """Pairs, and the numbers of them within each distance."""
 
     within: list[int] = field(default_factory=lambda: [0] * len(DISTANCES))
     pairs: int = 0
@@ -64,7 +64,7 @@ def by_source(pair: Pair) -> list[str]:
 
 
 def by_kind(labelled: LabelledSet) -> Callable[[Pair], list[str]]:
-    """Group by kind, near and different pairs apart."""
+    """Group by kind, near and different pairs separately."""
 
     def groups(pair: Pair) -> list[str]:
         suffix = ": different" if not pair.near else ": copies"
@@ -76,7 +76,7 @@ def by_kind(labelled: LabelledSet) -> Callable[[Pair], list[str]]:
 
 
 def cell(found: Tally | None, *, counted: bool) -> str:
-    """What stands in a table: shares found of copies, numbers of different pages matched."""
+    """The cells of a table: shares of copies found, numbers of different pages matched."""
     if found is None or not found.pairs:
         return "-"
     if counted:
@@ -99,7 +99,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def overview(
     judged: Mapping[str, Tallies], more: Mapping[str, Sequence[object]], heads: Sequence[str]
 ) -> str:
-    """Return a row for each recipe; ``more`` are its cells below the further ``heads``."""
+    """Return a row for each recipe; ``more`` has the cells for the additional ``heads``."""
     rows = []
     for name, tallies in judged.items():
         synthetic = [tallies.get(kind, Tally()) for kind in SYNTHETIC]

@@ -1,8 +1,8 @@
-"""Labelled sets of pages: folders with ``pages/``, ``gt/``, ``pages.csv`` and ``pairs.csv``.
+"""Read labelled sets of pages: folders with ``pages/``, ``gt/``, ``pages.csv`` and ``pairs.csv``.
 
-``pages.csv`` has an ``id`` and, where it is known, the ``repo`` that a page is from; ``pairs.csv``
-has ``a,b,label,kind``. Pairs labelled ``near-dup`` should match and those labelled ``distinct``
-should not; others are left out. ``gt/*.txt`` are the main texts.
+``pages.csv`` has an ``id`` and, if known, the ``repo`` of a page; ``pairs.csv`` has
+``a,b,label,kind``. Pairs labelled ``near-dup`` should match and those labelled ``distinct`` should
+not; others are ignored. ``gt/*.txt`` are the main texts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHORT = 100
 
 @dataclass(frozen=True)
 class Pair:
-    """Two pages, whether they should match, of what kind they are and from where."""
+    """Two pages, whether they should match, their kind and their source."""
 
     a: str
     b: str
@@ -37,7 +37,7 @@ class Pair:
 
     @property
     def family(self) -> str:
-        """``organic``, ``different``, or the kind of a synthetic or a made pair."""
+        """``organic``, ``different``, or the kind of a synthetic or generated pair."""
         if not self.near:
             return "different"
         return "organic" if self.kind.startswith("organic") else self.kind
@@ -56,23 +56,23 @@ class LabelledSet:
         return (self.folder / "pages" / f"{page}.html").read_bytes()
 
     def text(self, page: str) -> str:
-        """The main text, empty if it is not known."""
+        """The main text, empty if it is unknown."""
         truth = self.folder / "gt" / f"{page}.txt"
         return truth.read_text(encoding="utf-8") if truth.is_file() else ""
 
     @cached_property
     def words(self) -> dict[str, int]:
-        """How many words of main text each page of a pair has."""
+        """The numbers of words of both main texts."""
         names = {name for pair in self.pairs for name in (pair.a, pair.b)}
         return {name: len(self.text(name).split()) for name in names}
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        """The writing system of each page of a pair."""
+        """The writing systems of both pages."""
         return {name: script_of(self.text(name)) for name in self.words}
 
     def groups(self, pair: Pair) -> list[str]:
-        """The kinds that a pair is counted in: its own, and what follows from both texts."""
+        """The kinds of a pair: its own, and those that follow from both texts."""
         groups = [pair.kind]
         if min(self.words[pair.a], self.words[pair.b]) < SHORT:
             groups.append(f"short (under {SHORT} words)")
@@ -82,7 +82,7 @@ class LabelledSet:
 
 
 def script_of(text: str) -> str:
-    """Return the writing system of most letters, as Unicode names it."""
+    """Return the writing system of most letters, by its Unicode name."""
     letters = [letter for letter in text[:2000] if letter.isalpha()]
     names = Counter(unicodedata.name(letter, "LATIN").split()[0] for letter in letters)
     most = names.most_common(1)
@@ -95,7 +95,7 @@ def read_pairs(folder: Path) -> list[Pair]:
 
 
 def read_set(folder: Path) -> LabelledSet:
-    """Read a set whose folder is there."""
+    """Read a set from its folder."""
     with (folder / "pages.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     with (folder / "pairs.csv").open(encoding="utf-8", newline="") as file:
@@ -116,10 +116,11 @@ def read_set(folder: Path) -> LabelledSet:
 
 @contextmanager
 def corpus(folder: Path) -> Iterator[Path]:
-    """Yield the folder that holds the pages, unpacked for as long as it is needed.
+    """Yield the folder with the pages, unpacked temporarily if necessary.
 
     Args:
-        folder: has the set, or has it in ``dev/`` or packed as ``dev.tar.xz``; or is such a file.
+        folder: the set, a folder with the set in ``dev/`` or packed as ``dev.tar.xz``, or such a
+            file.
     """
     for place in (folder, folder / "dev"):
         if (place / "pairs.csv").is_file():

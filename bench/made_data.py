@@ -1,8 +1,8 @@
-"""Pages of data: prose that two pages share, and a table, a list or code that they do not share.
+"""Generate data pages: shared prose, and a table, a list or code that differs.
 
-Labelled sets have few such pages, and a crawler meets them every day: price lists, results,
-timetables, catalogues, reference pages. All is drawn from a ``random.Random``, so that the same
-pages come out each time.
+Labelled sets have few such pages, and crawlers meet them every day: price lists, results,
+timetables, catalogues, reference pages. Everything comes from a ``random.Random``, so the pages are
+reproducible.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ DATA_MIN, DATA_MAX = 20, 2000
 
 @dataclass(frozen=True)
 class Shape:
-    """What data look like, whatever they say.
+    """The shape of data.
 
     Attributes:
         kind: one of ``KINDS``.
-        columns: of a table; words of an item.
-        cell: words in a cell.
+        columns: the columns of a table; the words of an item.
+        cell: the words in a cell.
         header: whether a table has a header row.
         marked: whether elements have classes.
-        prose_first: whether the prose stands before the data.
+        prose_first: whether the prose precedes the data.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Data:
     shape: Shape
 
     def changed(self, rng: random.Random, words: Sequence[str], share: float) -> Data:
-        """The same with this share of the tokens drawn again."""
+        """The same with this share of the tokens replaced."""
         tokens = list(self.tokens)
         for at in rng.sample(range(len(tokens)), int(share * len(tokens))):
             tokens[at] = number(rng) if tokens[at].isdecimal() else rng.choice(words)
@@ -62,7 +62,7 @@ class Data:
 
 
 def sentences(words: Sequence[str], size: int = 60) -> list[str]:
-    """Paragraphs of at most so many words."""
+    """Paragraphs of at most this many words."""
     return [" ".join(words[at : at + size]) + "." for at in range(0, len(words), size)]
 
 
@@ -121,7 +121,7 @@ def code(tokens: Sequence[str], shape: Shape) -> str:
 
 
 def boxes(tokens: Sequence[str], shape: Shape) -> str:
-    """A table of ``div``."""
+    """A table made of ``div``."""
     texts = cells(tokens, shape.cell)
     rows = [texts[at : at + shape.columns] for at in range(0, len(texts), shape.columns)]
     mark = (' class="row"', ' class="cell"') if shape.marked else ("", "")
@@ -150,7 +150,7 @@ def drawn_tokens(rng: random.Random, kind: str, size: int, words: Sequence[str])
 
 
 def size_between(rng: random.Random, low: int, high: int) -> int:
-    """A size of which each doubling is as likely."""
+    """A random size with a log-uniform distribution."""
     size: int = round(low * (high / low) ** rng.random())
     return size
 
@@ -158,9 +158,9 @@ def size_between(rng: random.Random, low: int, high: int) -> int:
 def pair_of(
     rng: random.Random, kind: str, words: Sequence[str], prose: int | None = None
 ) -> tuple[Data, Data]:
-    """Two pages with the same prose, and data of one shape that share nothing but by chance.
+    """Two pages with the same prose, and data of one shape that only coincide by chance.
 
-    A third of the words or more are not shared, so that the two are different pages.
+    At least a third of the words are not shared, so the pages are different.
     """
     if prose is None:
         prose = rng.choice((0, size_between(rng, 5, PROSE_MAX)))
@@ -182,7 +182,7 @@ def pair_of(
 
 
 def invented(rng: random.Random, size: int) -> list[str]:
-    """So many invented words, of two or three syllables."""
+    """Invented words of two or three syllables."""
     heads, vowels, tails = "bdfgklmnprstvw", "aeiou", ("", "n", "r", "s", "l", "m")
     return [
         "".join(
@@ -194,7 +194,7 @@ def invented(rng: random.Random, size: int) -> list[str]:
 
 
 def around(content: str, site: int) -> str:
-    """A page of one of three sites around some content."""
+    """A page of one of three sites with some content."""
     menu = "".join(f'<li><a href="/{at}">{name}</a></li>' for at, name in enumerate(MENU))
     if site == 0:
         return f"<body>{content}</body>"

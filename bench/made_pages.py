@@ -1,14 +1,14 @@
-"""Pages made from real ones, for what the labelled sets have too little of.
+"""Generate pages from real ones, for kinds that labelled sets lack.
 
-- index: the text of a page gives way to a list of links; two lists in one template differ, the
-  same list under another footer or markup does not.
-- footer: two short pages get the same footer, or versions of one page two different ones.
-- data: prose and a table, a list or code in one template. Two with other data differ, the same
-  under another footer, with other names of classes or few tokens changed do not.
-- edit: around and within the text appears what sites put there (menus, notes, comments ...), and
-  classes may get new names; the text stays. Two different pages may get the same additions.
+- index: the text of a page is replaced by a list of links. Two lists in one template differ; the
+  same list with another footer or markup does not.
+- footer: two short pages get the same footer, or versions of one page get two different ones.
+- data: prose and a table, a list or code in one template. Pages with different data differ; the
+  same data with another footer, other class names or few changed tokens do not.
+- edit: around and within the text appear typical additions of sites (menus, notes, comments ...),
+  and classes may be renamed; the text stays. Two different pages may get the same additions.
 
-Everything is drawn from a seed, so that the same pages come out each time.
+Everything depends on a seed, so the pages are reproducible.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ else:  # A script finds its neighbours under their own names.
 
 FEW = 14
 MANY_OF_MIXED = 200
-"""How many pages of a source each kind is made of: a source of many sites has more to teach."""
+"""The number of pages per kind that are generated from a source: sources of many sites give more.
+"""
 SHORT = 160
 PROSE_AROUND = 80
-"""With more prose than this in its frame, a page is not an index whatever list it has."""
+"""With more prose than this in its boilerplate, a page is not an index with any list."""
 _RUSSIAN = re.compile("[\u0400-\u04ff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True)
 class Real:
-    """A labelled page: its source, its HTML, its main text and where that stands."""
+    """A labelled page: its source, its HTML, its main text and the text's element."""
 
     page: str
     source: str
@@ -58,7 +59,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Made:
-    """A made page."""
+    """A generated page."""
 
     page: str
     source: str
@@ -67,7 +68,7 @@ class Made:
 
 @dataclass(frozen=True)
 class MadePair:
-    """Two pages, at least one of them made."""
+    """Two pages, at least one of them generated."""
 
     a: str
     b: str
@@ -77,14 +78,14 @@ class MadePair:
 
 @dataclass
 class MadeSet:
-    """Made pages and the pairs that they are in."""
+    """Generated pages and their pairs."""
 
     pages: list[Made]
     pairs: list[MadePair]
 
 
 def tree(html: bytes) -> Element | None:
-    """Parse a page; None where lxml finds nothing to hold on to."""
+    """Parse a page; None if lxml cannot."""
     text = re.sub(r"^\s*<\?xml[^>]*>", "", decode(html))
     try:
         root = lxml.html.document_fromstring(text)
@@ -99,7 +100,7 @@ def written(root: Element) -> bytes:
 
 
 def main_element(root: Element, real: Real) -> Element | None:
-    """Where the main text stands: as labelled, else the least element with most of it."""
+    """The element of the main text: as labelled, else the smallest with most of it."""
     if real.xpath.startswith("/"):
         found = root.xpath(real.xpath)
         return found[0] if found and found[0].tag != "body" else None
@@ -120,7 +121,7 @@ def main_element(root: Element, real: Real) -> Element | None:
 
 
 def phrases_of(root: Element, text: str) -> Phrases:
-    """The phrases of the page's language, English where we have none."""
+    """The phrases of the page's language, by default English."""
     start = text[:2000]
     if len(_CHINESE.findall(start)) > len(start) / 4:
         return PHRASES["zh"]
@@ -130,7 +131,7 @@ def phrases_of(root: Element, text: str) -> Phrases:
 
 
 class Maker:
-    """Markup drawn at random, for one page."""
+    """Random markup for one page."""
 
     def __init__(self, rng: random.Random, phrases: Phrases, headlines: Sequence[str]) -> None:
         self.rng = rng
@@ -143,7 +144,7 @@ class Maker:
         return self.rng.choice(texts).format(site=self.site, year=self.year)
 
     def attributes(self, *names: str) -> str:
-        """A class or an id: a telling one, a meaningless one, or none."""
+        """A class or an id: a meaningful one, a meaningless one, or none."""
         style = self.rng.random()
         if style < 0.3:
             return ""
@@ -183,7 +184,7 @@ class Maker:
         return [self.rng.choice(self.headlines) for _ in range(self.rng.randrange(low, high))]
 
     def paragraphs(self, text: str) -> str:
-        """Text as one paragraph, or cut at its sentences."""
+        """Text as one paragraph, or split into sentences."""
         parts = [text] if self.rng.random() < 0.5 else re.split(r"(?<=[.?!]) ", text)
         tag = self.rng.choice(("p", "p", "div", "small", "li"))
         return "".join(f"<{tag}>{part}</{tag}>" for part in parts)
@@ -240,7 +241,7 @@ class Maker:
         )  # fmt: skip
 
     def sidebar(self) -> str:
-        """The way around a site: long, and always marked as what it is."""
+        """The navigation of a site: long, and always marked as such."""
         tag, name = self.rng.choice(
             (("nav", ""), ("aside", ""), ("div", "sidebar"), ("div", "nav"))
         )
@@ -275,7 +276,7 @@ def before(element: Element, markup: str) -> None:
 
 
 def after(element: Element, markup: str) -> None:
-    """Insert behind an element and the text that follows it."""
+    """Insert after an element and the text that follows it."""
     parent, tail = element.getparent(), element.tail
     element.tail = None
     insert(parent, parent.index(element) + 1, markup)
@@ -283,7 +284,7 @@ def after(element: Element, markup: str) -> None:
 
 
 def edit(root: Element, main: Element, maker: Maker, parts: Sequence[str], rename: bool) -> None:
-    """Add these parts where sites have them."""
+    """Add these parts at typical places."""
     rng, body = maker.rng, root.find("body")
     flow = [child for child in main if child.tag in ("p", "h2", "h3", "ul", "div", "table")]
     head = next(root.iter("h1"), None)
@@ -318,7 +319,7 @@ HEAVY = (
 
 
 def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
-    """Runs of two to eight words of the texts, or of as many signs where words have no spaces."""
+    """Runs of two to eight words of the texts, or of characters in scripts without spaces."""
     drawn: list[str] = []
     for text in texts:
         words = re.findall(r"[\u3400-\u9fff]{2,9}|\w[\w'-]*", text)[:3000]
@@ -331,7 +332,7 @@ def headlines(texts: Iterable[str], rng: random.Random) -> list[str]:
 
 
 def edited(real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = "") -> Made | None:
-    """The page with parts added, and half of the times with new names for its classes."""
+    """The page with added parts, and in half of the cases with renamed classes."""
     rng = random.Random(seed)
     root = tree(real.html)
     main = None if root is None else main_element(root, real)
@@ -349,14 +350,14 @@ def edited(real: Real, pool: Sequence[str], seed: int, heavy: bool, name: str = 
 
 
 def prose_around(root: Element, main: Element) -> int:
-    """Return how many words stand outside the main element and outside links."""
+    """Return the number of words outside the main element and outside links."""
     linked = [element for element in root.iter("a") if main not in element.iterancestors()]
     outside = len(tokenize(body_text(root))) - len(tokenize(body_text(main)))
     return outside - sum(len(tokenize(element.text_content())) for element in linked)
 
 
 def body_text(element: Element) -> str:
-    """Return the text in an element, without that of scripts and styles."""
+    """Return the text in an element, without scripts and styles."""
     unread = ("script", "style", "noscript", "template", "head")
     return " ".join(
         text
@@ -367,7 +368,7 @@ def body_text(element: Element) -> str:
 
 
 def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
-    """Three index pages in the page's template: a, b with another list, c as a with changes."""
+    """Three index pages in the page's template: a, b with another list, c like a with changes."""
     root = tree(real.html)
     main = None if root is None else main_element(root, real)
     if root is None or main is None or prose_around(root, main) > PROSE_AROUND:
@@ -422,7 +423,7 @@ def indexes(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
 
 
 def data_pages(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
-    """Three pages of data in the page's template: a, b with other data, c as a with changes."""
+    """Three data pages in the page's template: a, b with other data, c like a with changes."""
     root = tree(real.html)
     main = None if root is None else main_element(root, real)
     if root is None or main is None or prose_around(root, main) > PROSE_AROUND:
@@ -454,7 +455,7 @@ def data_pages(real: Real, pool: Sequence[str], seed: int) -> Iterator[Made]:
 
 
 def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
-    """The page with a footer, and sometimes a notice, that the seed decides."""
+    """The page with a footer, and sometimes a notice, depending on the seed."""
     root = tree(real.html)
     if root is None:
         return None
@@ -467,7 +468,7 @@ def framed(real: Real, phrases_seed: int, pool: Sequence[str]) -> Made | None:
 
 
 def make(reals: Sequence[Real], pairs: Sequence[tuple[str, str, bool]], seed: int) -> MadeSet:
-    """Make pages of one source; ``pairs`` are its labelled ones (a, b, near)."""
+    """Generate pages from one source; ``pairs`` are its labelled ones (a, b, near)."""
     rng = random.Random(seed)
     pool = headlines((real.text for real in reals), rng)
     made = MadeSet([], [])

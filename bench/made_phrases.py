@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001
-"""What stands beside the text of a page, in six languages, to make pages of.
+"""Phrases of boilerplate in six languages, to generate pages.
 
-All of it is invented. ``{site}`` and ``{year}`` are filled in.
+All of them are invented. ``{site}`` and ``{year}`` are placeholders.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Measure questions about pages: what is near one, all pairs with their URLs.
+"""Measure lookups of pages: pages near one, and all pairs with their URLs.
 
-python bench/near.py [--pages N] [--dsn DSN]
+    python bench/near.py [--pages N] [--dsn DSN]
 
 Two pages share each simhash, and ten thousand share one.
 """
@@ -32,7 +32,7 @@ QUERIES = 200
 @click.option("--pages", default=1_000_000, show_default=True)
 @click.option("--dsn")
 def main(pages: int, dsn: str | None) -> None:
-    """Fill a collection, ask and print."""
+    """Fill a collection, measure and print."""
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))

@@ -1,10 +1,10 @@
-"""Measure lookups in a table of one's own, by pgsimhash.sqlalchemy, beside those of a store.
+"""Measure lookups in your own table with pgsimhash.sqlalchemy, compared with those of a store.
 
-python bench/own_table.py [--rows N] [--lookups N] [--dsn DSN]
+    python bench/own_table.py [--rows N] [--lookups N] [--dsn DSN]
 
-Both hold the same random simhashes, each with a URL and a title. Every query is asked once before
-anything is measured, and then by all ways in an order that is drawn, so that they find the same
-blocks in memory and the same load on the machine.
+Both have the same random simhashes, each with a URL and a title. Every query runs once before the
+measurement, and then in all ways in random order, so that they find the same blocks in memory and
+the same load on the machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Base(DeclarativeBase):
 
 
 class Article(SimhashMixin, Base):
-    """A table of one's own."""
+    """Your own table."""
 
     __tablename__ = "articles"
 
@@ -66,7 +66,7 @@ def fill(connection: psycopg.Connection, engine: Engine, values: Simhashes) -> N
 
 
 def one_statement(distance: int) -> Any:
-    """A statement that is made once, for any simhash."""
+    """A statement that is built once, for any simhash."""
     sought, table = bindparam("q", type_=SIMHASH()), Article.__table__.c
     return select(
         table.simhash, table.simhash.hamming_distance(sought), table.url, table.title
@@ -79,10 +79,10 @@ def ways_of(
     """The ways to look a simhash up, by name."""
     core = session.connection()
     statement = one_statement(distance)
-    # What SQLAlchemy sends, and what it binds but for the simhash.
+    # SQLAlchemy's statement and its parameters, except the simhash.
     made = statement.compile(core)
     bound = {name: value for name, value in made.params.items() if name != "q"}
-    # By the ORM's attributes SQLAlchemy takes longer, on a connection too.
+    # The ORM's attributes take SQLAlchemy longer, on a connection too.
     table = Article.__table__.c
     columns = (table.simhash, table.url, table.title)
     return {
@@ -101,14 +101,14 @@ def ways_of(
 
 
 def measure(ways: dict[str, Callable[[int], Any]], queries: list[int]) -> dict[str, float]:
-    """Milliseconds of a lookup by each way, the median; all of them find as much."""
+    """The median milliseconds of a lookup in each way; all must find the same number."""
     for query in queries:
         found = {name: len(ask(query)) for name, ask in ways.items()}
         assert len(set(found.values())) == 1, found
     took: dict[str, list[float]] = {name: [] for name in ways}
     order = np.random.default_rng(2)
     for query in queries:
-        # Drawn: the first one brings the blocks into the processor's cache for the others.
+        # Random, because the first one loads the blocks into the processor's cache for the others.
         for name in order.permutation(list(ways)).tolist():
             started = time.perf_counter()
             ways[name](query)
@@ -121,7 +121,7 @@ def measure(ways: dict[str, Callable[[int], Any]], queries: list[int]) -> dict[s
 @click.option("--lookups", default=500, show_default=True)
 @click.option("--dsn", help="Of a database that has no table articles.")
 def main(rows: int, lookups: int, dsn: str | None) -> None:
-    """Fill both, ask and print."""
+    """Fill both, measure and print."""
     rng = np.random.default_rng(1)
     values = np.unique(random_simhashes(rows, rng))
     table = Table("way", "distance", "ms", "lookups/s", "by the store", title=f"{rows:,} rows")

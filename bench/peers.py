@@ -1,9 +1,9 @@
-"""One library on one task, with the answers it gives; run by search.py in a process of its own.
+"""Run one library on one task; search.py starts this in a separate process.
 
-python bench/peers.py TASK LIBRARY FILE.npz DISTANCE    prints a JSON object with what was measured
+    python bench/peers.py TASK LIBRARY FILE.npz DISTANCE    prints a JSON object with measurements
 
 The file has ``values``, which are distinct, and ``queries``. simhash-pybind and simhash install the
-same module, so each peer is installed into a folder of its own, which search.py puts on PYTHONPATH.
+same module, so each peer is installed into its own folder, which search.py adds to PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = Iterable[tuple[int, int]]
 
 
 class Clock:
-    """Seconds of the processor, by step."""
+    """CPU seconds, by step."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -35,11 +35,11 @@ class Clock:
 
 
 Measure = Callable[[Clock, Simhashes, Simhashes, int], Rows]
-"""Returns pairs of near values, or for each query its number and a near value."""
+"""Returns pairs of near values, or for each query its index and a near value."""
 
 
 def pgsimhash_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
-    """All pairs by ours."""
+    """All pairs by pgsimhash."""
     from pgsimhash import find_pairs
 
     clock.done("conversion")
@@ -49,7 +49,7 @@ def pgsimhash_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distanc
 
 
 def pybind_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
-    """All pairs by seomoz's C++ (find_all with one block more than the distance)."""
+    """All pairs by seomoz's C++ (find_all with one more block than the distance)."""
     from simhash import find_all
 
     numbers = values.tolist()
@@ -60,7 +60,7 @@ def pybind_pairs(clock: Clock, values: Simhashes, queries: Simhashes, distance: 
 
 
 def pgsimhash_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance: int) -> Rows:
-    """Lookups in memory by ours."""
+    """Lookups in memory by pgsimhash."""
     from pgsimhash.search.memory_index import BlockIndex
 
     clock.done("conversion")
@@ -94,7 +94,7 @@ def faiss_lookups(clock: Clock, values: Simhashes, queries: Simhashes, distance:
     index = faiss.IndexBinaryMultiHash(64, 3, 21)
     index.add(codes)
     clock.done("build")
-    # One of the three hashes has at most a third of the bits that differ.
+    # One of the three hashes has at most a third of the differing bits.
     index.nflip = distance // 3
     limits, _, ids = index.range_search(asked, distance + 1)
     clock.done("search")
@@ -110,11 +110,11 @@ TASKS: dict[str, dict[str, Measure]] = {
         "faiss-cpu": faiss_lookups,
     },
 }
-"""Who does each task, ours first, by the name on PyPI."""
+"""The libraries for each task, pgsimhash first, by their names on PyPI."""
 
 
 def measured(measure: Measure, values: Simhashes, queries: Simhashes, distance: int) -> Any:
-    """Seconds of each step, how many answers there are, and a digest of them."""
+    """The seconds of each step, the number of results, and their digest."""
     clock = Clock()
     rows = sorted(set(measure(clock, values, queries, distance)))
     digest = hashlib.sha256(np.array(rows, dtype=np.uint64).tobytes()).hexdigest()

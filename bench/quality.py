@@ -1,19 +1,20 @@
-"""How well and how fast pages become simhashes, on labelled pages.
+"""Measure how well and how fast pages become simhashes, on labelled pages.
 
-``python bench/quality.py FOLDER ...`` takes sets of pages, as bench/labelled.py describes them, and
-says for each how many copies are found and how many different pages are matched at 3, 5 and 8
-bits, over all, by kind and by source; how many pages have no fingerprint although their main text
-has 25 words; and the milliseconds a page. Beside the default scheme stands the ceiling: its
-features, unweighted, of the true main text. ``--schemes`` adds the other schemes that ship,
-``--plain`` recipes without main content (the literal one is slow), ``--peers`` other packages,
-installed into a temporary folder: extractors by the default's features of their text, and other
-hashes of our text. All read the same pages, one recipe after the other, so that times compare.
+``python bench/quality.py FOLDER ...`` takes sets of pages, see bench/labelled.py. For each it
+prints how many copies are found and how many different pages are matched at 3, 5 and 8 bits, in
+total, by kind and by source; how many pages have no fingerprint although their main text has 25
+words; and the milliseconds per page. The ceiling accompanies the default scheme: its features,
+unweighted, of the true main text. ``--schemes`` adds the other built-in schemes, ``--plain``
+recipes without main content (the literal one is slow). ``--peers`` adds other packages, installed
+into a temporary folder: extractors with the default's features of their text, and other hashes of
+pgsimhash's text. All read the same pages, one recipe after the other, so times are comparable.
 
 The default's coefficients are fitted to such sets. ``--left-out FILE`` adds its simhashes by
-coefficients fitted without a page's source, as bench/fit.py writes them: what to expect elsewhere.
+coefficients fitted without a page's source, as bench/fit.py writes them: the expectation for other
+pages.
 
 A page without a fingerprint matches nothing; the literal recipe gives every page a simhash. MinHash
-has three Jaccard similarities in place of the distances: .9, .8 and .7.
+has three Jaccard similarities instead of distances: .9, .8 and .7.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ LEFT_OUT = f"{OURS}, sources left out"
 
 @dataclass
 class Measured:
-    """What became of one page: signatures (None: no fingerprint) and seconds, by recipe."""
+    """The results of one page: signatures (None: no fingerprint) and seconds, by recipe."""
 
     page: str
     signatures: dict[str, Signature | None] = field(default_factory=dict)
@@ -119,7 +120,7 @@ def measure_all(
 
 
 def prepare(peers: Path | None, recipes: Sequence[str]) -> None:
-    """Find the peers, load what recipes load at first, and silence those that log a lot."""
+    """Load the peers and the libraries of recipes, and silence verbose loggers."""
     make_importable(peers)
     logging.disable(logging.CRITICAL)
     for name in recipes:
@@ -128,7 +129,7 @@ def prepare(peers: Path | None, recipes: Sequence[str]) -> None:
 
 @dataclass
 class Report:
-    """The figures of one set, by recipe."""
+    """The results of one set, by recipe."""
 
     name: str
     pages: int
@@ -136,7 +137,7 @@ class Report:
     kinds: dict[str, Tallies]
     sources: dict[str, Tallies]
     without: dict[str, int]
-    """How many pages have no fingerprint, with enough main text for one."""
+    """The number of pages without a fingerprint but with enough main text."""
     milliseconds: dict[str, float]
 
     def text(self) -> str:
@@ -166,7 +167,7 @@ def report(
     left_out: Mapping[str, int | None] | None,
     beside: Sequence[str],
 ) -> Report:
-    """Judge all recipes; those in ``beside`` by kind and source as well."""
+    """Evaluate all recipes; those in ``beside`` by kind and source as well."""
     by_recipe: dict[str, dict[str, Signature | None]] = {}
     if left_out is not None:
         by_recipe[LEFT_OUT] = {
@@ -204,7 +205,7 @@ def report(
 
 
 def first_pairs(labelled: LabelledSet, pages: int) -> None:
-    """Keep pairs of about this many pages, the same each time."""
+    """Sample pairs of about this many pages, reproducibly."""
     wanted: dict[str, None] = {}
     for pair in sorted(labelled.pairs, key=lambda pair: murmur3_64([pair.a + pair.b])[0]):
         if len(wanted) < pages:

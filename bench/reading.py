@@ -161,7 +161,7 @@ def print_steps(pages: list[bytes]) -> None:
 
 
 def print_reading(folder: Path, most: int) -> None:
-    """Print both tables for at most so many pages under ``folder``, evenly spaced."""
+    """Print both tables for at most this many pages under ``folder``, evenly spaced."""
     paths = sorted(folder.rglob("*.html"))
     pages = [path.read_bytes() for path in paths[:: max(1, len(paths) // most)]]
     print_peers(pages)

@@ -1,9 +1,9 @@
-"""Make a collection anew: in another layout, by other settings, by another scheme.
+"""Measure rebuilds of a collection: with another layout, other settings or another scheme.
 
-python bench/rebuilds.py [--dsn DSN] [--pages N]
+    python bench/rebuilds.py [--dsn DSN] [--pages N]
 
 Without --dsn an embedded server is started in a temporary folder. The collection is that of
-bench/report.py, with 4 kB of Markdown a page. Each rebuild is a process of its own, whose peak
+bench/report.py, with 4 kB of Markdown per page. Each rebuild runs in its own process, whose peak
 memory is printed too.
 """
 
@@ -42,7 +42,7 @@ WORK: list[tuple[str, dict[str, Any]]] = [
 
 
 def rebuild(dsn: str, name: str, what: str, options: dict[str, Any]) -> None:
-    """Do one piece of work and print its speed."""
+    """Do one step and print its speed."""
     with connect(dsn, collection=name, create=False) as store:
         (pages,) = [one.pages for one in store.status() if one.collection == name]
         started = time.perf_counter()
@@ -57,7 +57,7 @@ def rebuild(dsn: str, name: str, what: str, options: dict[str, Any]) -> None:
 
 
 def in_a_process(dsn: str, work: Callable[..., None], *arguments: object) -> None:
-    """Do some work in a process of its own, and tidy up after it."""
+    """Do a step in its own process, and clean up after it."""
     process = get_context("spawn").Process(target=work, args=(dsn, *arguments))
     process.start()
     process.join()

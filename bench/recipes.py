@@ -1,8 +1,8 @@
-"""The recipes that quality.py measures beside the default one.
+"""The recipes that quality.py compares with the default one.
 
-Each turns a page into a simhash (None: too little text), or into another signature of whole
-numbers. Extractors are judged by the default's features of their text, with equal weights.
-MinHash is measured by how many of its 128 permutations differ.
+Each turns a page into a simhash (None: too little text), or into another signature of integers.
+Extractors are evaluated by the default's features of their text, with equal weights. MinHash is
+measured by the number of its 128 permutations that differ.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Recipe = Callable[[Page], Signature | None]
 
 
 def by_scheme(name: str) -> Recipe:
-    """A scheme that ships, from the page's bytes on."""
+    """A built-in scheme, from the page's bytes on."""
 
     def recipe(page: Page) -> int | None:
         try:
@@ -60,26 +60,26 @@ def by_scheme(name: str) -> Recipe:
 
 
 def true_text(page: Page) -> int | None:
-    """The default's features, unweighted, of the main text as labelled: the ceiling."""
+    """The default's features, unweighted, of the labelled main text: the ceiling."""
     return simhash_of(page.truth) if page.truth else None
 
 
 def trafilatura(page: Page) -> int | None:
-    """The default's features, unweighted, of what trafilatura extracts."""
+    """The default's features, unweighted, of the text that trafilatura extracts."""
     from trafilatura import extract
 
     return simhash_of(extract(decode(page.html), include_comments=False) or "")
 
 
 def resiliparse(page: Page) -> int | None:
-    """The default's features, unweighted, of what Resiliparse takes for the main content."""
+    """The default's features, unweighted, of the main content that Resiliparse extracts."""
     from resiliparse.extract.html2text import extract_plain_text
 
     return simhash_of(extract_plain_text(decode(page.html), main_content=True))
 
 
 def readability(page: Page) -> int | None:
-    """The default's features, unweighted, of what readability-lxml extracts."""
+    """The default's features, unweighted, of the text that readability-lxml extracts."""
     from readability import Document
     from readability.readability import Unparseable
 
@@ -92,12 +92,12 @@ def readability(page: Page) -> int | None:
 
 
 def raw_html(page: Page) -> int | None:
-    """Words and pairs of the source, tags and all."""
+    """Words and pairs of the source, including tags."""
     return simhash_of(decode(page.html))
 
 
 def visible_text(page: Page) -> int | None:
-    """Words and pairs of everything a reader sees."""
+    """Words and pairs of all visible text."""
     root = parse(decode(page.html))
     if root is None:
         return None
@@ -115,14 +115,14 @@ def simhash_of(text: str) -> int | None:
 
 
 def leonsim(page: Page) -> int | None:
-    """leonsim's simhash of our words and pairs, unweighted."""
+    """leonsim's simhash of pgsimhash's words and pairs, unweighted."""
     from simhash import Simhash
 
     return int(Simhash(page.shingles).value) if page.shingles else None
 
 
 def gaoya(page: Page) -> int | None:
-    """gaoya's simhash of the words and pairs of our text, cut at white space."""
+    """gaoya's simhash of the words and pairs of pgsimhash's text, split at white space."""
     from gaoya.simhash import SimHashStringIndex
 
     if not page.shingles:
@@ -132,7 +132,7 @@ def gaoya(page: Page) -> int | None:
 
 
 def minhash(page: Page) -> tuple[int, ...] | None:
-    """datasketch's MinHash of our words and pairs."""
+    """datasketch's MinHash of pgsimhash's words and pairs."""
     from datasketch import MinHash
 
     if not page.shingles:
@@ -143,7 +143,7 @@ def minhash(page: Page) -> tuple[int, ...] | None:
 
 
 def distance(a: Signature, b: Signature) -> int:
-    """Return in how many bits two simhashes, or permutations two MinHashes, differ."""
+    """Return the number of bits in which two simhashes differ, or of permutations for MinHashes."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return sum(x != y for x, y in zip(a, b, strict=True))
     assert isinstance(a, int)
@@ -170,7 +170,7 @@ RECIPES: dict[str, tuple[Kind, Recipe]] = {
     "gaoya": ("peer", gaoya),
     "datasketch MinHash": ("peer", minhash),
 }
-"""What is measured always, and with --schemes, --plain and --peers."""
+"""The recipes that are always measured, and those of --schemes, --plain and --peers."""
 
 PACKAGES = {
     "trafilatura": "trafilatura",
@@ -179,11 +179,11 @@ PACKAGES = {
     "gaoya": "gaoya",
     "datasketch MinHash": "datasketch",
 }
-"""What to install for a peer."""
+"""The package to install for a peer."""
 
 
 def chosen(kinds: Sequence[str], installed: Sequence[str]) -> list[str]:
-    """Return the names of the recipes of these kinds that can be run."""
+    """Return the names of the runnable recipes of these kinds."""
     return [
         name
         for name, (kind, _) in RECIPES.items()

@@ -1,11 +1,11 @@
 """Generate a collection and measure the report on it: time, size, memory.
 
-python bench/report.py [--dsn DSN] [--pages N] --output report.html
+    python bench/report.py [--dsn DSN] [--pages N] --output report.html
 
 Without --dsn an embedded server is started in a temporary folder. A fifth of the pages are
-near-copies of others, in clusters of very different sizes; some URLs have many versions; the
-Markdown of all pages is kept. The report is made by `pgsimhash analyse report` in a process of its
-own, whose time and peak memory are printed.
+near-duplicates of others, in clusters of very different sizes; some URLs have many versions; the
+Markdown of all pages is stored. `pgsimhash analyse report` runs in its own process, whose time and
+peak memory are printed.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def paragraphs(rng: random.Random, count: int) -> list[str]:
 
 
 def records(pages: int, rng: random.Random) -> Iterator[PageRecord]:
-    """Pages as `ingest` would make them, with simhashes and texts of chance."""
+    """Records like those of `ingest`, with random simhashes and texts."""
     originals: list[tuple[int, list[str]]] = []
     watched = [f"https://www{number}.example/" for number in range(500)]
     for number in range(pages):
         copied = bool(originals) and rng.random() < 0.2
         if copied:
-            # The power makes some originals far more popular than others.
+            # The power gives some originals far more copies than others.
             simhash, text = originals[int(rng.random() ** 4 * len(originals))]
             for bit in rng.sample(range(64), rng.randint(0, 3)):
                 simhash ^= 1 << bit
@@ -80,7 +80,7 @@ def main(dsn: str | None, pages: int, output: Path) -> None:
     """Measure a report over many pages."""
     with database(dsn) as where:
         name = f"bench-{time.time_ns()}"
-        # In a process of its own, whose memory is not taken for the report's.
+        # In a separate process, so that its memory does not count for the report.
         loader = get_context("spawn").Process(target=load, args=(where, name, pages))
         started = time.perf_counter()
         loader.start()
@@ -110,7 +110,7 @@ def main(dsn: str | None, pages: int, output: Path) -> None:
 
 
 def load(dsn: str, name: str, pages: int) -> None:
-    """Store the records, decided as `ingest` would, in batches of a thousand."""
+    """Store the records with the decisions of `ingest`, in batches of a thousand."""
     found = records(pages, random.Random(11))
     with connect(dsn, collection=name, keep_markdown=True) as store:
         with store.session.read() as connection:

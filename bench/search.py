@@ -1,14 +1,14 @@
-"""Measure the search on random simhashes with planted near-copies, against its alternatives.
+"""Measure the search on random simhashes with planted near-duplicates, against its alternatives.
 
-python bench/search.py [--rows N]... [--added N] [--copy] [--dsn DSN] [--pages FOLDER] [--peers]
+    python bench/search.py [--rows N]... [--added N] [--copy] [--dsn DSN] [--pages FOLDER]
+        [--peers]
 
-Without --dsn an embedded server is started in a temporary folder. --peers installs the peers
-from PyPI into a temporary folder and runs them as well, at 3 and 8 bits, on the same simhashes
-with the same planted copies; it ends with an error if one gives other answers. Every ratio is taken
-within the run.
+Without --dsn an embedded server is started in a temporary folder. --peers installs the peers from
+PyPI into a temporary folder and runs them as well, at 3 and 8 bits, on the same simhashes with the
+same planted copies; it fails if one gives other results. Every ratio is taken within the run.
 
-What is added is measured for the later half of each writer's pages, when it may hold all known
-simhashes in memory, and beside that from its start, with reading them.
+Adding pages is measured for the later half of each writer's pages, when its cache may be filled,
+and also from its start, including the time to fill the cache.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ SEEDS = np.random.default_rng(3)
 OURS = "pgsimhash"
 PLANTED = 1000
 PEER_ROWS = 100_000
-"""So many are enough to compare libraries: one of them is pure Python."""
+"""Enough simhashes to compare libraries: one of them is pure Python."""
 
 
 def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]:
-    """Add pages that are new, in batches; return when half of them were in, and all of them."""
+    """Add new pages in batches; return the times when half and all of them were stored."""
     dsn, seed, count, distance, memory = job
     values = random_simhashes(count, np.random.default_rng(seed))
     pages = ((f"https://w{seed}.example/{n}", int(v)) for n, v in enumerate(values))
@@ -75,7 +75,7 @@ def write_new(job: tuple[str, int, int, int, int | None]) -> tuple[float, float]
 def measure_writers(
     dsn: str, writers: int, count: int, distance: int, memory: int | None
 ) -> tuple[float, float]:
-    """Documents a second of writers, each in a process of its own: of all, and of later halves."""
+    """Documents per second of writers, each in its own process: of all, and of the later halves."""
     seeds = SEEDS.integers(0, 2**31, writers).tolist()
     jobs = [(dsn, seed, count // writers, distance, memory) for seed in seeds]
     with get_context("spawn").Pool(writers) as pool:
@@ -87,14 +87,14 @@ def measure_writers(
 
 
 def peer_input(values: Simhashes, distance: int) -> tuple[Simhashes, Simhashes]:
-    """What every library is given: simhashes with planted near-copies, and others to look up."""
+    """The input of every library: simhashes with planted near-duplicates, and queries."""
     known = values[:PEER_ROWS]
     planted = near_copies(known, PLANTED, distance, SEEDS)
     return np.unique(np.concatenate([known, planted])), near_copies(known, 1000, distance, SEEDS)
 
 
 def run_library(task: str, library: str, folder: Path, given: Path, distance: int) -> Any:
-    """Run one library in a process of its own; a peer is installed first."""
+    """Run one library in its own process; a peer is installed first."""
     target = folder / library
     if library != OURS and not target.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
@@ -111,7 +111,7 @@ def run_library(task: str, library: str, folder: Path, given: Path, distance: in
 
 
 def measure_peers(values: Simhashes, folder: Path, table: Table) -> None:
-    """All libraries on the same simhashes; they have to give the same answers."""
+    """Run all libraries on the same simhashes; their results must be equal."""
     for task, distance in product(TASKS, DISTANCES):
         known, queries = peer_input(values, distance)
         given = folder / "given.npz"
@@ -132,7 +132,7 @@ def measure_peers(values: Simhashes, folder: Path, table: Table) -> None:
 
 
 def check_same(task: str, library: str, ours: Any, theirs: Any) -> None:
-    """Refuse to compare the times of other answers, or of none."""
+    """Refuse to compare the times of different or missing results."""
     if ours["digest"] != theirs["digest"] or ours["answers"] < PLANTED:
         raise click.ClickException(
             f"{task}: {library} gives {theirs['answers']:,} answers, and ours are "
@@ -141,7 +141,7 @@ def check_same(task: str, library: str, ours: Any, theirs: Any) -> None:
 
 
 def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Table) -> None:
-    """pgvector's approximate index on the same rows: its latency and what it finds."""
+    """pgvector's approximate index on the same rows: its latency and its recall."""
     if not connection.execute(
         "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
     ).fetchone():
@@ -177,7 +177,7 @@ def measure_hnsw(connection: psycopg.Connection, queries: Simhashes, table: Tabl
 
 
 def measure_real(store: Store, folder: str, table: Table) -> None:
-    """Lookups of the simhashes of pages, whose near-copies are what they are."""
+    """Lookups of the simhashes of real pages with their near-duplicates."""
     records = extract_many(read_pages([folder]), jobs=os.cpu_count() or 1)
     known = np.array([made.simhash for made in records if isinstance(made, PageRecord)], np.uint64)
     store.add_simhashes(known)
@@ -220,7 +220,7 @@ def measure_hot(store: Store, values: Simhashes, rng: np.random.Generator, table
 def measure_lookups(
     store: Store, values: Simhashes, scanned: float, when: str, table: Table
 ) -> None:
-    """Lookups one at a time and many at a time, of near-copies of what is there."""
+    """Single and batched lookups of near-duplicates of stored simhashes."""
     for distance in DISTANCES:
         queries = near_copies(values, 500, distance, SEEDS)
         missed = sum(not store.find(int(query), distance) for query in queries[:100])
@@ -247,7 +247,7 @@ def many_a_second(store: Store, queries: Simhashes, distance: int) -> float:
 
 
 def measure_memory(dsn: str, values: Simhashes, table: Table) -> None:
-    """The same lookups by a store that was told to hold all in memory at once."""
+    """The same lookups by a store with a filled cache."""
     with connect(dsn, collection=COLLECTION) as store:
         started = time.perf_counter()
         with store.session.read() as connection:
@@ -264,7 +264,7 @@ def measure_memory(dsn: str, values: Simhashes, table: Table) -> None:
 
 
 def measure_adding(dsn: str, added: int, table: Table) -> None:
-    """Insert-if-new: one page at a time, and in batches by some writers."""
+    """Insert-if-new: one page at a time, and in batches by several writers."""
     few = random_simhashes(300, SEEDS)
     with connect(dsn, collection=COLLECTION) as store:
         urls = (f"https://one.example/{n}" for n in count_from(0))

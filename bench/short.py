@@ -1,12 +1,12 @@
-"""How well short texts are told apart, on the titles and headings of labelled pages.
+"""Measure how well short texts are separated, on the titles and headings of labelled pages.
 
-python bench/short.py FOLDER ... [--per-site N] [--distance N] [--peers]
+    python bench/short.py FOLDER ... [--per-site N] [--distance N] [--peers]
 
-The texts have 3 to 40 words, at most so many of a site. Near pairs are a text and a realistic edit
-of it; different pairs are a text and the nearest other one of its site, or a text of which one
-number, or one significant word of a few, is replaced. "Matched" means: within the scheme's distance
-(or the one given), and verified. The peers, from PyPI, are at a threshold of their own; text-1 is
-given texts of any length.
+The texts have 3 to 40 words, at most N per site. Near pairs are a text and a realistic edit of it.
+Different pairs are a text and its nearest neighbour on the site, or a text in which one number, or
+one significant word of a few, is replaced. "Matched" means: within the scheme's distance (or the
+given one), and verified. The peers, from PyPI, use their own thresholds; text-1 gets texts of any
+length.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def page_texts(html: bytes) -> list[tuple[str, str]]:
 
 @dataclasses.dataclass
 class Site:
-    """The texts of a site, in an order of chance.
+    """The texts of a site, in random order.
 
     Attributes:
         texts: titles and headings.
-        suffixed: headings, and titles that are the heading and the name of the site.
-        suffixes: the names of the site as they stand behind headings.
+        suffixed: headings, and titles that consist of the heading and the name of the site.
+        suffixes: the names of the site as they follow headings.
     """
 
     texts: list[str]
@@ -114,7 +114,7 @@ def read_sites(sets: list[LabelledSet], chance: random.Random) -> list[Site]:
 def near_pairs(
     site: Site, texts: list[str], chance: random.Random
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield kinds, texts and what an edit makes of them."""
+    """Yield kinds, texts and their edited forms."""
     long = sorted({word for text in texts for word in text.split() if _is_long(word)})
     for heading, title in site.suffixed[:8]:
         yield "site name, of the page", heading, title
@@ -182,7 +182,7 @@ def _mistyped(text: str, chance: random.Random) -> str | None:
 
 
 def different_pairs(texts: list[str], chance: random.Random) -> Iterator[tuple[str, str, str]]:
-    """Yield kinds and pairs of texts that do not say the same."""
+    """Yield kinds and pairs of texts with different meanings."""
     long = sorted({word for text in texts for word in text.split() if _is_long(word)})
     sets = {text: frozenset(words_of(text)) for text in texts}
     for text in texts:
@@ -217,7 +217,7 @@ def _is_long(word: str) -> bool:
 
 
 def _says_more(text: str, than: str) -> bool:
-    """Whether a text has a number or a long word, typos aside, that another has not."""
+    """Return whether a text has a number or a long word, typos aside, that another lacks."""
     known = words_of(than)
     return any(
         word.isdigit()
@@ -245,7 +245,7 @@ def make_pairs(sites: list[Site], per_site: int, chance: random.Random) -> tuple
 
 
 def by_scheme(scheme: Scheme, distance: int) -> Matches:
-    """Return what says whether two texts match by a scheme."""
+    """Return a function that decides whether two texts match by a scheme."""
 
     @cache
     def read(text: str) -> tuple[int, int] | None:
@@ -266,7 +266,7 @@ def by_scheme(scheme: Scheme, distance: int) -> Matches:
 
 
 def contestants(distances: list[int], peers: list[str]) -> dict[str, Matches]:
-    """Return what decides whether two texts match, by its name."""
+    """Return a function that decides whether two texts match, by its name."""
     words = dataclasses.replace(TEXT_SCHEME, min_tokens=1)
     found = {f"short-1, {bits} bits": by_scheme(SHORT_SCHEME, bits) for bits in distances}
     found["text-1, 8 bits"] = by_scheme(words, words.distance)

@@ -1,10 +1,10 @@
-"""What one page costs in a service: a lookup, a bare insert, an add and an ingest of a record.
+"""Measure one page in a service: a lookup, a bare insert, an add and an ingest of a record.
 
-python bench/single_page.py [--dsn DSN] [--rows N] [--pages N] [--clients N]...
+    python bench/single_page.py [--dsn DSN] [--rows N] [--pages N] [--clients N]...
 
-Each client is a process with a connection of its own and makes one call after the other, a quarter
-of its calls of each kind in turn. The limit is one find and three bare commits, taken in the run.
-Without --dsn an embedded server is started in a temporary folder.
+Each client is a process with its own connection that makes one call after the other, a quarter of
+its calls of each kind in turn. The limit is one find and three bare commits, measured in the same
+run. Without --dsn an embedded server is started in a temporary folder.
 """
 
 from __future__ import annotations

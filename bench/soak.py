@@ -1,11 +1,11 @@
-"""Hours of writing and looking up at once: throughput, latency, memory and space, as a picture.
+"""Write and look up for hours: throughput, latency, memory and space, as a picture.
 
     python bench/soak.py [--rows 5000000] [--minutes 30] [--writers 8] [--readers 4] [--output FILE]
 
-Each writer adds batches of 100 pages, of which a fifth are near-copies of what is known and a fifth
+Each writer adds batches of 100 pages, a fifth of them near-duplicates of known pages and a fifth
 new versions of its own pages, and deletes its oldest host now and then, so that rows come and go.
-Each reader looks simhashes up. Both keep to a pace, for what is wanted is how it goes on, not how
-fast it can be: that is bench/search.py. At the end the collection is checked.
+Each reader looks up simhashes. Both keep a constant pace, because this measures stability, not
+speed: that is bench/search.py. At the end the collection is checked.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ else:  # A script finds its neighbours under their own names.
 
 BATCH = 100
 HOST_BATCHES = 20
-"""So many batches of a writer are of one host."""
+"""Batches of a writer per host."""
 HOSTS = 10
-"""So many hosts a writer keeps."""
+"""Hosts that a writer keeps."""
 
 SPACE = """
 SELECT
@@ -51,7 +51,7 @@ WHERE c.oid IN (
 
 
 class Sample(NamedTuple):
-    """What some seconds were like; times in milliseconds, memory in megabytes, space in bytes."""
+    """Measurements of an interval; times in milliseconds, memory in megabytes, space in bytes."""
 
     minute: float
     pages_a_second: float
@@ -65,7 +65,7 @@ class Sample(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a process did: when, and how long it took, in seconds."""
+    """The times and durations of a process's calls, in seconds."""
 
     kind: str
     when: float
@@ -77,13 +77,13 @@ if TYPE_CHECKING:
 
 
 def pace(started: float, number: int, a_second: float) -> None:
-    """Wait until it is time for the next."""
+    """Wait for the next call."""
     if a_second:
         time.sleep(max(0.0, started + number / a_second - time.monotonic()))
 
 
 def write(dsn: str, writer: int, pages_a_second: float, stop: Event, told: Told) -> None:
-    """Batch after batch, until told to stop."""
+    """Write batches until told to stop."""
     rng = np.random.default_rng(writer)
     started, number = time.monotonic(), 0
     own: list[tuple[str, int]] = []
@@ -116,7 +116,7 @@ def write(dsn: str, writer: int, pages_a_second: float, stop: Event, told: Told)
 
 
 def read(dsn: str, reader: int, a_second: float, stop: Event, told: Told) -> None:
-    """Lookup after lookup, until told to stop."""
+    """Look up until told to stop."""
     rng = np.random.default_rng(1000 + reader)
     with connect(dsn) as store:
         started, number = time.monotonic(), 0
@@ -144,7 +144,7 @@ def samples(
     minutes: float,
     every: float,
 ) -> Iterator[Sample]:
-    """Yield what each span of ``every`` seconds was like."""
+    """Yield the measurements of each interval of ``every`` seconds."""
     started = last = time.monotonic()
     while last - started < minutes * 60:
         time.sleep(every)
@@ -181,7 +181,7 @@ WIDTH, HEIGHT, GAP = 340, 90, 50
 
 
 def picture(found: Sequence[Sample], title: str) -> str:
-    """Return the samples as SVG, a panel for each kind of figure."""
+    """Return the samples as SVG, a panel for each kind of measurement."""
     last = max(sample.minute for sample in found)
     parts = [f'<text x="0" y="-22" font-size="13">{title}</text>']
     for number, (name, columns) in enumerate(PANELS.items()):
@@ -233,7 +233,7 @@ def main(
     figures: Path | None,
     dsn: str | None,
 ) -> None:
-    """Load, run, sample, check, and print what came of it."""
+    """Load, run, sample, check, and print the results."""
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
         where = stack.enter_context(database(dsn))
@@ -270,14 +270,14 @@ def main(
             found.append(sample)
             click.echo(" ".join(f"{value:,.1f}" for value in sample), err=True)
         stop.set()
-        # Whoever has something to tell ends when it was heard.
+        # A process ends only when its results have been received.
         while any(process.is_alive() for process in working):
             while not told.empty():
                 told.get()
             time.sleep(0.1)
         codes = [process.exitcode for process in working]
         wrong = list(maintenance.check(store))
-    # Processes take a while to begin, and what rows there are is known after the first vacuum.
+    # Processes take a while to start, and the number of rows is known after the first vacuum.
     settled = found[max(len(found) // 10, 3) :]
     for name in Sample._fields[1:]:
         values = [getattr(sample, name) for sample in settled]

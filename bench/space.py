@@ -1,10 +1,10 @@
-"""Measure what pages take on disk: the constants of pgsimhash/search/layout_costs.py.
+"""Measure the space of pages on disk: the constants of pgsimhash/search/layout_costs.py.
 
-python bench/space.py FOLDER [--times N] [--dsn DSN]
+    python bench/space.py FOLDER [--times N] [--dsn DSN]
 
 Ingests the .html files under FOLDER, N times under other URLs, into a collection without and one
-with Markdown, each in fresh tables, and prints the bytes of a page: table, indexes and TOAST. Then
-it ingests them once more, unchanged, and prints what that adds.
+with Markdown, each in new tables, and prints the bytes per page: table, indexes and TOAST. Then it
+ingests them again, unchanged, and prints the additional bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS = {
 
 
 def repeated(folder: Path, times: int) -> Iterator[SourcePage | PageFailure]:
-    """The pages at URLs such as news sites have, longer than the names of files."""
+    """The pages with URLs like those of news sites, longer than the names of files."""
     for number in range(times):
         for page in read_pages([folder]):
             if isinstance(page, SourcePage):
@@ -62,7 +62,7 @@ def one(connection: psycopg.Connection, query: str) -> int:
 @click.option("--times", default=3, show_default=True)
 @click.option("--dsn")
 def main(folder: Path, times: int, dsn: str | None) -> None:
-    """Ingest the .html files under FOLDER and print bytes a page."""
+    """Ingest the .html files under FOLDER and print bytes per page."""
     with ExitStack() as stack:
         dsn = stack.enter_context(database(dsn))
         connection = stack.enter_context(open_connection(dsn, autocommit=True))

@@ -1,6 +1,6 @@
-"""Measure Spark on this machine: all pairs and a batch, exactly those found in memory.
+"""Measure Spark on this machine: all pairs and a batch, with the results of the search in memory.
 
-python bench/spark.py [--rows N] [--hot N] [--distance K] [--cores N]
+    python bench/spark.py [--rows N] [--hot N] [--distance K] [--cores N]
 
 Simhashes are random, one in a hundred with a copy within the distance; ``--hot`` of them share
 their first 24 bits. Needs the extra ``spark``, and Java.
@@ -37,7 +37,7 @@ BATCH = 10_000
 @click.option("--distance", default=3, show_default=True)
 @click.option("--cores", default=2, show_default=True)
 def main(rows: int, hot: int, distance: int, cores: int) -> None:
-    """Make simhashes, find pairs, matches and clusters, and compare."""
+    """Generate simhashes, find pairs, matches and clusters, and compare."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     rng = np.random.default_rng(1)
     values = random_simhashes(rows, rng)

@@ -1,13 +1,13 @@
-"""How long users wait for what only starts: imports, each command's --help, and a look-up.
+"""Measure start-up times: imports, each command's --help, and a lookup.
 
-python bench/start.py [--rounds N]
+    python bench/start.py [--rounds N]
 
-Each is a process of its own, the fastest of N that take turns. Beside them stand `import psycopg`
-and the --help of a click program that does nothing. What Python itself takes to start is in all
-figures, and the ratios are of what is left without it. Commands come last, the slowest first.
+Each runs in its own process, the fastest of N alternating runs. `import psycopg` and the --help of
+an empty click program serve as references. All times include the start of Python itself, and the
+ratios are without it. Commands come last, the slowest first.
 
-`find 0` asks the embedded server in a temporary folder: warm while another process uses it, and
-cold when nobody does, so that it starts and stops. `collection list` creates it and its data.
+`find 0` uses the embedded server in a temporary folder: warm while another process uses it, and
+cold otherwise, so that it starts and stops. `collection list` creates it and its data.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ Taken = dict[str, float]
 
 
 def milliseconds(arguments: list[str]) -> float:
-    """Return how long a Python process takes."""
+    """Return the time of a Python process."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", *arguments], check=True, stdout=subprocess.DEVNULL)
     return (time.perf_counter() - started) * 1000
 
 
 def fastest(programs: dict[str, list[str]], rounds: int) -> Taken:
-    """Return the least that each program takes."""
+    """Return the shortest time of each program."""
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):
         for name, arguments in programs.items():
@@ -84,7 +84,7 @@ def fastest(programs: dict[str, list[str]], rounds: int) -> Taken:
 
 
 def words(group: click.Group) -> Iterator[list[str]]:
-    """Yield how each command is typed, and each group."""
+    """Yield the words of each command and group."""
     yield []
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -95,7 +95,7 @@ def words(group: click.Group) -> Iterator[list[str]]:
 
 @contextmanager
 def used() -> Iterator[None]:
-    """Let another process use the embedded server meanwhile."""
+    """Let another process use the embedded server during the block."""
     with subprocess.Popen(
         [sys.executable, "-c", USE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as user:
@@ -107,7 +107,7 @@ def used() -> Iterator[None]:
 
 
 def looked_up(rounds: int) -> Taken:
-    """Return what `find 0` takes: warm, cold, and with a server that is created for it."""
+    """Return the times of `find 0`: warm, cold, and with a newly created server."""
     taken: Taken = {}
     with tempfile.TemporaryDirectory() as folder:
         os.environ[DATA_DIR_VARIABLE] = str(Path(folder, "data"))

@@ -1,9 +1,9 @@
-"""How well the simhash of a page's shape tells templates apart, on dated pages of several sites.
+"""Measure how well the simhash of a page's structure separates templates, on dated pages.
 
-``python bench/structure.py FOLDER`` takes the folder that bench/quality.py takes, whose
-``pages.csv`` has ``id``, ``repo``, ``family`` (the same for versions of one page) and ``date``.
-Versions of a page that follow each other are mostly of one template, and where not there was a
-redesign; two pages of one site and day are mostly of one template; pages of two sites are not.
+``python bench/structure.py FOLDER`` takes the folder of bench/quality.py, whose ``pages.csv`` has
+``id``, ``repo``, ``family`` (equal for versions of one page) and ``date``. Consecutive versions of
+a page mostly have one template, else there was a redesign. Two pages of one site and day mostly
+have one template; pages of two sites do not.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def choose(pages: list[Page]) -> dict[str, PagePairs]:
 
 
 def read(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """The shape of each page that has one."""
+    """The structure of each page that has one."""
     shapes = {}
     for name in names:
         root = parse(decode((folder / "pages" / f"{name}.html").read_bytes()))
@@ -89,7 +89,7 @@ def read(folder: Path, names: Iterable[str]) -> dict[str, int]:
 
 
 def cost(folder: Path, names: list[str]) -> tuple[float, float]:
-    """Seconds of processor time for the shape and for the whole fingerprint of a page."""
+    """CPU seconds for the structure and for the whole fingerprint of a page."""
     shape = whole = 0.0
     for name in names:
         html = (folder / "pages" / f"{name}.html").read_bytes()

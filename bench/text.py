@@ -1,10 +1,10 @@
-"""How fast text becomes a simhash, beside peers from PyPI with the same shingles.
+"""Measure how fast text becomes a simhash, alongside peers from PyPI with the same shingles.
 
-python bench/text.py [--words N] [--texts N] [--rounds N]
+    python bench/text.py [--words N] [--texts N] [--rounds N]
 
-The texts are made of made-up words, as unevenly frequent as words are; half have a few characters
-outside ASCII. Peers are installed into a temporary folder. All take turns in one process, and each
-ratio is the median over the rounds of the ratio within a round.
+The texts consist of invented words with realistic frequencies; half have a few characters outside
+ASCII. Peers are installed into a temporary folder. All alternate in one process, and each ratio is
+the median over the rounds of the ratio within a round.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Run = Callable[[list[str]], object]
 
 
 def make_texts(count: int, words: int, chance: random.Random) -> list[str]:
-    """Return texts of that many words with capitals and punctuation."""
+    """Return texts with this many words, capitals and punctuation."""
     vocabulary = [
         "".join(chance.choices(string.ascii_lowercase, k=chance.randint(2, 10)))
         for _ in range(20_000)
@@ -59,7 +59,7 @@ def make_texts(count: int, words: int, chance: random.Random) -> list[str]:
 
 
 def contestants(sizes: tuple[int, ...], peers: list[str]) -> dict[str, Run]:
-    """Return what turns texts into simhashes or signatures of shingles of these sizes."""
+    """Return the functions from texts to simhashes or signatures of shingles of these sizes."""
     scheme = Scheme("bench", TEXT_SCHEME.extract, ShingleWeights(sizes))
     found: dict[str, Run] = {
         "simhash_texts": lambda texts: list(simhash_texts(texts, scheme)),
@@ -92,7 +92,7 @@ def contestants(sizes: tuple[int, ...], peers: list[str]) -> dict[str, Run]:
 
 
 def measure(runs: dict[str, Run], texts: list[str], rounds: int) -> dict[str, list[float]]:
-    """Return, for each, the microseconds a text took in each round, after a warm-up."""
+    """Return, for each, the microseconds per text in each round, after a warm-up."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run(texts[:4])

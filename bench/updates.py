@@ -1,10 +1,10 @@
-"""How well a page's text is told to be another one since its last version.
+"""Measure how well a changed text is detected since a page's last version.
 
     python bench/updates.py FOLDER ...
 
-FOLDER has pairs.csv (a, b, label, kind), pages/<id>.html and gt/<id>.txt, the main text as a person
-would have it. For each kind of pair, and by whether its main texts are the same, nearly so or
-changed, a line says in how many per cent the simhash differs, and the digest of the text, by which
+FOLDER has pairs.csv (a, b, label, kind), pages/<id>.html and gt/<id>.txt, the labelled main text.
+For each kind of pair, and by whether its main texts are equal, nearly equal or changed, a line
+shows in how many per cent the simhash differs, and the digest of the text, which decides whether
 ``updated`` pages are worth keeping.
 """
 
@@ -22,7 +22,7 @@ from pgsimhash.schemes import Fingerprint
 
 
 def changed(folder: Path, pair: dict[str, str]) -> str:
-    """Return how the main texts of a pair differ, as a person would have it."""
+    """Return how the labelled main texts of a pair differ."""
     texts = [(folder / "gt" / f"{pair[side]}.txt").read_text(encoding="utf-8") for side in "ab"]
     if tokenize(texts[0]) == tokenize(texts[1]):
         return "the same text"
@@ -31,7 +31,7 @@ def changed(folder: Path, pair: dict[str, str]) -> str:
 
 @cache
 def read(path: Path) -> Fingerprint | None:
-    """Return the fingerprint of a page, None where it has none."""
+    """Return the fingerprint of a page, or None."""
     try:
         return fingerprint(path.read_bytes(), markdown=False)
     except PageError:
@@ -39,7 +39,7 @@ def read(path: Path) -> Fingerprint | None:
 
 
 def measure(folder: Path) -> None:
-    """Print the figures of one folder."""
+    """Print the results of one folder."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     with (folder / "pairs.csv").open(encoding="utf-8", newline="") as lines:
         for pair in csv.DictReader(lines):

@@ -1,10 +1,9 @@
-"""What a second look at a match is worth, on labelled pages.
+"""Measure the verification of matches, on labelled pages.
 
-``python bench/verify.py FOLDER`` takes the folder that bench/quality.py takes. Pairs within k bits
-by their simhash are looked at again: by the signature, by half of it, and by a second simhash of as
-many bytes, over other features and with other hashes. For each it prints the thresholds, in
-differing bits, that reach all three targets with each of six seeds of the hashes; the wider the
-range, the safer is a choice in it.
+``python bench/verify.py FOLDER`` takes the folder of bench/quality.py. Pairs within k bits by their
+simhash are verified by the signature, by half of it, and by a second simhash of the same size, with
+other features and hashes. For each it prints the thresholds, in differing bits, that reach all
+three targets with each of six seeds of the hashes; the wider the range, the safer a choice in it.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ LOOKS: dict[str, Look] = {
 
 
 def read_tokens(folder: Path, names: set[str]) -> dict[str, list[str]]:
-    """The tokens of each page that has enough of them for a simhash."""
+    """The tokens of each page with enough of them for a simhash."""
     tokens = {}
     for name in sorted(names):
         try:
@@ -96,7 +95,7 @@ def read_tokens(folder: Path, names: set[str]) -> dict[str, list[str]]:
 
 
 class Judge:
-    """The targets, for the pairs that are left."""
+    """The targets for the verified pairs."""
 
     def __init__(self, pairs: list[Pair]) -> None:
         kinds = np.array([pair.kind for pair in pairs])
@@ -106,7 +105,7 @@ class Judge:
         self._distinct = ~near
 
     def figures(self, matches: NDArray[np.bool_]) -> tuple[float, float, int, float]:
-        """Organic recall, heavy recall, false matches, precision over organic pairs."""
+        """Organic recall, heavy recall, false matches, and precision over organic pairs."""
         organic = int((matches & self._organic).sum())
         false = int((matches & self._distinct).sum())
         return (
@@ -122,7 +121,7 @@ class Judge:
 
 
 def apart(pairs: list[Pair], values: dict[str, int]) -> NDArray[np.int64]:
-    """In how many bits each pair differs; 999 where a page has no value."""
+    """The number of differing bits of each pair; 999 if a page has no value."""
     return np.array(
         [
             (values[pair.a] ^ values[pair.b]).bit_count()

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a database, simhashes, loading them, and timing a call."""
+"""Helpers of the benchmarks: a database, simhashes, loading them, and timing a call."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Simhashes = NDArray[np.uint64]
 
 @contextmanager
 def database(dsn: str | None) -> Iterator[str]:
-    """The DSN of a database with the schema: of an embedded server that goes away, if None."""
-    # The server runs on until the process ends, and may be writing when its folder goes.
+    """The DSN of a database with the schema; None starts a temporary embedded server."""
+    # The server runs until the process ends, and may be writing when its folder is removed.
     with tempfile.TemporaryDirectory(prefix="pgsimhash-bench-", ignore_cleanup_errors=True) as home:
         where = server.start(Path(home)) if dsn is None else dsn
         migrate.upgrade(where)

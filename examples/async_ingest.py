@@ -1,11 +1,11 @@
-"""An ingest job in asyncio: tasks that fetch pages, and a store that decides as they come.
+"""An ingest job in asyncio: tasks fetch pages, and a store decides about them as they arrive.
 
-Run it from a clone, with nothing but `./run setup` before:
+Run it in a clone after `./run setup`:
 
     .venv/bin/python examples/async_ingest.py
 
-It works in the collection `async-example` of the database of PGSIMHASH_DSN, after `pgsimhash
-migrate` there, else of the embedded PostgreSQL. Run again, it fetches only what was never stored.
+It uses the collection `async-example` in the database of PGSIMHASH_DSN, after `pgsimhash migrate`
+there, else in the embedded PostgreSQL. A second run fetches only pages that were never stored.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ AT_A_TIME = 8
 
 
 def fetch(url: str) -> bytes:
-    """Stand in for an HTTP client; one that is asynchronous needs no thread."""
+    """Stand in for an HTTP client; an asynchronous client needs no thread."""
     with urlopen(url, timeout=10) as response:  # noqa: S310
         found: bytes = response.read()
     return found
 
 
 async def due(store: AsyncStore, urls: list[str]) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield those pages that are not known or due again, as they arrive."""
+    """Yield the pages that are unknown or due again, as they arrive."""
     slots = asyncio.Semaphore(AT_A_TIME)
 
     async def fetched(url: str) -> tuple[str, bytes] | None:
@@ -43,7 +43,7 @@ async def due(store: AsyncStore, urls: list[str]) -> AsyncIterator[tuple[str, by
 
 
 async def main() -> None:
-    """Fetch the sample pages, and print what is decided about each."""
+    """Fetch the sample pages, and print the decision about each."""
     urls = [path.as_uri() for path in sorted(PAGES.glob("*.html"))]
     async with await connect_async(collection="async-example") as store:
         async for verdict in store.ingest_many(due(store, urls)):

@@ -1,6 +1,6 @@
 """Spans and a metric of a store for OpenTelemetry: ``pip install opentelemetry-sdk``.
 
-A service sets up its exporter instead of those that print.
+A service configures its exporter instead of the printing ones.
 """
 
 import os
@@ -25,7 +25,7 @@ results = metrics.get_meter("pgsimhash").create_counter(
 
 
 def record(event: Event) -> None:
-    """Make a span of an event, below the present one, and count its results."""
+    """Create a span for an event, below the current one, and count its results."""
     attributes = {"pgsimhash.collection": event.collection, "pgsimhash.name": event.name}
     end = time.time_ns()
     span = tracer.start_span(
@@ -47,7 +47,7 @@ def record(event: Event) -> None:
 
 
 def main() -> None:
-    """Ingest the sample pages and look one up; the spans and the metric are printed."""
+    """Ingest the sample pages and look one up; print the spans and the metric."""
     spans = TracerProvider()
     spans.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter()))
     trace.set_tracer_provider(spans)

@@ -1,10 +1,10 @@
-"""Near-duplicates among the rows of a table of one's own, by SQLAlchemy.
+"""Near-duplicates among the rows of your own table, with SQLAlchemy.
 
-Run it from a clone, with nothing but `./run setup` before:
+Run it in a clone after `./run setup`:
 
     .venv/bin/python examples/own_table.py
 
-It works in the database of PGSIMHASH_DSN, else in the embedded PostgreSQL, in a temporary table.
+It uses a temporary table in the database of PGSIMHASH_DSN, else in the embedded PostgreSQL.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ class Base(DeclarativeBase):
 
 
 class Article(SimhashMixin, Base):
-    """A table as a project has it, with a simhash that is searched."""
+    """Your own table with a searchable simhash."""
 
     __tablename__ = "articles"
     __table_args__ = {"prefixes": ["TEMPORARY"]}  # noqa: RUF012

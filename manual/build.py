@@ -66,14 +66,14 @@ MOVED: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "bench/README.md": "measurements.md",
-    # Sphinx has a page of its own at search.html.
+    # Sphinx has its own page at search.html.
     "docs/search.md": "lookups.md",
     "tests/vectors/README.md": "reference/recipes.md",
 }
-"""The pages that the site has at another place."""
+"""The pages with another path on the site."""
 
 LOADING: Final = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
-"""The tags that make a browser load something, and their attribute."""
+"""The tags that make a browser load something, and their attributes."""
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def assemble() -> None:
-    """Write all pages into one folder, with links that hold there."""
+    """Write all pages into one folder, with links that work there."""
     inside = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*.svg")]
     pictures = [*inside, *(ROOT / "bench").glob("*.svg")]
     places = {path: path.name for path in pictures}
@@ -124,7 +124,7 @@ def _contents() -> str:
 
 
 def _linked(path: Path, places: dict[Path, str]) -> str:
-    """Return a page of the repository whose links lead to the pages of the site."""
+    """Return a page of the repository with links to the pages of the site."""
     up = "../" * places[path].count("/")
 
     def link(found: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ class _Loaded(HTMLParser):
 
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
-    """Return what the pages and style sheets of a site load from other hosts."""
+    """Return the requests of the site's pages and style sheets to other hosts."""
     loaded = {
         path: _Loaded(path.read_text(encoding="utf-8")).addresses for path in site.rglob("*.html")
     } | {

@@ -12,7 +12,7 @@ html_show_sphinx = False
 pygments_style = "default"
 pygments_dark_style = "github-dark"
 
-# A link to a heading goes by GitHub's anchors, and is checked.
+# Links to headings use GitHub's anchors, and are checked.
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 

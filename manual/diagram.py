@@ -32,7 +32,7 @@ class Table:
 
     @property
     def height(self) -> int:
-        """How high its box is."""
+        """The height of its box."""
         return LINE * (len(self.columns) + 1) + 12
 
 
@@ -56,8 +56,8 @@ def entity_diagram(tables: list[Table], references: list[tuple[str, str]]) -> st
 def _places(tables: list[Table], references: list[tuple[str, str]]) -> dict[str, tuple[int, int]]:
     """Return the corner of each table.
 
-    The table with most references stands in the middle, with those that reference no other, and
-    the rest on both sides: so no line crosses a box.
+    The table with most references is in the middle, with those that reference no other, and the
+    rest on both sides: so no line crosses a box.
     """
     referenced = [other for _, other in references]
     centre = max(set(referenced), key=referenced.count)
@@ -88,7 +88,7 @@ def _box(table: Table, x: int, y: int) -> str:
 def _line(places: dict[str, tuple[int, int]], one: str, other: str) -> str:
     """Return a curve between the heads of two tables, through the gaps between columns."""
     (x1, y1), (x2, y2) = places[one], places[other]
-    # The shift keeps lines of one gap apart.
+    # The shift separates lines in one gap.
     start, end = y1 + 12, y2 + 12
     if x1 == x2:
         bend = x1 - 18

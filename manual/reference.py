@@ -1,4 +1,4 @@
-"""The pages of the manual that are generated: from docstrings, options, codes and the schema."""
+"""Generate pages of the manual from docstrings, options, codes and the schema."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PYTHON: Final = {
     ],
     "integrations": ["pgsimhash.scrapy", "pgsimhash.testing"],
 }
-"""The pages about Python, and the modules whose docstrings each shows."""
+"""The pages about Python, and their modules."""
 
 REPORT: Final = """# A sample report
 
@@ -113,7 +113,7 @@ def pages() -> dict[str, str]:
 
 @contextmanager
 def _database() -> Iterator[str]:
-    """Yield the DSN of an embedded server of its own, with the schema."""
+    """Yield the DSN of a temporary embedded server with the schema."""
     folder = Path(tempfile.mkdtemp(prefix="pgsimhash-site-"))
     try:
         dsn = server.start(folder)
@@ -206,7 +206,7 @@ def _sql(connection: psycopg.Connection[Any]) -> tuple[str, str]:
 
 
 def _report(dsn: str) -> str:
-    """Return what `analyse report` writes about the sample pages."""
+    """Return the output of `analyse report` on the sample pages."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "report.html"
         samples = (ROOT / "examples" / "pages").glob("*.html")

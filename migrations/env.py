@@ -1,10 +1,9 @@
-"""How Alembic reaches the database: for `alembic upgrade head` and for `pgsimhash migrate`.
+"""Alembic's environment for `alembic upgrade head` and `pgsimhash migrate`.
 
-The database is that of the connection handed over by the caller, else `-x dsn=...`, else the
-sqlalchemy.url of the ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The
-version table lives in the schema that it versions: the caller's, else that of `-x schema=...`, else
-of PGSIMHASH_SCHEMA, else pgsimhash. With
-`-x citus=true`, Citus keeps a new schema on one of its nodes.
+The database is that of the caller's connection, else `-x dsn=...`, else the sqlalchemy.url of the
+ini, else PGSIMHASH_DSN; the DSN `embedded` is the embedded server. The version table is in the
+schema: the caller's, else that of `-x schema=...`, else of PGSIMHASH_SCHEMA, else pgsimhash.
+With `-x citus=true`, Citus keeps a new schema on one of its nodes.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from pgsimhash.sqlalchemy.tables import metadata_in, simhashes
 def _run(connection: Connection | None, schema: str) -> None:
     def include_name(name: str | None, kind: str, _parents: object) -> bool:
         if kind == "table":
-            # The tables of other layouts come and go as collections choose them.
+            # The tables of other layouts depend on the collections.
             return not (name or "").startswith(f"{simhashes.name}_")
         return kind != "schema" or name == schema
 
@@ -69,7 +68,7 @@ def _run(connection: Connection | None, schema: str) -> None:
             target_metadata=metadata_in(schema),
             include_schemas=True,
             include_name=include_name,
-            # Here the schema is what is to be compared.
+            # The schema is compared here.
             autogenerate_plugins=["alembic.autogenerate.*", f"~{alembic_plugin.NAME}"],
         )
         kept = search_path_kept(connection)

@@ -30,7 +30,7 @@ from pgsimhash.store.async_store import AsyncStore
 COLLECTION = "news"
 
 engine = create_async_engine(os.environ["DATABASE_URL"])
-# Each task, so each request, has a session of its own; the store takes that of the request.
+# Each request has its own session; the store uses that of the request.
 sessions = async_scoped_session(
     async_sessionmaker(engine, expire_on_commit=False), scopefunc=asyncio.current_task
 )
@@ -50,7 +50,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 async def request_session() -> AsyncGenerator[AsyncSession, None]:
-    """Give the session of this request, and commit at its end."""
+    """Lend the session of this request, and commit at its end."""
     try:
         yield sessions()
         await sessions.commit()
@@ -59,7 +59,7 @@ async def request_session() -> AsyncGenerator[AsyncSession, None]:
 
 
 async def opened() -> AsyncStore:
-    """Give the store."""
+    """Return the store."""
     store: AsyncStore = app.state.store
     return store
 
@@ -69,7 +69,7 @@ Store = Annotated[AsyncStore, Depends(opened)]
 
 
 class NewArticle(BaseModel):
-    """A page that somebody posts."""
+    """A posted page."""
 
     url: str
     html: str
@@ -78,8 +78,8 @@ class NewArticle(BaseModel):
 
 @app.post("/articles")
 async def post_article(new: NewArticle, session: Session, store: Store) -> dict[str, Any]:
-    """Decide about a page and store it, with a row of our own, in one transaction."""
-    # The store first: it takes the collection's lock, and other requests wait for that.
+    """Decide about a page and store it, with your own row, in one transaction."""
+    # The store first: it takes the collection's lock, on which other requests wait.
     verdict = await store.ingest(new.url, new.html)
     if verdict.page_id is None:
         raise HTTPException(422, verdict.detail)
@@ -97,7 +97,7 @@ async def post_article(new: NewArticle, session: Session, store: Store) -> dict[
 
 @app.put("/articles")
 async def put_article(new: NewArticle, session: Session, store: Store) -> dict[str, Any]:
-    """Do the same with our own row first: then the lock has to be taken before it."""
+    """Do the same with your own row first: then the lock must be taken before it."""
     await session.execute(select(func.pgsimhash.lock_collection(COLLECTION)))
     article = await session.get(Article, new.url)
     if article is None:
@@ -111,7 +111,7 @@ async def put_article(new: NewArticle, session: Session, store: Store) -> dict[s
 
 @app.get("/near")
 async def near(url: str, session: Session) -> list[dict[str, Any]]:
-    """Return near-duplicates of a page, with columns of our own."""
+    """Return near-duplicates of a page, with your own columns."""
     page = near_pages(url, 8, COLLECTION)
     rows = await session.execute(
         select(page.c.url, page.c.distance, Article.author, Article.title)

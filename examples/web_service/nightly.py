@@ -1,4 +1,4 @@
-"""What a timer runs at night: old pages go, and clusters are computed again.
+"""The nightly job: delete old pages, and compute the clusters again.
 
 export DATABASE_URL=postgresql+psycopg://user:password@host/database
 python nightly.py
@@ -19,7 +19,7 @@ engine = create_engine(os.environ["DATABASE_URL"])
 
 with pgsimhash.connect(engine, collection="news", create=False) as store:
     gone = store.expire(timedelta(days=90)).gone
-    # A page that was posted again meanwhile is there.
+    # A page that was posted again meanwhile still exists.
     there = (
         select(Page)
         .join(Page.collection)

@@ -23,15 +23,15 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade(op: Operations, schema: str) -> None:
-    """Run the script as it was when this revision was released."""
+    """Run the script of this revision."""
     _run(op, "0001.sql", schema)
 
 
 def downgrade(op: Operations, schema: str) -> None:
-    """Drop what is there, the tables of all layouts first.
+    """Drop all tables, those of other layouts first.
 
-    A script cannot ask which there are; it drops that of the default layout, and fails at once
-    where there are others.
+    A script cannot list the layouts; it drops the tables of the default layout, and fails if there
+    are others.
     """
     names = [DEFAULT_LAYOUT.name]
     if op.get_context().as_sql:

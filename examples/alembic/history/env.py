@@ -1,4 +1,4 @@
-"""A project's own: nothing here is about pgsimhash."""
+"""A project's own env.py: nothing here is about pgsimhash."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A project's own: its tables, and the schema pgsimhash as a step."""
+"""A project's own env.py: its tables, and the schema pgsimhash as a step."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Let articles have a simhash that is searched."""
+"""Add a searchable simhash to articles."""
 
 from alembic import op
 
