@@ -27,7 +27,7 @@ def near_rows(one: list[int], other: list[int], distance: int) -> set[tuple[int,
 
 
 @pytest.mark.parametrize("distance", [3, 8])
-def test_ours_finds_what_comparing_all_finds_among_them_the_planted_copies(
+def test_pgsimhash_finds_the_pairs_of_a_full_comparison(
     distance: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "PEER_ROWS", 300)
@@ -49,7 +49,7 @@ def test_ours_finds_what_comparing_all_finds_among_them_the_planted_copies(
     "theirs",
     [{"answers": 0, "digest": "none"}, {"answers": 1000, "digest": "another"}],
 )
-def test_other_answers_are_refused(theirs: dict[str, object]) -> None:
+def test_different_results_are_refused(theirs: dict[str, object]) -> None:
     ours = {"answers": 1000, "digest": "one"}
     search.check_same("all pairs", "a peer", ours, ours)
     with pytest.raises(click.ClickException, match="not the same"):

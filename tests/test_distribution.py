@@ -54,7 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return clone / "dist"
 
 
-def test_they_have_every_file_of_the_package_and_nothing_else(built: Path) -> None:
+def test_sdist_and_wheel_have_exactly_the_files_of_the_package(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     (sdist,) = built.glob("*.tar.gz")
     shipped = {

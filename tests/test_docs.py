@@ -138,7 +138,7 @@ def test_python(code: str, dsn: str, clone: Path) -> None:
         ("schemes.md", "my-news-1", [r"\d+"]),
     ],
 )
-def test_what_the_python_prints(
+def test_the_output_of_the_python_blocks(
     page: str, part: str, printed: list[str], dsn: str, clone: Path
 ) -> None:
     (code,) = [block for block in blocks(page, "python") if part in block]
@@ -240,7 +240,7 @@ def rows_of(connection: psycopg.Connection, page: str, part: str) -> list[tuple[
     return connection.execute(block).fetchall()
 
 
-def test_a_query_of_ones_own_is_exact(filled: str) -> None:
+def test_a_hand_written_query_is_exact(filled: str) -> None:
     with connect(filled) as store:
         known = store.get((ROOT / "examples" / "pages" / "tide-pools.html").as_uri())
         assert known is not None
@@ -262,7 +262,7 @@ def test_a_query_of_ones_own_is_exact(filled: str) -> None:
         assert len(exact) >= len([flip for flip in flips if flip.bit_count() <= 8])
 
 
-def test_what_the_sql_returns(filled: str) -> None:
+def test_the_results_of_the_sql_blocks(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True) as connection:
         near = rows_of(connection, "sql.md", "near_duplicates(q.simhash, 8)")
         assert near[0][1] == 0
@@ -355,7 +355,7 @@ def test_every_environment_variable_is_a_setting() -> None:
     assert used == {*re.findall(r"^\| `(PGSIMHASH_\w+)`", text_of("settings.md"), re.MULTILINE)}
 
 
-def test_what_a_slow_page_takes_is_said_once() -> None:
+def test_the_time_of_a_slow_page_is_stated_once() -> None:
     pages = [*PAGES.values(), ROOT / "SECURITY.md"]
     said = [
         path.name

@@ -66,7 +66,7 @@ def test_each_raise_has_a_listed_reason_and_each_listed_reason_is_used() -> None
     assert codes() | passed_on == listed
 
 
-def test_nothing_of_a_class_is_raised_without_a_message() -> None:
+def test_every_error_has_a_message() -> None:
     for path in sorted((ROOT / "pgsimhash").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name | ast.Attribute):
@@ -75,7 +75,7 @@ def test_nothing_of_a_class_is_raised_without_a_message() -> None:
                 assert len(node.args) == 2, path
 
 
-def test_codes_are_words_and_classes_say_what_they_mean() -> None:
+def test_codes_are_words_and_have_meanings() -> None:
     for kind in CLASSES.values():
         assert kind.__doc__
         for code, meaning in kind.reasons.items():
@@ -93,7 +93,7 @@ def test_the_manual_lists_every_reason() -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES.values())
-def test_an_error_is_its_message_with_a_reason_and_comes_back_from_other_processes(
+def test_an_error_has_a_message_and_a_reason_and_can_be_pickled(
     kind: type[PgsimhashError],
 ) -> None:
     error = kind("some_code", "what is wrong; what to do")
@@ -107,7 +107,7 @@ def test_the_manual_has_every_class() -> None:
     assert {*re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)} == {*CLASSES} - {"PgsimhashError"}
 
 
-def test_what_other_code_relies_on() -> None:
+def test_base_classes_and_public_names() -> None:
     assert issubclass(PageError, ValueError)
     assert issubclass(errors.ArgumentError, ValueError)
     assert issubclass(NotFoundError, LookupError)
@@ -118,11 +118,11 @@ def test_what_other_code_relies_on() -> None:
     }
 
 
-def test_the_command_line_knows_its_wrong_values_by_listed_codes() -> None:
+def test_the_codes_of_the_command_line_are_listed() -> None:
     assert set(errors.ArgumentError.reasons) >= _WRONG_VALUES
 
 
-def test_no_message_lets_pip_ask_an_index_for_the_package() -> None:
+def test_no_message_installs_the_package_from_an_index() -> None:
     """Until a release, whoever registers the name there decides what is installed."""
     named = {
         path.name

@@ -41,7 +41,7 @@ def test_every_copy_is_found_and_nothing_else(store: Store) -> None:
     assert found == expected
 
 
-def test_a_table_of_ones_own(empty_dsn: str, tmp_path: Path) -> None:
+def test_your_own_table(empty_dsn: str, tmp_path: Path) -> None:
     """It finds the pairs within 8 bits, in a database without the package's schema."""
     program = (EXAMPLES / "own_table.py").read_text(encoding="utf-8")
     (tmp_path / "own_table.py").write_text(program, encoding="utf-8")

@@ -32,7 +32,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def test_every_step_works_as_it_stands(empty: str, tmp_path: Path) -> None:
+def test_every_step_works(empty: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     port = str(free_port())
     answers: list[tuple[object, ...]] = []

@@ -12,7 +12,7 @@ from pgsimhash import Store
 from pgsimhash.log import logger
 
 
-def test_who_listens_hears_of_each_batch(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_handler_receives_each_batch(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="pgsimhash"):
         list(store.add_many([("https://a.example/", 1), ("none", 2)]))
         list(store.decide_many([("https://a.example/", "<p>Short.")]))
@@ -22,7 +22,7 @@ def test_who_listens_hears_of_each_batch(store: Store, caplog: pytest.LogCapture
     ]
 
 
-def test_nobody_else_hears_anything(dsn: str) -> None:
+def test_without_a_handler_nothing_is_logged(dsn: str) -> None:
     code = "import sys, pgsimhash; pgsimhash.connect(sys.argv[1]).add('https://a.example/', 1)"
     done = subprocess.run([sys.executable, "-c", code, dsn], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")

@@ -132,7 +132,7 @@ def verdicts(crawl: Crawl) -> int:
     return sum(count for name, count in crawl.counted.items() if name not in beside)
 
 
-def test_a_pipeline_drops_what_is_known(site: Site, dsn: str) -> None:
+def test_a_pipeline_drops_known_pages(site: Site, dsn: str) -> None:
     crawl = Crawl(site, dsn, PIPELINE)
     assert crawl.log == ""
     # The front page and the error pages have too little text.
@@ -148,7 +148,7 @@ def test_a_pipeline_drops_what_is_known(site: Site, dsn: str) -> None:
     assert new == {url for url, original in kept.items() if original is None}
 
 
-def test_a_second_crawl_drops_all_that_the_first_met(site: Site, dsn: str) -> None:
+def test_a_second_crawl_drops_all_pages_of_the_first(site: Site, dsn: str) -> None:
     Crawl(site, dsn, PIPELINE)
     crawl = Crawl(site, dsn, PIPELINE)
     assert crawl.counted["unchanged"] == crawl.counted["dropped"] == COUNT - SHORT
@@ -202,7 +202,7 @@ def test_a_middleware_tags_responses(site: Site, dsn: str) -> None:
     assert seen.total() - 2 == verdicts(crawl)
 
 
-def test_a_known_page_is_not_followed_if_nobody_asks_for_it(site: Site, dsn: str) -> None:
+def test_a_known_page_is_not_followed_without_the_setting(site: Site, dsn: str) -> None:
     words = " ".join(f"word{number}" for number in range(60))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[__name__], "FRONT", f"<p>{words}</p>{FRONT}")
@@ -306,7 +306,7 @@ def test_a_lost_database_may_end_the_crawl(site: Site, server_dsn: str, dsn: str
         ),
     ],
 )
-def test_what_is_wrong_ends_the_crawl_before_it_begins(
+def test_invalid_settings_end_the_crawl_before_it_begins(
     site: Site, dsn: str, settings: dict[str, Any], told: str
 ) -> None:
     crawl = Crawl(site, dsn, {**PIPELINE, **settings})
@@ -374,7 +374,7 @@ def test_items_of_any_kind_are_looked_at(dsn: str, caplog: pytest.LogCaptureFixt
     assert items[1]["pgsimhash"]["duplicate_of"] == f"{url}a"
 
 
-def test_what_waits_is_written_together(dsn: str) -> None:
+def test_waiting_pages_are_stored_together(dsn: str) -> None:
     """One transaction for many items, not one for each."""
     pages = [
         {"url": f"https://example.com/{n}", "html": PAGES["tide-pools.html"]} for n in range(99)
@@ -387,9 +387,7 @@ def test_what_waits_is_written_together(dsn: str) -> None:
     assert 1 <= count <= 9
 
 
-def test_a_page_that_takes_too_long_passes_and_the_rest_goes_on(
-    dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_takes_too_long_passes(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._schemes, HANGING.name, HANGING)
     before = readers()
     text = "The harbour master keeps a ledger of every boat, its cargo and its temper. " * 3
@@ -416,7 +414,7 @@ def test_a_page_that_takes_too_long_passes_and_the_rest_goes_on(
         ({"PGSIMHASH_PAGE_MEMORY": "1 GB"}, "1 GB", "invalid_setting"),
     ],
 )
-def test_settings_that_are_none_are_refused(
+def test_invalid_settings_are_refused(
     dsn: str, settings: dict[str, Any], told: str, reason: str
 ) -> None:
     before = threading.active_count()

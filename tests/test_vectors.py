@@ -49,13 +49,13 @@ def test_a_vector(name: str, case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("reading/*.json")), ids=lambda path: path.stem)
-def test_what_is_read_of_a_page(path: Path) -> None:
+def test_the_content_of_a_page(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8")):
         assert get_scheme(path.stem).extract(case["html"], None, None).text == case["text"]
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("weights/*.json")), ids=lambda path: path.stem)
-def test_what_the_blocks_of_a_page_weigh(path: Path) -> None:
+def test_the_weights_of_blocks(path: Path) -> None:
     for case in json.loads(path.read_text(encoding="utf-8")):
         article = get_scheme(path.stem).extract(case["html"], None, None)
         root = parse(case["html"])

@@ -69,7 +69,7 @@ def test_up_down_and_up_again(history: Project, dsn: str) -> None:
     assert history.tables() == {"public.alembic_version"}
 
 
-def test_what_is_there_already_stays(history: Project) -> None:
+def test_existing_objects_stay(history: Project) -> None:
     migrate.upgrade(history.dsn)
     with pgsimhash.connect(history.dsn) as store:
         store.add("https://example.com/", 7)
@@ -128,7 +128,7 @@ def test_a_script_is_the_same_whatever_the_projects_paramstyle(history: Project)
 
 
 @pytest.mark.parametrize("place", ["within", "after"])
-def test_what_fails_leaves_nothing(history: Project, place: str) -> None:
+def test_a_failure_leaves_nothing(history: Project, place: str) -> None:
     if place == "within":
         # The tables exist, but without a recorded revision.
         with psycopg.connect(history.dsn) as connection:
@@ -188,7 +188,7 @@ def test_autogenerate_proposes_nothing(history: Project, include_schemas: str) -
     history.alembic("check")
 
 
-def test_autogenerate_leaves_our_tables_out_of_a_metadata_that_has_them(history: Project) -> None:
+def test_autogenerate_ignores_our_tables_in_a_metadata(history: Project) -> None:
     history.configure(include_schemas="True")
     env = history.folder / "history" / "env.py"
     env.write_text(
@@ -202,7 +202,7 @@ def test_autogenerate_leaves_our_tables_out_of_a_metadata_that_has_them(history:
     history.alembic("check")
 
 
-def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -> None:
+def test_without_the_plugin_a_filter_excludes_our_tables(history: Project) -> None:
     """As with an Alembic version without plugins."""
     history.configure(
         include_schemas="True",
@@ -218,7 +218,7 @@ def test_without_the_plugin_autogenerate_is_told_by_a_filter(history: Project) -
     history.alembic("check")
 
 
-def test_a_name_is_left_out_where_it_is_in_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_in_the_schema_are_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     include = pgsimhash.alembic.include_name
     assert not include("pgsimhash", "schema", {})
     assert not include("pages", "table", {"schema_name": "pgsimhash"})
@@ -240,7 +240,7 @@ def refused(project: Project, advice: str, up: str = UP) -> None:
     assert project.tables() == before
 
 
-def test_a_revision_that_is_not_known(project: Project) -> None:
+def test_an_unknown_revision(project: Project) -> None:
     refused(
         project,
         "upgrade in an up-to-date clone of pgsimhash: pip install",
@@ -248,7 +248,7 @@ def test_a_revision_that_is_not_known(project: Project) -> None:
     )
 
 
-def test_a_newer_schema_is_left_alone_and_not_taken_down(history: Project) -> None:
+def test_a_newer_schema_is_neither_upgraded_nor_downgraded(history: Project) -> None:
     history.alembic("upgrade", "head")
     with psycopg.connect(history.dsn) as connection:
         connection.execute("UPDATE pgsimhash.alembic_version SET version_num = '9999'")
@@ -315,7 +315,7 @@ def test_another_database_than_postgresql() -> None:
     engine.dispose()
 
 
-def test_a_schema_of_somebody_else(project: Project) -> None:
+def test_a_schema_of_another_role(project: Project) -> None:
     with psycopg.connect(project.dsn, autocommit=True) as connection:
         role = sql.Identifier("owner_of_" + connection.info.dbname)
         user = sql.Identifier("user_of_" + connection.info.dbname)
@@ -333,7 +333,7 @@ def test_a_schema_of_somebody_else(project: Project) -> None:
             connection.execute(sql.SQL("DROP ROLE {}, {}").format(role, user))
 
 
-def test_who_may_not_create_a_schema(project: Project) -> None:
+def test_a_missing_right_to_create_a_schema(project: Project) -> None:
     with psycopg.connect(project.dsn, autocommit=True) as connection:
         user = sql.Identifier("user_of_" + connection.info.dbname)
         connection.execute(sql.SQL("CREATE ROLE {}").format(user))
@@ -389,7 +389,7 @@ def test_connect_names_the_call_to_add(history: Project) -> None:
     assert call in str(older.value)
 
 
-def test_the_transaction_goes_on_with_its_search_path(empty_dsn: str) -> None:
+def test_the_transaction_keeps_its_search_path(empty_dsn: str) -> None:
     from alembic.migration import MigrationContext
     from alembic.operations import Operations
 

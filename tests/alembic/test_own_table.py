@@ -143,7 +143,7 @@ def test_a_column_whose_name_has_a_percent_sign(project: Project) -> None:
     assert columns(project)[2:] == ["s%h", "s%h_prefix_1", "s%h_prefix_2"]
 
 
-def test_a_project_with_a_renderer_of_its_own_keeps_it(project: Project) -> None:
+def test_a_projects_own_renderer_is_kept(project: Project) -> None:
     models = project.folder / "models.py"
     project.alembic("upgrade", "0001")
     models.write_text(models.read_text() + WITH_MIXIN + "    more: Mapped[str]\n")
@@ -205,7 +205,7 @@ def test_every_layout(project: Project, layout: str) -> None:
     assert columns(project) == ["article_id", "url"]
 
 
-def test_what_a_failed_try_leaves_is_dropped_first(project: Project) -> None:
+def test_an_invalid_index_of_a_failed_attempt_is_dropped_first(project: Project) -> None:
     own_revision(
         project,
         "op.execute(\"SET lock_timeout = '300ms'\")\n    " + CONCURRENTLY.format("add"),
@@ -232,9 +232,7 @@ def test_what_a_failed_try_leaves_is_dropped_first(project: Project) -> None:
 
 
 @pytest.mark.parametrize("layout", ["32+32", "16+16+16+16"])
-def test_columns_of_another_layout_are_not_those_of_a_failed_try(
-    project: Project, layout: str
-) -> None:
+def test_columns_of_another_layout_are_an_error(project: Project, layout: str) -> None:
     own_revision(project, f'op.add_simhash("articles", layout="{layout}")')
     project.revision("0003", CONCURRENTLY.format("add"), below="0002")
     project.alembic("upgrade", "0002")
@@ -251,7 +249,7 @@ def test_columns_of_another_layout_are_not_those_of_a_failed_try(
         "CREATE VIEW ix_articles_simhash_prefix_2 AS SELECT 1",
     ],
 )
-def test_an_index_of_somebody_else_is_neither_taken_for_ours_nor_dropped(
+def test_a_foreign_index_is_neither_used_nor_dropped(
     project: Project, other: str, call: str
 ) -> None:
     others = f"op.execute('CREATE TABLE others (id int)')\n    op.execute('{other}')"
@@ -284,9 +282,7 @@ PARTITIONED = """op.execute(
 
 
 @pytest.mark.parametrize("call", ["add", "drop"])
-def test_a_partitioned_table_is_refused_beside_writers_and_taken_otherwise(
-    project: Project, call: str
-) -> None:
+def test_a_partitioned_table_is_refused_only_concurrently(project: Project, call: str) -> None:
     project.revision("0001", PARTITIONED)
     own_revision(project, CONCURRENTLY.format(call))
     said = project.alembic("upgrade", "head", fails=True)
@@ -301,7 +297,7 @@ def test_a_partitioned_table_is_refused_beside_writers_and_taken_otherwise(
     ]
 
 
-def test_a_column_that_may_be_null_does_not_pass_for_one_that_may_not(project: Project) -> None:
+def test_a_nullable_column_is_not_accepted_as_not_null(project: Project) -> None:
     own_revision(project, CONCURRENTLY.format("add"))
     wanted = CONCURRENTLY.format("add").replace("concurrently", "nullable=False, concurrently")
     project.revision("0003", wanted, below="0002")
@@ -311,7 +307,7 @@ def test_a_column_that_may_be_null_does_not_pass_for_one_that_may_not(project: P
     project.alembic("upgrade", "head")
 
 
-def test_what_fails_leaves_nothing(project: Project) -> None:
+def test_a_failure_leaves_nothing(project: Project) -> None:
     own_revision(project, f'{ADD}\n    op.execute("SELECT 1/0")')
     project.alembic("upgrade", "0001")
     project.alembic("upgrade", "head", fails=True)
@@ -329,7 +325,7 @@ def test_what_fails_leaves_nothing(project: Project) -> None:
         ('op.add_simhash("stories")', 'relation "stories" does not exist'),
     ],
 )
-def test_what_is_refused(project: Project, up: str, advice: str) -> None:
+def test_invalid_arguments_are_refused(project: Project, up: str, advice: str) -> None:
     own_revision(project, up)
     assert advice in project.alembic("upgrade", "head", fails=True)
     assert project.tables() == set()

@@ -27,7 +27,7 @@ def revision_of(dsn: str, table: str) -> object:
         return connection.execute(f"SELECT version_num FROM {table}".encode()).fetchone()
 
 
-def test_every_step_works_as_it_stands(example: Path, empty_dsn: str) -> None:
+def test_every_step_works(example: Path, empty_dsn: str) -> None:
     for language, block in all_blocks("alembic.md"):
         named = re.match(r"# (history/\S+)\n", block)
         if named:

@@ -44,7 +44,7 @@ def test_a_changed_paragraph_beside_a_new_one_is_still_found() -> None:
     assert kinds(found) == ["skipped", "added", "changed"]
 
 
-def test_what_one_side_alone_has_is_removed_or_added() -> None:
+def test_text_on_one_side_only_is_removed_or_added() -> None:
     found = side_by_side("one\ntwo", "two\nthree")
     assert [(row.kind, text(row, "left"), text(row, "right")) for row in found.rows] == [
         ("removed", "one", ""),
@@ -60,13 +60,13 @@ def test_scripts_without_spaces_are_compared_by_characters() -> None:
     assert [piece.text for piece in row.left if piece.changed] == ["六"]
 
 
-def test_a_text_that_is_too_long_is_cut_and_that_is_told() -> None:
+def test_a_text_that_is_too_long_is_cut_and_marked() -> None:
     assert side_by_side("a " * CHARS_MAX, "b").cut
     assert side_by_side("a\n" * 3000, "b").cut
     assert side_by_side("\n".join(PARAGRAPHS), "x\n" * 9, rows=3).cut
 
 
-def test_texts_made_to_be_slow_end() -> None:
+def test_hostile_texts_end() -> None:
     rng = random.Random(1)
     one, other = (
         "\n".join(" ".join(rng.choices("ab", k=60)) for _ in range(1500)) for _ in range(2)
@@ -79,7 +79,7 @@ lines = st.lists(st.text(alphabet="ab c", max_size=6), max_size=8).map("\n".join
 
 
 @given(lines, lines)
-def test_both_texts_can_be_read_off_the_rows(a: str, b: str) -> None:
+def test_the_rows_contain_both_texts(a: str, b: str) -> None:
     rows = side_by_side(f"{a}\nA", f"{b}\nB", context=20).rows
     for side, whole in (("left", f"{a}\nA"), ("right", f"{b}\nB")):
         kept = [text(row, side) for row in rows if getattr(row, side)]

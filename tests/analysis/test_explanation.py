@@ -45,7 +45,7 @@ def from_markdown(page: Side) -> Side:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_blocks_put_together_are_the_simhashes(layout: Layout) -> None:
+def test_joined_blocks_are_the_simhashes(layout: Layout) -> None:
     rng = random.Random(5)
     a, b = rng.getrandbits(64), rng.getrandbits(64)
     found = block_bits(a, b, layout)
@@ -73,7 +73,7 @@ def test_a_permutation_sees_what_its_radius_covers() -> None:
     assert [view.sees_from for view in nowhere] == [None, None]
 
 
-def test_the_reason_and_the_k_at_which_it_would_match() -> None:
+def test_the_reason_and_the_distance_of_a_match() -> None:
     def reason(
         bits: int, k: int, signatures: tuple[int, int] | None = None
     ) -> tuple[str, int | None]:
@@ -97,7 +97,7 @@ def test_the_reason_and_the_k_at_which_it_would_match() -> None:
     assert reason(0, 8, (0, 2**29 - 1)) == ("signatures_differ", None)
 
 
-def test_a_k_that_the_layout_does_not_answer_is_refused() -> None:
+def test_a_distance_that_the_layout_does_not_support_is_an_error() -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         explain_sides(Side(0), Side(0), layout=get_layout("32+32"), distance=8)
 
@@ -165,7 +165,7 @@ def test_markdown_has_no_weights_and_so_is_near_what_was_hashed() -> None:
     assert 0 < told.bits_off <= 12
 
 
-def test_markdown_that_is_not_what_was_hashed_is_told() -> None:
+def test_markdown_that_differs_from_the_hashed_page_is_reported() -> None:
     page = side("tide-pools", CHOSEN)
     other = dataclasses.replace(from_markdown(page), simhash=page.simhash ^ 0b11)
     found = weighted_features(other, CHOSEN)

@@ -45,7 +45,7 @@ def test_the_share_of_words_in_low_weight_blocks_comes_with_the_simhash() -> Non
     assert other.unseen is None  # the scheme does not weigh blocks
 
 
-def test_of_several_schemes_each_missed_page_is_told_once() -> None:
+def test_each_missed_page_of_several_schemes_is_reported_once() -> None:
     both = Fingerprints({}, ["short"], [PageFailure("gone", "unreadable", "gone")])
     missed = Fingerprints()
     missed.add_missed(both)

@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
         (0, 13, "redesign"),
     ],
 )
-def test_content_and_shape_say_what_became_of_a_page(
+def test_content_and_structure_decide_the_kind_of_change(
     distance: int, structure: int | None, change: Change
 ) -> None:
     assert judge(distance, structure) == change
@@ -51,7 +51,7 @@ def test_a_version_is_compared_with_the_one_before_and_with_the_first() -> None:
     assert first.as_json()["simhash"] == "0" * 16
 
 
-def test_a_version_knows_itself_when_it_was_last_met() -> None:
+def test_a_version_has_the_time_when_it_was_last_seen() -> None:
     page = Snapshot("https://a.example/", 0, BEGIN)
     (never_again,) = as_versions([page])
     assert never_again.seen_at == BEGIN

@@ -53,7 +53,7 @@ def test_two_known_pages_are_explained_by_their_markdown(keeping: Store) -> None
     assert found.difference is not None
 
 
-def test_pages_that_are_different_are_explained_too(keeping: Store) -> None:
+def test_different_pages_are_explained_too(keeping: Store) -> None:
     found = analysis.explain(keeping, url("tide-pools"), url("night-train"), distance=12, top=2)
     assert not found.matches
     assert found.reason == "beyond_distance"
@@ -84,12 +84,12 @@ def test_the_present_version_counts(store: Store) -> None:
     assert analysis.explain(store, url("x"), Side(7)).distance == 0
 
 
-def test_an_unknown_url_is_an_error_that_says_what_to_do(store: Store) -> None:
+def test_an_unknown_url_is_an_error_with_a_fix(store: Store) -> None:
     with pytest.raises(NotFoundError, match=r"does not know https://a\.example/none: .*ingest"):
         analysis.explain(store, url("none"), Side(0))
 
 
-def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
+def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
     with connect(dsn, collection="two", layout="32+32") as store:
         assert analysis.explain(store, Side(0), Side(1)).max_distance == 7
         with pytest.raises(ArgumentError, check=because("invalid_distance")):

@@ -41,7 +41,7 @@ def test_a_folder_knows_files_with_and_without_their_suffix(folder: Path) -> Non
     }
 
 
-def test_the_folder_beside_the_pairs_is_asked_where_no_other_is_given(folder: Path) -> None:
+def test_by_default_the_folder_of_the_pairs_is_searched(folder: Path) -> None:
     assert found(["one"], beside=folder) == {"one": "<p>one"}
 
 
@@ -71,7 +71,7 @@ def test_archives_know_pages_by_their_url(folder: Path) -> None:
     }
 
 
-def test_a_page_that_is_nowhere_is_a_failure_that_names_the_fix(folder: Path) -> None:
+def test_a_missing_page_is_a_failure_that_names_the_fix(folder: Path) -> None:
     names = ["nowhere", "x" * 5000, "nul\0", "https://a.example/"]
     told = found(names, folder)
     assert list(told) == names

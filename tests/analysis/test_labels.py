@@ -68,7 +68,7 @@ def test_a_row_without_a_label_waits_for_one(reader: Reader) -> None:
     assert len(labels.pairs) == labels.unlabelled == 1
 
 
-def test_a_pair_counts_once_whichever_way_round(reader: Reader) -> None:
+def test_a_pair_counts_once_in_either_order(reader: Reader) -> None:
     labels = reader("a,b,label\n1,2,duplicate\n2,1,near-dup\n")
     assert len(labels.pairs) == labels.repeated == 1
 
@@ -91,13 +91,13 @@ def test_a_pair_counts_once_whichever_way_round(reader: Reader) -> None:
         ('1,"2,1', "line 3: unexpected end of data; close each double quote"),
     ],
 )
-def test_a_wrong_row_is_named_with_its_line_and_the_fix(
+def test_an_invalid_row_is_reported_with_its_line_and_the_fix(
     reader: Reader, row: str, said: str
 ) -> None:
     assert said in reader.complaint(f"a,b,label\n8,9,duplicate\n{row}\n")
 
 
-def test_all_wrong_rows_are_told_at_once_but_not_a_thousand(reader: Reader) -> None:
+def test_all_invalid_rows_are_reported_together_up_to_a_limit(reader: Reader) -> None:
     said = reader.complaint("a,b,label\n" + "1,2,what\n" * 1000)
     assert "line 2:" in said
     assert "line 11:" in said
@@ -110,11 +110,11 @@ def test_a_missing_column_is_named(reader: Reader) -> None:
     assert "line 1: the column a is missing" in reader.complaint("")
 
 
-def test_a_file_in_another_encoding_is_told_from_which_line(reader: Reader) -> None:
+def test_another_encoding_is_reported_with_its_line(reader: Reader) -> None:
     said = reader.complaint("a,b,label\n1,2,duplicate\nä,2,different\n", "cp1252")
     assert "line 3: not UTF-8; save the file as UTF-8" in said
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="No such file"):
         read_labels(tmp_path / "nowhere.csv")

@@ -46,7 +46,7 @@ def test_precision_may_recover_at_a_larger_k() -> None:
     assert best.distance == 3
 
 
-def test_nothing_is_recommended_where_nothing_is_precise_enough() -> None:
+def test_nothing_is_recommended_if_nothing_is_precise_enough() -> None:
     assert scored([("distinct", 0), ("copy", 0)]).best is None
     assert scored([("distinct", 40)]).best is None
 
@@ -65,14 +65,14 @@ def test_pairs_of_unread_pages_and_graded_ones_do_not_count() -> None:
     assert score.curve[-1].recall is None
 
 
-def test_recall_is_told_for_each_kind_of_copies() -> None:
+def test_recall_is_reported_for_each_kind_of_copies() -> None:
     pairs = [LabelledPair("1", "2", "copy", "print"), LabelledPair("1", "3", "copy", "edited")]
     score = measure("scheme", pairs, {"1": 0, "2": bits(1), "3": bits(6)})
     assert score.curve[3].kinds == {"edited": (0, 1), "print": (1, 1)}
     assert score.curve[6].kinds == {"edited": (1, 1), "print": (1, 1)}
 
 
-def test_too_few_matches_for_the_precision_are_told() -> None:
+def test_too_few_matches_for_the_precision_are_reported() -> None:
     score = scored([("copy", 1), ("copy", 6), ("distinct", 40)])
     assert "too few matches to tell a precision of 0.999" in recommendation(score, 0.999)
     assert "too few" not in recommendation(score, 0.5)

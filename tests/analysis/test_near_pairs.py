@@ -62,7 +62,7 @@ def test_each_distance_gets_its_share_of_the_borderline_pairs() -> None:
     assert shares == dict.fromkeys(range(10, 15), 10)
 
 
-def test_what_one_distance_lacks_the_others_give() -> None:
+def test_missing_pairs_of_one_distance_come_from_others() -> None:
     simhashes = np.array([0, 0b1, *[(2**7 - 1) << shift for shift in (1, 20, 40)]], dtype=np.uint64)
     near = sample_near_pairs(names(5), simhashes, 7, borderline=5)
     assert [pair.distance for pair in near.borderline] == [7, 7, 7, 8, 8]
@@ -98,7 +98,7 @@ def test_borderline_pairs_are_spread_over_clusters() -> None:
         assert [asked[number] for number in range(1, 41)] == [1] * 40
 
 
-def test_of_a_cluster_other_simhashes_are_asked_about_first() -> None:
+def test_pairs_of_a_cluster_prefer_unused_simhashes() -> None:
     """Ten pages with one simhash and ten with another are one question, not a hundred."""
     values = np.array([0] * 10 + [0xFF] * 10 + [0xFF << 20, 0xFF << 40], dtype=np.uint64)
     near = sample_near_pairs(names(22), values, 8, 3)
@@ -138,7 +138,7 @@ def test_nothing_is_near_in_an_empty_sample() -> None:
     assert near.histogram.sum() == len(near.borderline) == near.pages == 0
 
 
-def test_what_is_written_waits_for_labels(tmp_path: Path) -> None:
+def test_the_written_file_waits_for_labels(tmp_path: Path) -> None:
     near = sample_near_pairs(names(300), clustered(300), 8, borderline=5)
     path = tmp_path / "borderline.csv"
     path.write_text(unlabelled_csv(near.borderline))

@@ -95,7 +95,7 @@ def test_titles_come_along_and_simhashes_without_a_page_do_not(store: Store) -> 
     }
 
 
-def test_a_page_that_is_deleted_meanwhile_is_left_out(store: Store, dsn: str) -> None:
+def test_a_page_deleted_meanwhile_is_left_out(store: Store, dsn: str) -> None:
     fill(store, {"a.example/1": 0, "a.example/2": 0, "a.example/3": 1, "a.example/4": 3})
     pairs = analysis.page_pairs(store, 1)
     assert next(pairs).distance == 0
@@ -114,7 +114,7 @@ def test_a_loop_that_stops_early_leaves_the_store_usable(store: Store) -> None:
     assert store.add("https://a.example/", FAR).verdict == "unchanged"
 
 
-def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
+def test_invalid_arguments_of_pairs_are_refused_at_once(store: Store) -> None:
     for distance in (13, -1):
         with pytest.raises(ArgumentError, check=because("invalid_distance")):
             analysis.page_pairs(store, distance)

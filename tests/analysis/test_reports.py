@@ -83,7 +83,7 @@ def test_pages_that_changed_come_with_their_versions(store: Store) -> None:
     assert len(report.histories[1].versions) == 3
 
 
-def test_what_is_shown_is_bounded_and_what_is_counted_is_not(store: Store) -> None:
+def test_shown_items_are_limited_and_counts_are_not(store: Store) -> None:
     fill(store, clusters=4, pages=6)
     for simhash in (5, 50, 500):
         store.add("https://a.example/1", simhash << 30)
@@ -138,7 +138,7 @@ def test_an_empty_collection_has_a_report(store: Store) -> None:
     assert "There are no duplicates." in report_page(report)
 
 
-def test_what_no_report_can_be_is_refused(store: Store) -> None:
+def test_invalid_arguments_of_a_report_are_refused(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         analysis.report(store, 13)
     with pytest.raises(ArgumentError, check=because("unknown_rule")):

@@ -37,7 +37,7 @@ def test_tables_of_pairs_and_clusters_for_sql(store: Store, dsn: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["taken", "nowhere.pairs", "", "a.b.c.d"])
-def test_a_table_that_cannot_be_is_refused_and_nothing_is_written(
+def test_an_invalid_table_is_refused_and_nothing_is_written(
     store: Store, dsn: str, table: str
 ) -> None:
     fill(store, CHAIN)
@@ -61,7 +61,9 @@ def count(connection: psycopg.Connection, table: str) -> int:
 
 
 @pytest.mark.parametrize("save", SAVES)
-def test_a_table_is_replaced_and_keeps_what_hangs_on_it(store: Store, dsn: str, save: Save) -> None:
+def test_a_replaced_table_keeps_its_grants_indexes_and_views(
+    store: Store, dsn: str, save: Save
+) -> None:
     fill(store, CHAIN)
     with psycopg.connect(dsn, autocommit=True) as connection:
         made = save(store, "saved", 1, replace=True)
@@ -87,9 +89,7 @@ def test_a_table_is_replaced_and_keeps_what_hangs_on_it(store: Store, dsn: str, 
 
 
 @pytest.mark.parametrize("save", SAVES)
-def test_who_reads_a_table_meanwhile_sees_the_old_rows_or_the_new_ones(
-    dsn: str, save: Save
-) -> None:
+def test_readers_see_the_old_rows_or_the_new_ones(dsn: str, save: Save) -> None:
     """They also never wait or find it empty, not even in a transaction that began before."""
     with connect(dsn) as store, psycopg.connect(dsn) as long, psycopg.connect(dsn) as reader:
         fill(store, CHAIN)
@@ -141,7 +141,7 @@ def test_a_replacement_that_fails_leaves_the_old_rows(store: Store, dsn: str, sa
         assert count(connection, "saved") > before
 
 
-def test_two_that_replace_a_table_wait_for_one_another(dsn: str) -> None:
+def test_concurrent_replacements_wait_for_each_other(dsn: str) -> None:
     with connect(dsn) as store, psycopg.connect(dsn) as connection:
         fill(store, CHAIN)
         analysis.save_pairs(store, "saved", 1)
@@ -206,7 +206,9 @@ def test_columns_in_another_order_and_a_partitioned_table_are_ours(store: Store,
     ("table", "reason"),
     [("nowhere.pairs", "no_such_schema"), ("", "invalid_table"), ("a.b.c", "invalid_table")],
 )
-def test_what_cannot_be_replaced_or_made_is_refused(store: Store, table: str, reason: str) -> None:
+def test_tables_that_cannot_be_replaced_or_created_are_refused(
+    store: Store, table: str, reason: str
+) -> None:
     fill(store, CHAIN)
     for save in SAVES:
         with pytest.raises(StoreError, check=because(reason)):
@@ -215,7 +217,7 @@ def test_what_cannot_be_replaced_or_made_is_refused(store: Store, table: str, re
 
 @pytest.mark.parametrize("table", ["public.a\0b", "a\0b", "n" * 64, f"{'n' * 64}.a", "é" * 32])
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_name_that_would_be_cut_is_refused(
+def test_a_name_that_would_be_truncated_is_refused(
     store: Store, dsn: str, table: str, replace: bool
 ) -> None:
     fill(store, CHAIN)
@@ -248,7 +250,7 @@ def test_the_callers_search_path_says_where_a_table_is(dsn: str, own: bool) -> N
         assert (count(connection, "first.saved"), count(connection, "second.saved")) == (7, 4)
 
 
-def test_a_callers_transaction_may_replace_twice_and_take_it_back(dsn: str) -> None:
+def test_a_callers_transaction_may_replace_twice_and_roll_back(dsn: str) -> None:
     with psycopg.connect(dsn) as connection, connect(dsn) as other:
         fill(other, CHAIN)
         store = connect(connection)

@@ -97,7 +97,7 @@ def test_texts_are_marked_as_a_store_decides(
     assert len(distances) > 2
 
 
-def test_a_second_look_at_signatures_matters() -> None:
+def test_verification_matters() -> None:
     frame = pl.DataFrame({"text": made_texts(400)})
     looked = mark_duplicates(frame, "text", distance=12)["is_duplicate"].sum()
     assert looked < mark_duplicates(frame, "text", distance=12, verify=False)["is_duplicate"].sum()
@@ -212,7 +212,7 @@ class FirstWords:
         return {first: 1e6} | dict.fromkeys(others, 1.0)
 
 
-def test_different_texts_of_one_simhash_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_texts_of_one_simhash_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     # Every distance needs verification.
     monkeypatch.setattr("pgsimhash.hashing.signature.TRUSTED_DISTANCE", -1, raising=False)
     scheme = Scheme("first", read_text, FirstWords(), min_tokens=1)
@@ -249,7 +249,7 @@ TEXTS = {"text": ["a b", "c d"]}
         (pl.DataFrame(TEXTS), "text", {"kind": "pdf"}, "kind must be text or html, not 'pdf'"),
     ],
 )
-def test_what_is_no_frame_of_texts_is_refused(
+def test_an_invalid_frame_of_texts_is_refused(
     frame: Any, column: str, options: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(ArgumentError, match=told, check=because("invalid_frame")):

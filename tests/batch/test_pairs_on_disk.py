@@ -57,9 +57,7 @@ def test_the_pairs_are_those_found_in_memory(
     assert again == found
 
 
-def test_what_was_ended_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = near_copies(1)
     passes: list[int] = []
     each = block_pairs.pairs_by
@@ -108,7 +106,7 @@ def test_a_half_written_file_does_not_count(tmp_path: Path) -> None:
     ],
     ids=["truncated", "last bit", "another bit", "empty"],
 )
-def test_damaged_files_are_made_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_files_are_written_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     values = near_copies(6)
     expected = rows(pairs_on_disk(values, tmp_path, 3))
     paths = [path for path in tmp_path.iterdir() if path.name != "work.json"]
@@ -157,7 +155,7 @@ def test_a_folder_with_other_pairs_is_refused(
     assert rows(pairs_on_disk(near_copies(3), tmp_path, 3))
 
 
-def test_what_cannot_be_searched_is_refused(tmp_path: Path) -> None:
+def test_invalid_searches_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         pairs_on_disk(near_copies(1), tmp_path / "work", 13)
     assert not (tmp_path / "work").exists()
@@ -166,7 +164,7 @@ def test_what_cannot_be_searched_is_refused(tmp_path: Path) -> None:
     assert rows(pairs_on_disk([], tmp_path / "none")) == []
 
 
-def test_it_says_how_far_it_is(tmp_path: Path) -> None:
+def test_the_progress_is_reported(tmp_path: Path) -> None:
     values = near_copies(5, 5000)
     told: list[tuple[int, int]] = []
     blocks = pairs_on_disk(

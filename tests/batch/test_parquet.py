@@ -39,7 +39,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_simhashes_come_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simhashes_round_trip(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 1000)
     values = np.random.default_rng(1).integers(0, 2**64, 5500, dtype=np.uint64)
     values[0], values[1] = 0, 2**64 - 1
@@ -53,7 +53,7 @@ def test_simhashes_come_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.array_equal(np.concatenate(list(parquet.read_simhashes(path))), values[:15])
 
 
-def test_simhashes_go_from_store_to_store(dsn: str, path: Path) -> None:
+def test_simhashes_are_copied_between_stores(dsn: str, path: Path) -> None:
     values = np.random.default_rng(2).integers(0, 2**64, 3000, dtype=np.uint64)
     with connect(dsn, collection="a") as store:
         store.add_simhashes(values)
@@ -95,7 +95,7 @@ def test_an_archive_is_close_to_the_least_that_random_bits_take(path: Path) -> N
 
 
 @pytest.mark.parametrize("distance", [0, 1, 3, 8, 12])
-def test_a_batch_finds_in_an_archive_what_comparing_all_finds(
+def test_a_batch_in_an_archive_finds_the_pairs_of_a_full_comparison(
     distance: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet, "SIMHASH_ROWS", 500)
@@ -156,7 +156,7 @@ def Store_of(dsn: str, collection: str) -> Store:  # noqa: N802
     return connect(dsn, collection=collection)
 
 
-def test_nothing_is_a_file_of_nothing(store: Store, path: Path) -> None:
+def test_no_simhashes_are_an_empty_file(store: Store, path: Path) -> None:
     assert parquet.save_simhashes(store, path) == 0
     assert list(parquet.read_simhashes(path)) == []
     assert list(parquet.write_verdicts(path, [])) == []
@@ -165,7 +165,7 @@ def test_nothing_is_a_file_of_nothing(store: Store, path: Path) -> None:
     assert list(parquet.read_clusters(path)) == []
 
 
-def test_verdicts_come_back(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_round_trip(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROWS", 10)
     pages = [*read_pages([PAGES]), ("nowhere", b"<p>none"), ("https://a.example/", b"%PDF-1.7")]
     said = list(parquet.write_verdicts(path, store.ingest_many(pages)))
@@ -185,7 +185,7 @@ def test_every_field_of_a_verdict_has_a_column(path: Path) -> None:
     assert (back.url, back.verdict, back.simhash) == ("file:///\\udcff", "another", 2**64 - 1)
 
 
-def test_what_was_said_is_in_the_file_whatever_ends_it(path: Path) -> None:
+def test_all_yielded_verdicts_are_in_the_file(path: Path) -> None:
     def told() -> Iterator[Verdict]:
         yield from [Verdict(f"https://a.example/{n}", "new", "first_seen", n) for n in range(5)]
         raise KeyboardInterrupt
@@ -199,7 +199,7 @@ def test_what_was_said_is_in_the_file_whatever_ends_it(path: Path) -> None:
     assert [one.simhash for one in parquet.read_verdicts(path)] == [0, 1]
 
 
-def test_clusters_come_back(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_round_trip(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROWS", 4)
     list(store.ingest_many(read_pages([PAGES])))
     clusters = list(store.clusters())
@@ -215,7 +215,7 @@ def test_clusters_come_back(store: Store, path: Path, monkeypatch: pytest.Monkey
     assert [column.name for column in columns] == parquet.CLUSTERS.names
 
 
-def test_a_file_that_is_not_finished_goes_away(path: Path) -> None:
+def test_an_unfinished_file_is_removed(path: Path) -> None:
     def arrays() -> Iterator[Any]:
         yield np.arange(5, dtype=np.uint64)
         yield np.arange(5)
@@ -244,7 +244,7 @@ READERS: list[Callable[[Path], Any]] = [
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_what_is_no_parquet_file_is_refused(read: Callable[[Path], Any], path: Path) -> None:
+def test_an_invalid_parquet_file_is_refused(read: Callable[[Path], Any], path: Path) -> None:
     def refused(told: str) -> None:
         with pytest.raises(ArgumentError, match=told, check=because("invalid_file")):
             list(read(path))
@@ -314,7 +314,7 @@ def test_two_columns_of_a_name_are_refused(path: Path) -> None:
         list(parquet.read_simhashes(path))
 
 
-def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_reported_first(tmp_path: Path) -> None:
     asked: list[int] = []
 
     def told() -> Iterator[Verdict]:
@@ -327,7 +327,7 @@ def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-def test_a_full_disk_is_said() -> None:
+def test_a_full_disk_is_reported() -> None:
     with pytest.raises(ArgumentError, match="No space left", check=because("invalid_file")):
         parquet.write_simhashes("/dev/full", np.arange(10, dtype=np.uint64))
     assert Path("/dev/full").exists()

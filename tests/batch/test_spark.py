@@ -83,7 +83,7 @@ def test_a_prefix_that_most_share_is_searched_whole(session: Any) -> None:
     assert len(found) >= 200
 
 
-def test_nothing_has_no_pairs(session: Any) -> None:
+def test_an_empty_frame_has_no_pairs(session: Any) -> None:
     nothing = frame_of(session, np.empty(0, dtype=np.uint64))
     assert spark.pairs(nothing, 3).collect() == []
     assert spark.clusters(spark.pairs(nothing, 3)).collect() == []
@@ -92,7 +92,7 @@ def test_nothing_has_no_pairs(session: Any) -> None:
 
 
 @pytest.mark.parametrize("distance", [0, 3, 8])
-def test_a_batch_finds_all_that_is_known(distance: int, session: Any) -> None:
+def test_a_batch_finds_all_known_simhashes(distance: int, session: Any) -> None:
     known = with_copies(1, 3_000)
     batch = np.concatenate([known[2_900:], with_copies(2, 100)])
     batch[:50] ^= np.uint64(5)
@@ -122,7 +122,7 @@ def test_clusters_are_those_in_memory(session: Any) -> None:
     assert (int(chain[-1]), 0) in expected
 
 
-def test_simhashes_come_from_a_store_and_go_back(dsn: str, session: Any, tmp_path: Path) -> None:
+def test_simhashes_are_exchanged_with_a_store(dsn: str, session: Any, tmp_path: Path) -> None:
     borders = np.array([0, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
     values = np.append(with_copies(4, 5_000), borders)
     with connect(dsn, collection="from") as store:
@@ -138,7 +138,7 @@ def test_simhashes_come_from_a_store_and_go_back(dsn: str, session: Any, tmp_pat
         assert len(store.find_many(values[:100], 0).queries) == 100
 
 
-def test_texts_get_the_simhashes_that_they_get_elsewhere(session: Any) -> None:
+def test_texts_get_the_same_simhashes_as_elsewhere(session: Any) -> None:
     story = " ".join(f"word{number}" for number in range(40))
     texts = [story, f"{story} again", "another story", None]
     frame = session.createDataFrame(list(enumerate(texts)), "id int, text string")
@@ -153,7 +153,7 @@ def test_texts_get_the_simhashes_that_they_get_elsewhere(session: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", [None, "pgsimhash-interop-1"])
-def test_pages_get_the_simhashes_that_they_get_elsewhere(scheme: str | None, session: Any) -> None:
+def test_pages_get_the_same_simhashes_as_elsewhere(scheme: str | None, session: Any) -> None:
     paths = sorted((ROOT / "examples" / "pages").glob("*.html"))[:6]
     rows = [(path.as_uri(), path.read_bytes()) for path in paths]
     frame = session.createDataFrame(
@@ -167,7 +167,7 @@ def test_pages_get_the_simhashes_that_they_get_elsewhere(scheme: str | None, ses
     assert by_url["https://a.example/"] == (None, "not_html")
 
 
-def test_what_is_no_frame_of_simhashes_is_refused(session: Any) -> None:
+def test_an_invalid_frame_of_simhashes_is_refused(session: Any) -> None:
     frame = session.createDataFrame([("a", 1)], "text string, number int")
     kind: Any = "pdf"
     for call in (

@@ -32,7 +32,7 @@ def test_migrate_creates_the_schema_and_says_so(run: Run, empty_dsn: str, folder
     assert run("ingest", folder, "--dsn", empty_dsn).code == 0
 
 
-def test_migrate_says_which_database_and_not_the_password(run: Run, empty_dsn: str) -> None:
+def test_migrate_prints_the_database_without_the_password(run: Run, empty_dsn: str) -> None:
     name = conninfo.conninfo_to_dict(empty_dsn)["dbname"]
     where = empty_dsn
     if "password" not in conninfo.conninfo_to_dict(empty_dsn):
@@ -44,7 +44,7 @@ def test_migrate_says_which_database_and_not_the_password(run: Run, empty_dsn: s
     ).replace(str(name), "")
 
 
-def test_migrate_wants_the_database_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migrate_requires_a_dsn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGSIMHASH_DSN")
     monkeypatch.setattr(
         "pgsimhash.embedded.server.start", lambda: pytest.fail("it was not asked for")
@@ -72,7 +72,7 @@ def test_migrate_can_go_back(run: Run, dsn: str) -> None:
     assert "run: pgsimhash migrate" in run("status").stderr
 
 
-def test_a_revision_that_is_none_is_a_wrong_option(run: Run) -> None:
+def test_an_unknown_revision_is_an_invalid_option(run: Run) -> None:
     done = run("migrate", "--downgrade", "9999", "--yes")
     assert done.code == 2
     assert "no revision '9999'; there are: base, 0001" in done.stderr
@@ -98,7 +98,7 @@ def test_migrate_can_print_the_script_without_a_server(run: Run) -> None:
     assert run("migrate", "--sql", "--downgrade", "base").code == 2
 
 
-def test_the_script_can_leave_the_transaction_to_others(run: Run, empty_dsn: str) -> None:
+def test_the_script_can_omit_the_transaction(run: Run, empty_dsn: str) -> None:
     script = run("migrate", "--sql", "--no-transaction").stdout
     assert not {"BEGIN;", "COMMIT;"} & set(script.splitlines())
     schema = "SELECT pg_catalog.to_regnamespace('pgsimhash') IS NOT NULL"
@@ -202,7 +202,7 @@ def test_status_of_an_empty_collection_is_all_zeros(run: Run) -> None:
         assert not figures[name]
 
 
-def test_status_of_a_collection_whose_scheme_is_not_known_here(run: Run, dsn: str) -> None:
+def test_status_of_a_collection_with_an_unregistered_scheme(run: Run, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('[foreign]', 'elsewhere-1')"
@@ -257,7 +257,7 @@ def test_a_missing_database_and_a_wrong_password_are_told_apart(run: Run, dsn: s
     assert "wrong" not in done.stderr
 
 
-def test_a_user_who_may_not_create_a_schema_is_told(run: Run, empty_dsn: str) -> None:
+def test_a_missing_right_to_create_a_schema_is_reported(run: Run, empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute("CREATE ROLE pgsimhash_reader LOGIN PASSWORD 'reader'")
     settings = {"user": "pgsimhash_reader", "password": "reader"}

@@ -37,7 +37,7 @@ def test_each_violation_is_a_line_and_without_repair_exit_code_1(
     assert run("check").lines == []
 
 
-def test_a_collection_that_is_not_there_is_exit_code_2(run: Run) -> None:
+def test_an_unknown_collection_is_exit_code_2(run: Run) -> None:
     checked = run("check", "--collection", "missing")
     assert checked.code == 2
     assert "does not exist" in checked.stderr

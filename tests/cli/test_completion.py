@@ -62,11 +62,11 @@ def test_names_of_collections_are_completed(line: str, dsn: str) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_the_database_may_be_on_the_line(dsn: str) -> None:
+def test_the_dsn_may_be_on_the_command_line(dsn: str) -> None:
     assert completed(f"pgsimhash find --dsn '{dsn}' --collection s", None) == ["shop"]
 
 
-def test_nothing_is_completed_or_said_without_an_answer(dsn: str, tmp_path: Path) -> None:
+def test_without_an_answer_completion_is_empty_and_silent(dsn: str, tmp_path: Path) -> None:
     line = "pgsimhash find --collection s"
     assert completed(line, "host=/nowhere") == []
     assert completed(line, "no DSN") == []
@@ -76,7 +76,7 @@ def test_nothing_is_completed_or_said_without_an_answer(dsn: str, tmp_path: Path
     assert completed(line, dsn, PGSIMHASH_SCHEMA="nowhere") == []
 
 
-def test_those_of_a_running_embedded_server_are_completed(tmp_path: Path) -> None:
+def test_names_of_a_running_embedded_server_are_completed(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     dsn = server.start(folder)
     migrate.upgrade(dsn)

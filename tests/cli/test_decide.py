@@ -10,7 +10,7 @@ import pytest
 from tests.cli.harness import Run, without_ids
 
 
-def test_decide_says_what_ingest_would_and_remembers_nothing(run: Run, folder: Path) -> None:
+def test_decide_gives_the_verdict_of_ingest_and_stores_nothing(run: Run, folder: Path) -> None:
     run("ingest", folder / "looms.html")
     copy = folder / "wells-copy.html"
     dry = run("decide", copy, "--url", "https://a.example/wells")
@@ -36,7 +36,7 @@ def test_decide_reads_stdin_where_it_has_a_url(run: Run, folder: Path) -> None:
     assert "needs --url" in refused.stderr
 
 
-def test_a_file_that_is_none_is_a_wrong_argument(run: Run, folder: Path) -> None:
+def test_a_missing_file_is_an_invalid_argument(run: Run, folder: Path) -> None:
     run("ingest", folder)
     url = ("--url", "https://a.example/")
     missing, nested = run("decide", folder / "none.html", *url), run("decide", folder, *url)
@@ -45,7 +45,7 @@ def test_a_file_that_is_none_is_a_wrong_argument(run: Run, folder: Path) -> None
     assert "is a folder" in nested.stderr
 
 
-def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
+def test_options_limit_the_eligible_originals(run: Run, folder: Path) -> None:
     run("ingest", folder / "wells.html")
     copy = folder / "wells-copy.html"
 
@@ -62,7 +62,7 @@ def test_terms_narrow_what_counts(run: Run, folder: Path) -> None:
     assert run("ingest", copy, "--max-age", "2w", "--scope", "global").lines[0]["verdict"] != "new"
 
 
-def test_the_page_that_rel_canonical_names_counts_when_asked_for(run: Run, folder: Path) -> None:
+def test_the_canonical_link_counts_with_the_option(run: Run, folder: Path) -> None:
     wells = {"url": "https://a.example/wells", "html": (folder / "wells.html").read_text()}
     run("ingest", "-", stdin=json.dumps(wells))
     looms = "<link rel=canonical href=/wells>" + (folder / "looms.html").read_text()
@@ -81,7 +81,7 @@ def test_the_page_that_rel_canonical_names_counts_when_asked_for(run: Run, folde
         ("--scope", "planet", "is not one of"),
     ],
 )
-def test_wrong_terms_are_refused(
+def test_invalid_match_options_are_refused(
     run: Run, folder: Path, option: str, value: str, advice: str
 ) -> None:
     refused = run("ingest", folder, option, value)

@@ -49,7 +49,7 @@ def test_a_url_a_host_or_a_run_can_be_deleted(run: Run, folder: Path) -> None:
     assert run("delete").code == run("delete", "--url", "x", "--host", "a.example").code == 2
 
 
-def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:
+def test_versions_not_seen_for_long_expire(run: Run, folder: Path) -> None:
     html = (folder / "wells.html").read_text()
     old = {"url": "https://a.example/", "html": html, "fetched_at": "2024-02-29T12:00:00+09:00"}
     run("ingest", "-", stdin=json.dumps(old))
@@ -59,7 +59,7 @@ def test_what_was_not_seen_for_long_expires(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("age", ["90", "-1d", "0d", "yesterday"])
-def test_what_is_no_age_is_refused(run: Run, age: str) -> None:
+def test_an_invalid_age_is_refused(run: Run, age: str) -> None:
     refused = run("expire", "--older-than", age)
     assert refused.code == 2
     assert "90" in refused.stderr

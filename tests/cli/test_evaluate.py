@@ -48,7 +48,7 @@ def assert_shows_low_weight_blocks(done: Result, report: Path) -> None:
     assert sentence in html.unescape(report.read_text(encoding="utf-8"))
 
 
-def test_the_sample_pairs_say_what_the_sample_pages_are() -> None:
+def test_the_sample_pairs_match_the_sample_pages() -> None:
     with (EXAMPLES / "expected.csv").open(encoding="utf-8", newline="") as file:
         originals = {row["page"]: row["original"] or row["page"] for row in csv.DictReader(file)}
     with (EXAMPLES / "pairs.csv").open(encoding="utf-8", newline="") as file:
@@ -59,7 +59,7 @@ def test_the_sample_pairs_say_what_the_sample_pages_are() -> None:
         assert row["label"] == ("near-dup" if same else "distinct")
 
 
-def test_each_k_gets_a_line(run: Run) -> None:
+def test_each_distance_gets_a_line(run: Run) -> None:
     done = run("analyse", "evaluate", EXAMPLES / "pairs.csv")
     assert done.code == 0
     assert done.stderr == ""
@@ -97,7 +97,7 @@ def test_processes_give_the_same_lines(run: Run) -> None:
     assert one.stdout == two.stdout
 
 
-def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
+def test_invalid_rows_end_the_command_with_their_lines(run: Run, folder: Path) -> None:
     pairs = pairs_file(
         folder, "wells,looms,different", "wells,wells,duplicate", "wells,short,perhaps"
     )
@@ -111,7 +111,7 @@ def test_wrong_rows_stop_it_with_their_lines(run: Run, folder: Path) -> None:
     assert "line 4: 'perhaps' is not a label" in done.stderr
 
 
-def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -> None:
+def test_failed_pages_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     (folder / "picture.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(2000))
     pairs = pairs_file(
         folder,
@@ -130,7 +130,7 @@ def test_pages_that_fail_are_told_and_the_rest_goes_on(run: Run, folder: Path) -
     assert (last["copies"], last["distinct"], last["left_out"]) == (1, 3, 1)
 
 
-def test_where_no_distance_is_precise_the_exit_code_says_so(run: Run, folder: Path) -> None:
+def test_without_a_precise_distance_the_exit_code_is_1(run: Run, folder: Path) -> None:
     done = run(
         "analyse",
         "evaluate",
@@ -156,7 +156,7 @@ def test_pairs_without_any_label_are_refused(run: Run, folder: Path) -> None:
         (["-o", "/nowhere/report.html"], "the folder /nowhere does not exist"),
     ],
 )
-def test_wrong_options_are_told(
+def test_invalid_options_are_explained(
     run: Run, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -165,9 +165,7 @@ def test_wrong_options_are_told(
     assert said in " ".join(done.stderr.split())
 
 
-def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_sample_counts_near_pairs_and_writes_a_file_for_labels(run: Run, tmp_path: Path) -> None:
     borderline, report = tmp_path / "borderline.csv", tmp_path / "report.html"
     arguments = ["--distance", "2", "--borderline", borderline, "-o", report, "--summary"]
     done = run("analyse", "evaluate", "--sample", "100", EXAMPLES / "pages", *arguments)
@@ -200,7 +198,7 @@ def test_a_sample_counts_near_pairs_and_asks_for_labels_that_can_be_read_back(
     assert again.lines[4]["found"] == again.lines[4]["copies"] == len(rows)
 
 
-def test_a_sample_is_as_large_as_asked_for_and_the_same_for_the_same_seed(run: Run) -> None:
+def test_a_sample_has_the_requested_size_and_depends_on_the_seed(run: Run) -> None:
     def sampled(seed: str) -> Result:
         return run("analyse", "evaluate", "--sample", "12", EXAMPLES / "pages", "--seed", seed)
 

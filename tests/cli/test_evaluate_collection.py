@@ -64,7 +64,7 @@ def test_the_labelled_sample_of_a_collection_is_measured_without_pages(
     assert report.read_text(encoding="utf-8").count("<svg") == 2
 
 
-def test_a_page_that_is_gone_or_elsewhere_is_told_and_its_pairs_are_left_out(
+def test_pairs_with_a_missing_page_are_reported_and_left_out(
     run: Run, dsn: str, tmp_path: Path
 ) -> None:
     with connect(dsn, collection="news") as store:
@@ -102,7 +102,7 @@ def test_a_page_that_is_gone_or_elsewhere_is_told_and_its_pairs_are_left_out(
         (["missing.csv", "--collection", "default"], "missing.csv does not exist"),
     ],
 )
-def test_what_cannot_be_measured_is_told(
+def test_invalid_options_are_reported(
     run: Run, dsn: str, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     connect(dsn).close()

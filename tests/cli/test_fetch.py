@@ -18,7 +18,7 @@ def test_pages_that_are_not_known_or_due_are_to_be_fetched(run: Run, folder: Pat
     assert "recrawl" not in done.lines[1]
 
 
-def test_what_is_no_url_is_reported_and_the_rest_goes_on(run: Run, folder: Path) -> None:
+def test_invalid_urls_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     run("ingest", folder)
     done = run("should-fetch", "", "no url", "javascript:x", "https://a.example/")
     assert [line["url"] for line in done.lines] == ["https://a.example/"]
@@ -31,7 +31,7 @@ def test_what_is_no_url_is_reported_and_the_rest_goes_on(run: Run, folder: Path)
     assert (done.code, done.stderr) == (1, "b'\\xff' is not in UTF-8\n")
 
 
-def test_it_exits_with_1_if_none_is(run: Run, folder: Path) -> None:
+def test_the_exit_code_is_1_if_no_page_needs_fetching(run: Run, folder: Path) -> None:
     run("ingest", folder)
     assert run("should-fetch", (folder / "wells.html").as_uri()).code == 1
     assert run("should-fetch").code == 2

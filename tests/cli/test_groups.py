@@ -114,7 +114,7 @@ def test_pairs_of_pages_have_their_urls_and_titles(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["pairs", "clusters"])
-def test_on_a_terminal_a_bar_says_how_far_it_is(run: Run, dsn: str, command: str) -> None:
+def test_on_a_terminal_a_bar_shows_the_progress(run: Run, dsn: str, command: str) -> None:
     ingested(run)
     silent = run("analyse", command)
     assert silent.stderr == ""
@@ -144,7 +144,7 @@ def test_find_many_answers_a_file_without_adding_it(run: Run, folder: Path) -> N
     assert run("status").lines[0]["simhashes"] == 2
 
 
-def test_find_many_reports_bad_lines_and_goes_on(run: Run, folder: Path) -> None:
+def test_find_many_reports_invalid_lines_and_continues(run: Run, folder: Path) -> None:
     run("ingest", folder)
     known = simhash_of(run, folder / "looms.html")
     bad = ["wrong", '{"url": 1}', '{"simhash": 1.5}', '{"simhash": true}', "{", str(2**64)]

@@ -26,7 +26,7 @@ def entries(group: LazyGroup) -> Iterator[tuple[str, Entry, click.Command]]:
 
 
 @pytest.mark.parametrize(("name", "entry", "command"), list(entries(commands)))
-def test_the_list_says_what_the_command_says(
+def test_the_list_has_the_summary_of_each_command(
     name: str, entry: Entry, command: click.Command
 ) -> None:
     assert command.name == name
@@ -39,7 +39,7 @@ def test_a_command_of_a_group_is_not_at_the_top(name: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_is_told_how_to_complete_commands(shell: str) -> None:
+def test_the_shell_can_complete_commands(shell: str) -> None:
     environment = {**os.environ, "_PGSIMHASH_COMPLETE": f"{shell}_source"}
     pgsimhash = Path(sys.executable).with_name("pgsimhash")
     script = subprocess.run(

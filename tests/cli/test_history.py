@@ -29,7 +29,7 @@ def test_a_line_for_each_version_and_one_with_the_hint(run: Run, folder: Path) -
     assert done.stderr == ""
 
 
-def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, folder: Path) -> None:
+def test_an_unchanged_visit_lengthens_the_interval(run: Run, folder: Path) -> None:
     def interval() -> int:
         version, last = run("analyse", "history", URL).lines
         assert version["fetched_at"].startswith("2026-01-01")
@@ -42,7 +42,7 @@ def test_a_visit_that_found_nothing_new_makes_the_interval_longer(run: Run, fold
     assert "2026-03-02T00:00" in run("analyse", "history", URL, "--summary").stderr
 
 
-def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) -> None:
+def test_an_unchanged_visit_can_be_given(run: Run, folder: Path) -> None:
     ingest(run, folder / "wells.html", "2024-01-01T00:00:00Z")
     known = run("analyse", "history", URL).lines[-1]["recrawl"]
     later = run("analyse", "history", URL, "--seen-at", "2025-06-01T02:00:00+02:00")
@@ -55,7 +55,7 @@ def test_who_knows_that_it_was_seen_unchanged_says_so(run: Run, folder: Path) ->
     ("time", "advice"),
     [("2126-01-01", "in the future; correct it"), ("tuesday", "is not a time such as")],
 )
-def test_what_is_no_time_to_have_seen_it_at_is_refused(run: Run, time: str, advice: str) -> None:
+def test_an_invalid_time_of_a_visit_is_refused(run: Run, time: str, advice: str) -> None:
     refused = run("analyse", "history", URL, "--seen-at", time)
     assert refused.code == 2
     assert advice in " ".join(refused.stderr.split())

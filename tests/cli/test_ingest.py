@@ -43,7 +43,7 @@ def test_a_folder_gives_one_verdict_a_page(run: Run, folder: Path) -> None:
     assert len(copy["simhash"]) == 16
 
 
-def test_what_is_left_out_is_one_line_for_people(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_skipped_files_are_summarized_in_one_line(run: Run, folder: Path, tmp_path: Path) -> None:
     (folder / "style.css").write_text("p {}")
     (folder / ".hidden.html").write_text("<p>x")
     archive = tmp_path / "crawl.warc.gz"
@@ -59,7 +59,7 @@ def test_what_is_left_out_is_one_line_for_people(run: Run, folder: Path, tmp_pat
     assert "Left out: hidden files and folders (1), files by their names (2)." in sample.stderr
 
 
-def test_no_page_at_all_is_exit_code_1(run: Run, tmp_path: Path) -> None:
+def test_without_pages_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "noext").write_text("<p>x")
     done = run("ingest", tmp_path)
     assert (done.code, done.stdout) == (1, "")
@@ -69,7 +69,7 @@ def test_no_page_at_all_is_exit_code_1(run: Run, tmp_path: Path) -> None:
     assert (sample.code, sample.stderr) == (1, done.stderr)
 
 
-def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
+def test_the_size_limit_of_a_page(run: Run, folder: Path) -> None:
     wells = max(folder.iterdir(), key=lambda path: path.stat().st_size)
     size = wells.stat().st_size
     assert run("ingest", wells, "--max-bytes", size).lines[0]["verdict"] == "new"
@@ -78,7 +78,7 @@ def test_how_large_a_page_may_be(run: Run, folder: Path) -> None:
     assert line["detail"] == f"the file is larger than {size - 1:,} bytes (max_bytes)"
 
 
-def test_how_long_a_page_may_take(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_the_time_limit_of_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
     # Each letter has a mark, and there are millions of letters.
     slow = tmp_path / "slow.jsonl"
     html = "<p>" + "\u05d0\u05b4\u05bc" * 1_600_000
@@ -94,7 +94,7 @@ def test_how_long_a_page_may_take(run: Run, folder: Path, tmp_path: Path) -> Non
     assert again.lines[0]["verdict"] == "unchanged"
 
 
-def test_a_time_that_is_none_is_refused(run: Run, folder: Path) -> None:
+def test_an_invalid_time_limit_is_refused(run: Run, folder: Path) -> None:
     for none in ("0", "-1", "nan", "soon"):
         done = run("ingest", folder, "--page-seconds", none)
         assert (done.code, done.lines) == (2, [])
@@ -112,7 +112,7 @@ def test_verdicts_go_into_a_parquet_file_too(run: Run, folder: Path, tmp_path: P
     assert [verdict.as_json() for verdict in read_verdicts(file)] == done.lines
 
 
-def test_a_second_run_adds_nothing_and_says_so(run: Run, folder: Path, dsn: str) -> None:
+def test_a_second_run_adds_nothing_and_reports_it(run: Run, folder: Path, dsn: str) -> None:
     def rows() -> object:
         with psycopg.connect(dsn) as connection:
             return connection.execute(
@@ -151,7 +151,7 @@ def test_the_closing_tables_on_request(run: Run, folder: Path) -> None:
     assert float(figures["pages a second"].replace(",", "")) > 0
 
 
-def test_json_lines_from_stdin_go_on_after_a_broken_one(run: Run, folder: Path) -> None:
+def test_json_lines_from_stdin_continue_after_a_broken_one(run: Run, folder: Path) -> None:
     html = (folder / "wells.html").read_text()
     lines = [
         json.dumps({"url": "https://a.example/wells", "html": html}),
@@ -164,7 +164,7 @@ def test_json_lines_from_stdin_go_on_after_a_broken_one(run: Run, folder: Path) 
     assert done.lines[1]["detail"]
 
 
-def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> None:
+def test_bad_files_are_reported_and_the_rest_continues(run: Run, folder: Path) -> None:
     wells = (folder / "wells.html").read_bytes()
     bad = folder / "bad"
     bad.mkdir()
@@ -193,7 +193,7 @@ def test_bad_files_are_reported_and_the_rest_goes_on(run: Run, folder: Path) -> 
     assert all(line["detail"] for line in done.lines if line["verdict"] == "failed")
 
 
-def test_a_url_that_is_none_is_reported(run: Run, folder: Path) -> None:
+def test_an_invalid_url_is_reported(run: Run, folder: Path) -> None:
     html = (folder / "wells.html").read_text()
     urls = ["no url", "http://", "https://a.example/" + "x" * 3000, "https://a.example/"]
     lines = [json.dumps({"url": url, "html": html}) for url in urls]
@@ -310,7 +310,7 @@ def test_after_ctrl_c_what_was_printed_is_stored_and_a_second_run_continues(
 
 
 @pytest.mark.parametrize("options", [[], ["--jobs", "1"]])
-def test_who_writes_a_page_and_waits_hears_its_verdict(
+def test_a_page_from_a_waiting_process_gets_its_verdict(
     folder: Path, dsn: str, options: list[str]
 ) -> None:
     html = (folder / "wells.html").read_text()
@@ -345,7 +345,7 @@ def test_who_writes_a_page_and_waits_hears_its_verdict(
     assert len(stderr.splitlines()) == 1
 
 
-def test_what_is_not_there_creates_nothing(run: Run, folder: Path) -> None:
+def test_missing_paths_and_collections_create_nothing(run: Run, folder: Path) -> None:
     missing = run("ingest", folder, folder / "missing.html")
     assert (missing.code, missing.stdout) == (2, "")
     assert "missing.html" in missing.stderr

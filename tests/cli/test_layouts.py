@@ -23,12 +23,12 @@ def test_plan_compares_all_layouts_and_recommends_one(run: Run) -> None:
         assert sizes == sorted(sizes)
 
 
-def test_plan_asks_for_the_distance_that_collections_have(run: Run) -> None:
+def test_plan_uses_the_default_distance(run: Run) -> None:
     lines = run("collection", "plan", "--rows", "1e6").lines
     assert lines == run("collection", "plan", "--rows", "1e6", "--distance", "8").lines
 
 
-def test_plan_says_what_pages_take_as_well(run: Run) -> None:
+def test_plan_predicts_the_size_of_pages(run: Run) -> None:
     alone = run("collection", "plan", "--rows", "5e6").lines
     assert {line["gigabytes_with_pages"] for line in alone} == {None}
     done = run("collection", "plan", "--rows", "5e6", "--pages", "1e7")
@@ -69,13 +69,13 @@ def test_a_collection_has_the_distance_of_its_scheme(run: Run) -> None:
     assert run("analyse", "explain", "0" * 16, "f" * 16, *interop).lines[0]["max_distance"] == 3
 
 
-def test_plan_leaves_out_what_does_not_answer_the_distance(run: Run) -> None:
+def test_plan_omits_layouts_that_do_not_support_the_distance(run: Run) -> None:
     lines = run("collection", "plan", "--rows", "1000", "--distance", "12").lines
     assert {line["layout"] for line in lines} == {"22+21+21", "16+16+16+16", "8 choose 2"}
 
 
 @pytest.mark.parametrize("rows", ["many", "0", "-1", "nan", "1e13"])
-def test_plan_refuses_what_is_no_number_of_rows(run: Run, rows: str) -> None:
+def test_plan_refuses_an_invalid_number_of_rows(run: Run, rows: str) -> None:
     done = run("collection", "plan", "--rows", rows)
     assert done.code == 2
     assert "number such as" in done.stderr or "is not from 1" in done.stderr
@@ -91,7 +91,7 @@ def test_a_collection_is_created_with_a_layout_and_used(run: Run, folder: Path) 
     assert (status["layout"], status["simhashes"]) == ("5 choose 2", 2)
 
 
-def test_a_default_distance_that_the_layout_does_not_answer_is_refused(run: Run) -> None:
+def test_a_default_distance_that_the_layout_does_not_support_is_refused(run: Run) -> None:
     done = run("collection", "create", "news", "--layout", "32+32", "--distance", "8")
     assert done.code == 2
     assert "from 0 to 7" in done.stderr
@@ -130,7 +130,7 @@ def test_migrate_can_choose_the_layout_of_new_collections(
     assert run("migrate", "--downgrade", "base", "--layout", "32+32").code == 2
 
 
-def test_a_collection_is_set(run: Run) -> None:
+def test_settings_of_a_collection_are_changed(run: Run) -> None:
     run("collection", "create", "news")
     done = run("collection", "set", "news", "--distance", "5", "--keep-markdown")
     assert (done.lines[0]["default_distance"], done.lines[0]["keep_markdown"]) == (5, True)

@@ -24,13 +24,13 @@ def test_find_a_page_by_file_stdin_or_simhash(run: Run, folder: Path) -> None:
     assert run("find", str(int(simhash, 16))).stdout == by_file.stdout
 
 
-def test_find_exits_with_one_where_there_is_nothing(run: Run, folder: Path) -> None:
+def test_find_exits_with_1_without_a_match(run: Run, folder: Path) -> None:
     run("ingest", folder)
     done = run("find", "0x1234", "--distance", "0")
     assert (done.code, done.stdout) == (1, "")
 
 
-def test_find_what_is_near_a_url(run: Run, folder: Path) -> None:
+def test_find_pages_near_a_url(run: Run, folder: Path) -> None:
     run("ingest", folder)
     wells, copy, looms = (
         (folder / f"{name}.html").as_uri() for name in ("wells", "wells-copy", "looms")
@@ -76,7 +76,7 @@ def test_find_all_pages_of_each_match(run: Run, dsn: str, folder: Path) -> None:
     assert run("find", "0x1234", "--pages").code == 1
 
 
-def test_what_has_a_scheme_is_a_url_unless_a_file_has_that_name(
+def test_an_argument_with_a_scheme_is_a_url_unless_a_file_exists(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("ingest", folder)
@@ -87,7 +87,7 @@ def test_what_has_a_scheme_is_a_url_unless_a_file_has_that_name(
     assert "does not know x://looms.html" in run("find", "x://looms.html").stderr
 
 
-def test_find_refuses_what_is_neither_a_file_nor_a_simhash(run: Run) -> None:
+def test_find_refuses_an_argument_that_is_neither_a_file_nor_a_simhash(run: Run) -> None:
     done = run("find", "no-such-file.html")
     assert done.code == 2
     assert "neither a file nor a simhash" in done.stderr
@@ -114,7 +114,7 @@ def test_fingerprint_prints_the_simhash_in_every_form(run: Run, folder: Path) ->
     )
 
 
-def test_fingerprint_reports_a_bad_file_and_goes_on(run: Run, folder: Path) -> None:
+def test_fingerprint_reports_a_bad_file_and_continues(run: Run, folder: Path) -> None:
     done = run("fingerprint", folder / "short.html", folder / "wells.html")
     assert done.code == 1
     assert [line["title"] for line in done.lines] == ["Wells"]
@@ -122,7 +122,7 @@ def test_fingerprint_reports_a_bad_file_and_goes_on(run: Run, folder: Path) -> N
     assert "short.html" in done.stderr
 
 
-def test_fingerprint_of_what_is_no_file_does_nothing(run: Run, folder: Path) -> None:
+def test_fingerprint_of_a_missing_file_does_nothing(run: Run, folder: Path) -> None:
     missing = run("fingerprint", folder / "wells.html", folder / "gone.html")
     assert (missing.code, missing.stdout) == (2, "")
     assert "gone.html" in missing.stderr
@@ -135,7 +135,7 @@ def test_fingerprint_can_show_the_main_content(run: Run, folder: Path) -> None:
     assert "Home" not in done.stdout
 
 
-def test_simhashes_are_taken_in_base32_and_distances_by_name(run: Run) -> None:
+def test_simhashes_in_base32_and_distances_by_name_are_accepted(run: Run) -> None:
     with connect() as store:
         store.add("https://a.example/", 2**64 - 1)
     found = run("find", to_base32(2**64 - 1 - 0b111111), "--distance", "loose")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.harness import Run
 
 
-def test_a_mark_is_made_listed_and_taken_back(run: Run, folder: Path) -> None:
+def test_a_mark_is_set_listed_and_removed(run: Run, folder: Path) -> None:
     run("ingest", folder)
     a, b = ((folder / name).as_uri() for name in ("wells.html", "wells-copy.html"))
     done = run("mark", a, b, "--different")

@@ -38,7 +38,7 @@ def without_stdin(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("mark", NO_TEXT, "https://a.example/", "--same"),
     ],
 )
-def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
+def test_an_argument_that_is_not_utf8_is_one_clear_line(run: Run, command: tuple[str, ...]) -> None:
     assert run("collection", "create", "default").code == 0
     done = run(*command)
     assert done.code in (1, 3)
@@ -49,7 +49,7 @@ def test_an_argument_that_is_no_text_is_one_clear_line(run: Run, command: tuple[
 @pytest.mark.parametrize(
     "command", [("ingest", ".", "--create", "--collection", ""), ("collection", "create", "")]
 )
-def test_a_collection_has_a_name(run: Run, command: tuple[str, ...]) -> None:
+def test_an_empty_name_of_a_collection_is_refused(run: Run, command: tuple[str, ...]) -> None:
     done = run(*command)
     assert done.code == 2
     assert "is empty; give one" in done.stderr
@@ -79,14 +79,14 @@ def test_a_closed_stdin_is_one_clear_line(run: Run, command: str) -> None:
 
 
 @pytest.mark.usefixtures("run")
-def test_a_closed_stdin_is_no_matter_where_nobody_reads_it(folder: Path) -> None:
+def test_a_closed_stdin_does_not_matter_unless_it_is_read(folder: Path) -> None:
     done = without_stdin("ingest", str(folder / "wells.html"))
     assert done.returncode == 0
     assert "first_seen" in done.stdout
 
 
 @pytest.mark.parametrize("option", ["--window-size", "--max-copies", "--min-tokens"])
-def test_a_number_that_no_column_holds_is_refused(run: Run, option: str) -> None:
+def test_a_number_too_large_for_the_database_is_refused(run: Run, option: str) -> None:
     assert run("policy", "set", "a.example", option, str(2**31)).code == 2
     assert run("policy", "set", "a.example", option, str(2**31 - 1)).code == 0
 
@@ -154,7 +154,7 @@ main()
     assert done.stderr.splitlines() == ["Stopped. Committed work stays; run again to continue."]
 
 
-def test_a_deletion_is_asked_about(run: Run, folder: Path) -> None:
+def test_a_deletion_needs_confirmation(run: Run, folder: Path) -> None:
     run("ingest", folder)
     asked = run("collection", "delete", "default")
     assert (asked.code, "--yes" in asked.stderr) == (2, True)

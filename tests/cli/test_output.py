@@ -21,7 +21,7 @@ def explain(run: Run, folder: Path, target: Path) -> int:
     return run("analyse", "explain", *pages, "-o", target).code
 
 
-def test_a_page_that_cannot_be_written_leaves_the_one_before(folder: Path, target: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(folder: Path, target: Path) -> None:
     target.write_text("the page before")
     before = set(folder.iterdir())
     pages = [str(folder / "wells.html"), str(folder / "looms.html")]
@@ -52,7 +52,7 @@ def test_a_new_page_has_the_mode_of_any_new_file(run: Run, folder: Path, target:
     assert target.stat().st_mode == target.with_name("any").stat().st_mode
 
 
-def test_a_page_goes_into_what_is_no_file(folder: Path, target: Path) -> None:
+def test_a_page_can_be_written_to_a_pipe_or_device(folder: Path, target: Path) -> None:
     pages = [str(folder / "wells.html"), str(folder / "looms.html")]
     command = [*COMMAND, "analyse", "explain", *pages, "-o", "/dev/stdout"]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)

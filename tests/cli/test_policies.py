@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.harness import Run
 
 
-def test_a_policy_is_set_shown_listed_obeyed_and_removed(run: Run, folder: Path) -> None:
+def test_a_policy_is_set_shown_listed_applied_and_removed(run: Run, folder: Path) -> None:
     done = run("policy", "set", "a.example/x/*", "--distance", "3", "--expire-after", "90d")
     said = {"pattern": "a.example/x/*", "distance": 3, "expire_after": 7_776_000.0}
     assert (done.code, done.lines) == (0, [said])
@@ -38,7 +38,7 @@ def test_pages_expire_as_policies_say(run: Run, folder: Path) -> None:
     assert run("expire").lines == [{"deleted": 0}]
 
 
-def test_min_words_are_asked_of_a_page(run: Run, folder: Path) -> None:
+def test_min_tokens_of_a_policy_apply(run: Run, folder: Path) -> None:
     lines = run("ingest", folder, "--min-tokens", "5000").lines
     assert {line["verdict"] for line in lines} == {"too_short"}
     assert {line["reason"] for line in lines} == {"policy", "too_short"}

@@ -226,7 +226,7 @@ def test_every_command_is_tried() -> None:
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["piped", "on a terminal"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_byte_of_any_command_steers_a_terminal(
+def test_no_command_prints_control_characters(
     dsn_with_evil: str, command: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if terminal:
@@ -260,7 +260,7 @@ def test_json_says_what_it_escapes() -> None:
     assert len(written.splitlines()) == 1
 
 
-def test_people_read_what_was_there() -> None:
+def test_escaped_names_are_readable() -> None:
     assert printing.printable("a\x1b[31m\x9b\u202eé\n") == "a\\x1b[31m\\x9b\\u202eé\\x0a"
     assert _printed(lambda: printing.print_text("a\n\tb\x1b\n")) == "a\n    b\\x1b\n\n"
 
@@ -273,7 +273,7 @@ def test_markup_in_names_is_text(dsn_with_evil: str, monkeypatch: pytest.MonkeyP
     assert "pairs in [link=evil]:bug:" in done.stderr
 
 
-def test_what_libraries_log_and_errors_nobody_caught_are_printable() -> None:
+def test_log_records_of_libraries_and_uncaught_errors_are_escaped() -> None:
     script = (
         "import logging; from pgsimhash.cli import printing; printing.guard_other_output();"
         f"evil = {EVIL!r};"

@@ -47,7 +47,7 @@ def test_a_collection_gets_another_layout(run: Run, folder: Path) -> None:
     assert len(run("status").lines) == 2
 
 
-def test_another_scheme_tells_its_verdicts(run: Run, kept: None) -> None:
+def test_a_rebuild_with_another_scheme_prints_verdicts(run: Run, kept: None) -> None:
     *verdicts, made = run(*REBUILD, "kept", *SHINGLES, "--verdicts").lines
     assert sorted(line["verdict"] for line in verdicts) == ["duplicate", "new", "new", "too_short"]
     assert (made["collection"], made["scheme"]) == ("kept", "pgsimhash-blog-shingles-1")
@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_what_was_printed(
     assert (pages["kept"], pages["kept-2"]) == (3, 4)
 
 
-def test_verdicts_on_other_terms_take_the_place_of_those_there_are(run: Run) -> None:
+def test_verdicts_with_other_settings_replace_the_stored_ones(run: Run) -> None:
     with connect(collection="default") as store:
         list(store.add_many([("https://a.example/", 0), ("https://b.example/", 7)]))
     assert [line["duplicates"] for line in run("status").lines] == [1]
@@ -90,7 +90,7 @@ def test_verdicts_on_other_terms_take_the_place_of_those_there_are(run: Run) -> 
     assert [line["duplicates"] for line in run("status").lines] == [1]
 
 
-def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
+def test_impossible_rebuilds_name_the_fix(run: Run, kept: None) -> None:
     assert run(*REBUILD).code == 2
     refused = run(*REBUILD, "kept", "--scheme", "pgsimhash-interop-1")
     assert "ingest the pages again" in refused.stderr
@@ -108,7 +108,7 @@ def test_what_cannot_be_names_the_fix(run: Run, kept: None) -> None:
     assert "1 to 63 of at most 64 blocks lead" in unknown.stderr
 
 
-def test_names_are_changed_and_exchanged(run: Run, kept: None) -> None:
+def test_collections_are_renamed_and_swapped(run: Run, kept: None) -> None:
     run("collection", "create", "other")
     renamed = run("collection", "rename", "other", "kept", "--swap")
     assert renamed.lines == [{"collection": "kept", "before": "other", "swapped": True}]
@@ -120,7 +120,7 @@ def test_names_are_changed_and_exchanged(run: Run, kept: None) -> None:
     assert "does not exist" in unknown.stderr
 
 
-def test_no_collection_is_created_in_a_layout_that_another_is_being_made_in(
+def test_no_collection_is_created_in_a_layout_without_indexes(
     run: Run, dsn: str, folder: Path
 ) -> None:
     def stop(step: str, done: int, total: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.harness import Run
 
 
-def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Path) -> None:
+def test_the_report_is_a_json_line_and_a_file(run: Run, folder: Path) -> None:
     run("ingest", folder)
     target = folder / "report.html"
     done = run("analyse", "report", "-o", target)
@@ -21,7 +21,7 @@ def test_the_figures_are_a_json_line_and_the_page_is_a_file(run: Run, folder: Pa
     assert "Near-duplicates in default" in page
 
 
-def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
+def test_the_limits_of_a_report_are_options(run: Run, folder: Path) -> None:
     run("ingest", folder)
     options = ("--clusters", "0", "--distance", "3", "--canonical", "newest")
     done = run("analyse", "report", *options, "--summary")
@@ -30,7 +30,7 @@ def test_what_is_shown_can_be_chosen(run: Run, folder: Path) -> None:
     assert "bytes saved" in done.stderr
 
 
-def test_mistakes_are_told_before_the_work(run: Run, folder: Path) -> None:
+def test_mistakes_are_reported_before_the_work(run: Run, folder: Path) -> None:
     run("ingest", folder)
     assert run("analyse", "report", "--hosts", "-1").code == 2
     assert run("analyse", "report", "-o", "/nowhere/report.html").code == 2

@@ -36,7 +36,7 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_without_a_dsn_everything_is_set_up_by_itself_and_kept(home: Path) -> None:
+def test_without_a_dsn_the_embedded_server_is_set_up_and_kept(home: Path) -> None:
     environment = {**os.environ, "PGSIMHASH_DATA_DIR": str(home / "data")}
     environment.pop("PGSIMHASH_DSN", None)
     line = json.dumps({"url": "https://a.example/lamps", "html": ARTICLE})
@@ -222,7 +222,7 @@ def test_another_server_on_the_data_is_left_alone(used: Path, marks: list[str], 
         assert f"process {stranger.pid} seems to be another" in refusal(used)
 
 
-def test_each_of_four_commands_that_use_a_fresh_folder_at_once_is_done(home: Path) -> None:
+def test_four_concurrent_commands_can_use_a_new_folder(home: Path) -> None:
     environment = {**without_dsn(), "PGSIMHASH_DATA_DIR": str(home / "data")}
     commands = [
         subprocess.Popen(
@@ -263,7 +263,7 @@ def test_the_server_stops_after_its_last_user_was_killed(used: Path) -> None:
         assert third.end() == ""
 
 
-def test_a_server_stays_when_the_process_ends_that_started_it(used: Path) -> None:
+def test_a_server_survives_the_process_that_started_it(used: Path) -> None:
     with clients(used) as (first,):
         where = first.dsn()
         with clients(used) as (second,):
@@ -329,7 +329,7 @@ def test_of_many_that_begin_at_once_one_starts_the_server(used: Path) -> None:
     assert (used / "postgres.log").read_text().count(starting) == before + 1
 
 
-def test_a_killed_server_starts_anew(used: Path) -> None:
+def test_a_killed_server_starts_again(used: Path) -> None:
     with clients(used, 2) as (first, second):
         with psycopg.connect(first.dsn()):
             psycopg.connect(second.dsn()).close()
@@ -378,9 +378,7 @@ psycopg.connect(where).close()
     assert not pid_file(used).exists()
 
 
-def test_a_folder_that_was_removed_and_made_again_gets_a_server_of_its_own(
-    home: Path, made: Path
-) -> None:
+def test_a_replaced_folder_gets_a_new_server(home: Path, made: Path) -> None:
     program = """
 import shutil, subprocess, sys
 from pathlib import Path
@@ -496,7 +494,7 @@ def test_a_damaged_pid_file_is_one_clear_line(used: Path, content: str) -> None:
     assert "remove it" in line
 
 
-def test_a_folder_with_something_else_is_one_clear_line_and_left_alone(home: Path) -> None:
+def test_a_folder_with_other_content_is_refused_and_unchanged(home: Path) -> None:
     (home / "postgres").mkdir()
     (home / "postgres" / "thesis.txt").write_text("ten years of work")
     if IS_ROOT:

@@ -125,7 +125,7 @@ def test_a_standby_answers_everything_that_reads(pair: tuple[Cluster, Cluster]) 
                     write()
 
 
-def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(
+def test_a_dump_made_during_writes_is_consistent(
     cluster: Cluster,
     writers: Writers,
     where: str,
@@ -158,7 +158,7 @@ def test_a_dump_that_is_made_beside_writers_is_sound_where_it_is_restored(
     told(assert_sound(again, complete=True))
 
 
-def test_a_dump_of_data_alone_is_whole_where_no_trigger_fires(cluster: Cluster, where: str) -> None:
+def test_a_dump_of_data_only_is_complete_without_triggers(cluster: Cluster, where: str) -> None:
     """If they fired, it would be unknown which simhashes were standalone."""
     with connect(where) as store:
         store.add("https://example.com/", 5)

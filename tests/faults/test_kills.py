@@ -25,7 +25,7 @@ def moments(chance: random.Random, writers: Writers, count: int) -> list[int]:
     return sorted(chance.randrange(1, 2 * writers.pages) for _ in range(count))
 
 
-def test_killed_writers_lose_no_page_and_double_none(
+def test_killed_writers_lose_and_repeat_no_page(
     writers: Writers, chance: random.Random, told: Callable[..., None]
 ) -> None:
     for outcome in survive(writers, writers.kill, moments(chance, writers, 2)):
@@ -33,7 +33,7 @@ def test_killed_writers_lose_no_page_and_double_none(
 
 
 @pytest.mark.parametrize("how", ["killed", "immediate", "fast"])
-def test_writers_go_on_after_the_server_was_gone(
+def test_writers_continue_after_a_crash_of_the_server(
     cluster: Cluster, writers: Writers, how: str, chance: random.Random, told: Callable[..., None]
 ) -> None:
     def restart() -> None:
@@ -47,7 +47,7 @@ def test_writers_go_on_after_the_server_was_gone(
         told(outcome)
 
 
-def test_pages_are_written_soon_after_the_server_is_there_again(
+def test_writers_continue_soon_after_a_restart(
     cluster: Cluster, writers: Writers, told: Callable[..., None]
 ) -> None:
     writers.start()
@@ -61,7 +61,7 @@ def test_pages_are_written_soon_after_the_server_is_there_again(
     told(assert_sound(writers, complete=True), seconds_to_the_first_page=seconds)
 
 
-def test_a_killed_rebuild_is_sound_and_goes_on(
+def test_a_killed_rebuild_is_consistent_and_continues(
     cluster: Cluster,
     writers: Writers,
     where: str,
@@ -106,7 +106,7 @@ def wait_for_a_rebuild(where: str, work: Work) -> None:
     ],
     ids=" ".join,
 )
-def test_commands_name_a_server_that_is_gone(
+def test_commands_report_a_lost_server(
     cluster: Cluster, where: str, command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

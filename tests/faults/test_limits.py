@@ -49,7 +49,7 @@ def unmount(folder: Path) -> None:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_disk_that_is_full_loses_no_page(
+def test_a_full_disk_loses_no_page(
     small: Cluster, tmp_path: Path, told: Callable[..., None]
 ) -> None:
     where = small.database("crawl")
@@ -94,7 +94,7 @@ def test_a_server_that_turns_read_only_loses_no_page(
     told(assert_sound(writers, complete=True))
 
 
-def test_a_writer_that_the_server_gives_no_time_loses_no_page(
+def test_a_statement_timeout_loses_no_page(
     cluster: Cluster, writers: Writers, told: Callable[..., None]
 ) -> None:
     for milliseconds in (1, 3, 8):
@@ -108,7 +108,7 @@ def test_a_writer_that_the_server_gives_no_time_loses_no_page(
     told(assert_sound(writers, complete=True))
 
 
-def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
+def test_a_lock_timeout_names_the_holder_and_loses_no_page(
     cluster: Cluster, writers: Writers, where: str, told: Callable[..., None]
 ) -> None:
     writers.rerun()
@@ -125,7 +125,7 @@ def test_a_writer_that_may_not_wait_says_for_whom_and_loses_no_page(
     told(assert_sound(writers, complete=True))
 
 
-def test_writers_that_the_server_picks_to_end_a_deadlock_lose_no_page(
+def test_deadlocks_lose_no_page(
     cluster: Cluster, where: str, tmp_path: Path, told: Callable[..., None]
 ) -> None:
     """A plain INSERT of a simhash before the collection's lock takes locks in the wrong order."""
@@ -182,7 +182,7 @@ def wait_for_a_row(where: str) -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_ends_in_a_traceback_where_statements_are_cut_off(
+def test_cancelled_statements_cause_no_traceback(
     cluster: Cluster, where: str, command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

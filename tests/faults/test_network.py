@@ -36,7 +36,7 @@ def test_cut_connections_lose_no_page(
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_connection_cut_half_way_through_a_commit_doubles_no_page(
+def test_a_connection_cut_during_a_commit_repeats_no_page(
     between: Proxy,
     where: str,
     tmp_path: Path,
@@ -78,7 +78,7 @@ def test_a_pooler_that_goes_down_loses_no_page(
     told(assert_sound(direct, complete=True))
 
 
-def test_a_server_that_nobody_reaches_is_named(between: Proxy, where: str, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_named(between: Proxy, where: str, tmp_path: Path) -> None:
     port = between.port
     between.close()
     writers = Writers(conninfo.make_conninfo(where, port=port), tmp_path)

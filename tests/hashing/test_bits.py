@@ -48,7 +48,7 @@ def test_the_bigint_of_a_simhash_is_its_twos_complement(simhash: int, bigint: in
 
 
 @given(simhashes)
-def test_bigint_and_text_forms_come_back_as_the_same_simhash(simhash: int) -> None:
+def test_bigint_and_text_forms_round_trip(simhash: int) -> None:
     assert from_bigint(to_bigint(simhash)) == simhash
     assert pgsimhash.parse_simhash(pgsimhash.format_simhash(simhash)) == simhash
     assert pgsimhash.parse_simhash(hex(simhash)) == simhash
@@ -71,7 +71,7 @@ def test_a_simhash_is_read_from_hex_or_decimal(text: str, simhash: int) -> None:
 
 
 @given(simhashes)
-def test_base32_is_the_eight_octets_in_order_in_thirteen_digits_of_either_case(
+def test_base32_is_the_eight_bytes_in_thirteen_digits_of_either_case(
     simhash: int,
 ) -> None:
     written = to_base32(simhash)
@@ -83,7 +83,7 @@ def test_base32_is_the_eight_octets_in_order_in_thirteen_digits_of_either_case(
             assert pgsimhash.parse_simhash(form) == simhash
 
 
-def test_base32_sorts_nothing_out_of_the_octets() -> None:
+def test_base32_encodes_all_bytes() -> None:
     assert to_base32(0) == "aaaaaaaaaaaaa"
     assert to_base32(2**64 - 1) == "7777777777776"
     assert to_base32(1) == "aaaaaaaaaaaac"
@@ -120,7 +120,7 @@ NOT_BASE32 = [
 
 
 @pytest.mark.parametrize("text", NOT_BASE32)
-def test_what_is_not_base32_of_eight_octets_is_refused(text: str) -> None:
+def test_invalid_base32_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match="not base32 of eight bytes"):
         from_base32(text)
     if not text.isdigit():
@@ -148,13 +148,13 @@ def test_levels_of_similarity_have_names_and_distances() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "xyz", "0x1ffffffffffffffff", "18446744073709551616", "1.5"])
-def test_what_is_no_simhash_is_refused_as_text(text: str) -> None:
+def test_an_invalid_text_of_a_simhash_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         pgsimhash.parse_simhash(text)
 
 
 @pytest.mark.parametrize("value", [-1, 2**64, True, 1.0, "1", None])
-def test_what_is_no_simhash_is_refused_as_a_number(value: object) -> None:
+def test_a_number_outside_64_bits_is_refused(value: object) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         check_simhash(value)  # type: ignore[arg-type]
 
@@ -191,7 +191,7 @@ def test_a_distance_beyond_the_search_is_refused(distance: object) -> None:
         check_distance(distance)  # type: ignore[arg-type]
 
 
-def test_verdicts_and_matches_say_how_similar_in_per_cent() -> None:
+def test_verdicts_and_matches_have_a_similarity_in_per_cent() -> None:
     assert [similarity_percent(distance) for distance in (0, 3, 8, 64)] == [100.0, 95.3, 87.5, 0.0]
     near = Verdict("https://a.example/2", "near", "within_distance", 5, 8, "https://a.example/1")
     assert (near.similarity_percent, near.as_json()["similarity_percent"]) == (87.5, 87.5)

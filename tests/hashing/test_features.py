@@ -37,7 +37,7 @@ def test_words_and_pairs_weigh_the_root_of_their_count() -> None:
     ("damping", "weight"),
     [("sqrt", math.sqrt(3)), ("log", 1 + math.log(3)), ("linear", 3.0), ("binary", 1.0)],
 )
-def test_a_count_is_damped_as_asked(damping: Damping, weight: float) -> None:
+def test_a_count_is_damped_by_the_option(damping: Damping, weight: float) -> None:
     assert weigh(["tide"] * 3 + ["pool"], (1,), damping) == {"tide": weight, "pool": 1.0}
 
 
@@ -69,7 +69,7 @@ def test_advertisements_have_few_shingles_with_a_stop_word() -> None:
     assert stop_word_shingles(advert) == []
 
 
-def test_images_are_features_by_url_or_by_what_the_caller_knows_of_them() -> None:
+def test_images_are_features_by_url_or_by_the_callers_key() -> None:
     markdown = "![A goat](https://bay.example/g.jpg) and\n![](https://bay.example/b.png)"
     assert image_features(markdown) == [
         "image:https://bay.example/g.jpg",
@@ -79,7 +79,7 @@ def test_images_are_features_by_url_or_by_what_the_caller_knows_of_them() -> Non
     assert image_features(markdown, pixels.get) == ["image:c0ffee"]
 
 
-def test_what_cannot_be_a_feature_is_refused() -> None:
+def test_invalid_shingles_are_refused() -> None:
     with pytest.raises(ArgumentError, match="1 token"):
         shingles(["tide"], 0)
     with pytest.raises(ArgumentError, match="1 token"):
@@ -98,6 +98,6 @@ def test_windows_of_tokens_are_lists() -> None:
 
 
 @pytest.mark.parametrize("window", [0, -1])
-def test_a_window_of_nothing_is_refused(window: int) -> None:
+def test_a_window_of_zero_is_refused(window: int) -> None:
     with pytest.raises(ArgumentError, match="1 token or more"):
         shingle(["low", "tide"], window)

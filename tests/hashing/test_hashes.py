@@ -50,7 +50,7 @@ def test_published_vectors(function: HashFunction, text: str, published: int) ->
 
 
 @pytest.mark.parametrize("function", ALL)
-def test_each_feature_has_its_hash_whatever_stands_beside_it(function: HashFunction) -> None:
+def test_each_hash_depends_on_its_feature_only(function: HashFunction) -> None:
     features = ["tide", "", "tide pool", "naïve", "朝市", FOX, "tide"]
     alone = [function([feature]).tolist()[0] for feature in features]
     assert function(features).tolist() == alone
@@ -117,7 +117,7 @@ def lookup3(data: bytes) -> int:
     return b << 32 | c
 
 
-def test_without_its_package_xxh3_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_package_xxh3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xxhash", None)
     with pytest.raises(MissingPackageError, match=r"\[xxhash\]"):
         xxh3_64(["tide"])

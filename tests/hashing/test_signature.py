@@ -109,7 +109,7 @@ def test_two_bigints_hold_a_signature() -> None:
         assert from_bigints(high, low) == value
 
 
-def test_what_is_no_signature_is_refused() -> None:
+def test_an_invalid_signature_is_refused() -> None:
     for wrong in (-1, 2**128):
         with pytest.raises(ArgumentError, match="not a signature"):
             resemblance(0, wrong)

@@ -50,12 +50,12 @@ def test_tokens_are_words_with_a_letter_in_them(text: str, tokens: list[str]) ->
         ("ΟΔΟΣ", "οδος"),
     ],
 )
-def test_what_reads_the_same_is_the_same_token(a: str, b: str) -> None:
+def test_equal_looking_words_are_equal_tokens(a: str, b: str) -> None:
     assert tokenize(a) == tokenize(b)
 
 
 @pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u2060", "\ufeff", "\u200e", "\u2068"])
-def test_what_shows_nothing_parts_no_token(unseen: str) -> None:
+def test_invisible_characters_split_no_token(unseen: str) -> None:
     text = "Über das Watten\u00admeer, tide pools 東京都 und ไทย"
     parted = text.replace("e", f"e{unseen}").replace("京", f"京{unseen}")
     assert tokenize(parted) == tokenize(text.replace("\u00ad", ""))
@@ -105,7 +105,7 @@ def test_the_table_gives_the_tokens_of_the_definition(text: str) -> None:
     assert [*tokenize(text), "一"] == tokenize(f"{text} 一")
 
 
-def test_the_choices_of_a_tokenizer() -> None:
+def test_the_options_of_a_tokenizer() -> None:
     text = "The 3rd of 12 ﬁne pools"
     assert Words()(text) == tokenize(text)
     assert Words(min_length=3)(text) == ["the", "3rd", "fine", "pools"]
@@ -135,11 +135,11 @@ def test_dates_and_counters_are_left_out_on_request(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["they may come", "march on", "the second day", "view from the hill", "chapter ten"]
 )
-def test_words_that_count_nothing_stay(text: str) -> None:
+def test_words_without_a_count_stay(text: str) -> None:
     assert Words(counters=False)(text) == text.split()
 
 
-def test_a_tokenizer_names_what_it_cannot_do() -> None:
+def test_a_tokenizer_refuses_invalid_options() -> None:
     with pytest.raises(ArgumentError, match="1 or more"):
         Words(min_length=0)
     with pytest.raises(ArgumentError, match="NFKC"):

@@ -97,7 +97,7 @@ def test_a_weight_of_zero_does_not_vote() -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], {}, {"tide": 0.0}, {"tide": 1e-9}])
-def test_nothing_has_no_simhash(nothing: dict[str, float]) -> None:
+def test_no_features_give_no_simhash(nothing: dict[str, float]) -> None:
     with pytest.raises(PageError, check=because("too_short")):
         simhash(nothing)
 
@@ -127,7 +127,7 @@ def test_integers_are_ready_hashes() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 2**64])
-def test_a_number_that_is_no_hash_is_refused(value: int) -> None:
+def test_a_number_outside_64_bits_is_not_a_hash(value: int) -> None:
     with pytest.raises(ArgumentError, match=r"in 0\.\.2\*\*64-1"):
         simhash([1, value])
 
@@ -135,13 +135,13 @@ def test_a_number_that_is_no_hash_is_refused(value: int) -> None:
 @pytest.mark.parametrize(
     "features", [["tide", 1], [1.0, 2.0], [True], [b"tide"], [("low", "tide")], [["low", "tide"]]]
 )
-def test_what_is_neither_a_string_nor_a_hash_is_refused(features: list[Any]) -> None:
+def test_features_other_than_strings_and_hashes_are_refused(features: list[Any]) -> None:
     with pytest.raises(TypeError, match="ready hash"):
         simhash(features)
 
 
 @pytest.mark.parametrize("hashes", [[], np.array([], dtype=np.uint64)])
-def test_no_hash_has_no_simhash(hashes: Any) -> None:
+def test_no_hashes_give_no_simhash(hashes: Any) -> None:
     with pytest.raises(PageError, check=because("too_short")):
         simhash(hashes)
 

@@ -49,7 +49,7 @@ ALONE = text_of(STORY)
     ],
 )
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_what_stands_beside_the_story_is_left_out(beside: str, order: str) -> None:
+def test_content_beside_the_story_is_left_out(beside: str, order: str) -> None:
     story = f"<div>{STORY}</div>"
     body = beside + story if order == "before" else story + beside
     assert text_of(body) == ALONE
@@ -163,7 +163,7 @@ def test_head_and_body_may_be_left_out(head: str, block: str) -> None:
     assert (article.title, " ".join(article.text.split())) == ("Ferry", ALONE)
 
 
-def test_what_no_head_may_hold_comes_before_the_text_of_the_body() -> None:
+def test_elements_not_allowed_in_a_head_precede_the_body() -> None:
     root = parse("<head><title>Ferry</title><main>one</main> two <body>three<p>four</body>")
     assert root is not None
     assert etree.tostring(root) == (
@@ -185,7 +185,7 @@ def test_title_canonical_url_and_language() -> None:
 
 
 @pytest.mark.parametrize("href", ["", "javascript:0", "http://[", "data:text/html,x", "/relative"])
-def test_a_canonical_url_that_is_none_is_none(href: str) -> None:
+def test_an_invalid_canonical_url_is_ignored(href: str) -> None:
     assert read_article(f"<link rel=canonical href='{href}'>{STORY}").canonical_url is None
 
 

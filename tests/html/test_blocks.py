@@ -32,7 +32,7 @@ def test_a_block_is_a_run_of_text_between_two_tags_of_blocks() -> None:
 
 
 @pytest.mark.parametrize("tag", ["b", "span", "font", "a", "custom-mark", "code"])
-def test_what_stands_within_a_line_divides_no_word(tag: str) -> None:
+def test_inline_elements_divide_no_word(tag: str) -> None:
     assert texts(f"<p>ferry<{tag}>man</{tag}>'s oar") == ["ferryman's oar"]
 
 
@@ -64,7 +64,7 @@ def test_within_pre_blocks_divide_words_and_nothing_divides_blocks() -> None:
         "<svg>",
     ],
 )
-def test_what_nobody_sees_is_no_text(hidden: str) -> None:
+def test_hidden_content_is_not_text(hidden: str) -> None:
     name = hidden.strip("<>").split()[0]
     assert texts(f"<p>seen {hidden}not seen</{name}> as well") == ["seen as well"] or texts(
         f"<p>seen</p>{hidden}not seen</{name}><p>as well"
@@ -75,14 +75,14 @@ def test_a_style_that_only_names_a_hidden_overflow_hides_nothing() -> None:
     assert texts("<div style='overflow:hidden'>seen</div>") == ["seen"]
 
 
-def test_words_in_links_stand_between_marks() -> None:
+def test_words_in_links_are_between_signs() -> None:
     block, link, link_end, sign, _ = SIGNS
     assert tokenize_signed(outline_of("<p>see <a href=/x>the bay</a> © 1874").text) == [
         *(block, "see", link, "the", "bay", link_end, sign, "1874")
     ]
 
 
-def test_a_page_cannot_write_the_marks_itself() -> None:
+def test_a_page_cannot_contain_the_signs() -> None:
     tokens = tokenize_signed(outline_of("<p>one &#1; two \x02 three &#x3; four").text)
     assert tokens == [SIGNS[0], "one", "two", "three", "four"]
 
@@ -95,7 +95,7 @@ def test_elements_follow_their_parents_and_know_where_they_end() -> None:
     assert found.owners == [3, 5, 6]
 
 
-def test_a_piece_tells_where_its_text_stands() -> None:
+def test_a_piece_has_the_position_of_its_text() -> None:
     pieces: list[Piece] = []
     outline_of("<div>one <b>two</b> three<p>four</div>", pieces)
     assert [(piece.block, piece.around().tag) for piece in pieces] == [

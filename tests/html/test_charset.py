@@ -80,7 +80,7 @@ def test_windows_1252_pasted_into_utf8_is_read_as_both() -> None:
     assert decode(mixed) == f"{GERMAN} {JAPANESE} “Fähre”"
 
 
-def test_a_few_broken_characters_do_not_unmake_the_label() -> None:
+def test_a_few_broken_characters_do_not_invalidate_the_label() -> None:
     broken = (JAPANESE * 5).encode("euc_jp") + b"\xff"
     assert decode(broken, "euc-jp") == JAPANESE * 5 + "\ufffd"
 
@@ -125,7 +125,7 @@ def test_labels_mean_what_they_mean_in_browsers(label: str | None, codec: str | 
     assert codec_for(label) == codec
 
 
-def test_characters_that_no_page_means_are_dropped() -> None:
+def test_control_characters_are_dropped() -> None:
     assert clean_text("a\0b\x01c\x85d\ud800e\ufffef\tg\r\nh") == "abcdef\tg\r\nh"
     assert decode(b"<p>The \0ferry\0 crosses</p>") == "<p>The ferry crosses</p>"
 
@@ -144,7 +144,7 @@ def test_characters_that_no_page_means_are_dropped() -> None:
         (b"\0" * 1000, "binary"),
     ],
 )
-def test_what_is_no_page_is_refused(start: bytes, what: str) -> None:
+def test_a_binary_format_is_refused(start: bytes, what: str) -> None:
     with pytest.raises(PageError, match=what):
         decode(start + b" The ferry crosses every day")
 

@@ -123,7 +123,7 @@ def test_a_table_of_words_outweighs_the_prose_that_pages_share() -> None:
     assert hamming_distance(a.simhash, b.simhash) > 12
 
 
-def test_what_react_streams_is_content() -> None:
+def test_content_streamed_by_react_is_content() -> None:
     text = f"<h1>Tides</h1><p>{PROSE}</p>"
     streamed = fingerprint(f'<body><div hidden id="S:1">{text}</div></body>')
     assert streamed.simhash == fingerprint(f"<body><div>{text}</div></body>").simhash

@@ -24,7 +24,7 @@ def text_of(
 @pytest.mark.parametrize(
     "selector", ["div.log", "body > div", "//div[@class='log ad']", "(//div)[1]"]
 )
-def test_a_hint_is_css_or_xpath_and_is_believed(selector: str) -> None:
+def test_a_hint_in_css_or_xpath_selects_the_content(selector: str) -> None:
     """Although the block is named like an advertisement, and is a small part of the page."""
     assert text_of(selector) == "Fog at six. Sun at nine."
 
@@ -45,14 +45,16 @@ def test_several_elements_are_one_text_in_order() -> None:
         ("bay.example", None, False),
     ],
 )
-def test_a_hint_is_for_a_host_and_those_below_it(host: str, url: str | None, hinted: bool) -> None:
+def test_a_hint_applies_to_a_host_and_its_subdomains(
+    host: str, url: str | None, hinted: bool
+) -> None:
     assert (text_of(".freight", url, host) == "Goats two") is hinted
 
 
 @pytest.mark.parametrize(
     "selector", ["div.gone", "//nothing", "//script", "/html/@lang", "//p/text()"]
 )
-def test_a_hint_that_selects_no_text_is_as_none(selector: str) -> None:
+def test_a_hint_that_selects_no_text_is_ignored(selector: str) -> None:
     assert text_of(selector) == " ".join(read_article(PAGE).text.split())
 
 
@@ -60,7 +62,7 @@ def test_a_hint_that_selects_no_text_is_as_none(selector: str) -> None:
     "selector",
     ["", " ", "div[", "p::before", "//div[", "(//div", "div:unknown", "x" * 501],
 )
-def test_a_selector_that_is_none_is_refused(selector: str) -> None:
+def test_an_invalid_selector_is_refused(selector: str) -> None:
     with pytest.raises(ArgumentError, match=r"bay\.example"):
         SiteHints({"bay.example": selector})
 
@@ -68,6 +70,6 @@ def test_a_selector_that_is_none_is_refused(selector: str) -> None:
 @pytest.mark.parametrize(
     "host", ["", "https://bay.example", "bay.example/news", "bay.example:80", "["]
 )
-def test_a_host_that_is_none_is_refused(host: str) -> None:
+def test_an_invalid_host_is_refused(host: str) -> None:
     with pytest.raises(ArgumentError, match="without scheme"):
         SiteHints({host: "p"})

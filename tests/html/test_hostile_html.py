@@ -88,7 +88,7 @@ def test_a_form_feed_in_a_deep_page_is_white_space() -> None:
     assert fingerprint(page).tokens == WORDS + 1
 
 
-def test_few_pages_take_the_way_around() -> None:
+def test_few_pages_need_the_flat_builder() -> None:
     # Its marks: it keeps fewer attributes than the parser does.
     many = " ".join(f"a{number}=1" for number in range(ATTRIBUTES_MAX * 2))
     root = parse(f"<p {many}>" + f"{TEXT}<br>" * 1000)
@@ -255,14 +255,14 @@ def test_a_page_takes_time_in_proportion_to_its_size(page: str) -> None:
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "9" * 10, "\u0663", "\u00b2", "-3", " "])
-def test_a_list_starts_at_1_where_its_number_is_none(digits: str) -> None:
+def test_a_list_with_an_invalid_number_starts_at_1(digits: str) -> None:
     made = fingerprint(f"<p>{TEXT}</p><ol start='{digits}'><li>{TEXT}</li></ol>")
     assert "\n\n1. The harbour master" in made.markdown
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the memory of a process")
 @pytest.mark.parametrize("megabytes", [10, 30, 50])
-def test_a_page_that_the_memory_does_not_hold_is_a_failure(megabytes: int) -> None:
+def test_a_page_that_needs_too_much_memory_fails(megabytes: int) -> None:
     code = "\n".join(
         [
             "import resource",
@@ -314,7 +314,7 @@ def test_control_characters_written_as_entities_do_not_reach_the_store() -> None
         (bytes(range(32)) * 100, "not_html"),
     ],
 )
-def test_what_is_no_page_says_why(html: bytes, reason: str) -> None:
+def test_a_binary_format_is_named(html: bytes, reason: str) -> None:
     with pytest.raises(PageError, check=because(reason)):
         fingerprint(html)
 
@@ -353,18 +353,18 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_any_mixture_of_markup_ends_well(page: str) -> None:
+def test_any_markup_gives_a_fingerprint_or_a_page_error(page: str) -> None:
     assert outcome(page) in ("fingerprint", "too_short")
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_any_mixture_of_markup_ends_well_in_a_deep_page(page: str) -> None:
+def test_any_markup_in_a_deep_page_gives_a_fingerprint_or_a_page_error(page: str) -> None:
     assert outcome("<div>" * 2100 + page) in ("fingerprint", "too_short")
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400), st.none() | st.text(max_size=12))
-def test_any_bytes_end_well(html: bytes, charset: str | None) -> None:
+def test_any_bytes_give_a_fingerprint_or_a_page_error(html: bytes, charset: str | None) -> None:
     for page in (html, f"<p>{TEXT}".encode() + html):
         assert outcome(page, charset) in ("fingerprint", "too_short", "not_html")

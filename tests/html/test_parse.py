@@ -36,5 +36,5 @@ def test_a_tag_with_thousands_of_attributes_is_known_before(page: str) -> None:
         "<p class=x>boats</p>" * 5000,
     ],
 )
-def test_ordinary_pages_are_not_taken_for_such(page: str) -> None:
+def test_ordinary_pages_are_not_detected(page: str) -> None:
     assert not may_crowd_attributes(page.encode())

@@ -35,7 +35,7 @@ STORY = (
         "<title>お探しのページが見つかりませんでした</title>",
     ],
 )
-def test_a_page_that_says_there_is_none_is_an_error_page(head: str) -> None:
+def test_a_page_that_says_not_found_is_an_error_page(head: str) -> None:
     with pytest.raises(PageError, check=because("error_page")):
         read_article(f"<html>{head}{SORRY}")
 
@@ -50,7 +50,7 @@ def test_a_page_that_says_there_is_none_is_an_error_page(head: str) -> None:
         f"<title>Are you a robot?</title>{SORRY}",
     ],
 )
-def test_a_page_that_wants_a_check_first_is_blocked(page: str) -> None:
+def test_a_page_that_requires_a_check_is_blocked(page: str) -> None:
     with pytest.raises(PageError, check=because("blocked")):
         fingerprint(page)
 
@@ -79,7 +79,7 @@ def test_an_article_about_such_pages_is_an_article(page: str) -> None:
     assert fingerprint(page).tokens >= 20
 
 
-def test_next_to_no_text_stays_too_short() -> None:
+def test_almost_no_text_is_too_short() -> None:
     """The statements of a page of five words change nothing."""
     with pytest.raises(PageError, check=because("too_short")):
         fingerprint("<title>404 Not Found</title><h1>Not found</h1>")

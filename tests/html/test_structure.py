@@ -40,21 +40,21 @@ def page(article: str, classes: str = "main") -> str:
     )
 
 
-def test_names_of_classes_do_not_move_it() -> None:
+def test_names_of_classes_do_not_change_the_structure() -> None:
     assert shape(page("<p>text", "main")) == shape(page("<p>text", "css-1x2y3z"))
 
 
-def test_the_length_of_the_article_does_not_move_it() -> None:
+def test_the_length_of_the_article_does_not_change_the_structure() -> None:
     long = "<h2>more</h2><p>some <b>bold</b> text</p><ul><li>x</ul><pre><code>y</code></pre>" * 500
     assert shape(page("<p>text")) == shape(page(long))
 
 
-def test_neither_does_a_table_or_a_picture_in_it() -> None:
+def test_a_table_or_a_picture_does_not_change_the_structure() -> None:
     rich = "<figure><img><figcaption>x</figcaption></figure><table><tr><td>x</table><svg><g/></svg>"
     assert shape(page("<p>text")) == shape(page(rich))
 
 
-def test_a_promotion_moves_it_little() -> None:
+def test_a_promotion_changes_the_structure_little() -> None:
     promotion = "<div><section><button>Subscribe</button></section></div><p>text"
     assert 0 < hamming_distance(shape(page("<p>text")), shape(page(promotion))) <= SAME_TEMPLATE
 

@@ -64,7 +64,7 @@ def shown(body: str) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_what_stands_beside_a_story_counts_little(beside: str, order: str) -> None:
+def test_content_beside_a_story_has_little_weight(beside: str, order: str) -> None:
     story = f"<div>{STORY}</div>"
     found = weights_of(beside + story if order == "before" else story + beside)
     least = np.median([found[sentence] for sentence in SENTENCES])
@@ -78,7 +78,7 @@ def test_no_block_of_a_story_is_lost_for_a_link_in_it() -> None:
     assert shown(linked) == ["The ferryman", *SENTENCES]
 
 
-def test_an_index_is_known_by_its_list_and_not_by_the_sites_footer() -> None:
+def test_the_list_of_an_index_weighs_more_than_the_footer() -> None:
     entries = "".join(
         f"<li><a href='/{number}'>{' '.join(sentence.split()[:6])}</a></li>"
         for number, sentence in enumerate(SENTENCES)
@@ -101,13 +101,13 @@ def test_a_small_edit_moves_no_weight_by_much(place: int, words: str) -> None:
     assert np.abs(np.array(before) - np.array(after)).max() < 0.15
 
 
-def test_what_a_page_is_called_does_not_matter_where_it_is_most_of_the_page() -> None:
+def test_names_of_an_element_with_most_of_the_page_do_not_matter() -> None:
     plain = weights_of(f"<div>{STORY}</div>")
     called = weights_of(f'<div class="sidebar nav ad">{STORY}</div>')
     assert np.abs(np.array([*plain.values()]) - np.array([*called.values()])).max() < 0.05
 
 
-def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
+def test_a_page_with_only_boilerplate_is_too_short() -> None:
     frame = f"<nav><ul>{LINKS}</ul></nav>{{}}<footer><p>Bay Society</p>{FOOTER}</footer>"
     with pytest.raises(PageError, match="0 words"):
         fingerprint(frame.format("<main></main>"))
@@ -116,7 +116,7 @@ def test_a_page_with_nothing_of_its_own_is_too_short() -> None:
 
 
 @pytest.mark.parametrize("tag", ["ul", "nav", "footer", "form", 'div class="menu"'])
-def test_what_holds_all_of_a_page_is_what_the_page_has(tag: str) -> None:
+def test_an_element_with_all_of_a_page_is_its_content(tag: str) -> None:
     assert fingerprint(f"<{tag}>{LINKS}").tokens == 24
 
 
@@ -153,7 +153,7 @@ def test_every_feature_has_a_number_for_every_block() -> None:
 @given(
     st.lists(st.integers(1, 4000), min_size=1, max_size=60), st.sampled_from([15.0, 40.0, 150.0])
 )
-def test_what_stands_near_is_summed_over_any_length(counts: list[int], window: float) -> None:
+def test_nearby_amounts_are_summed_over_any_length(counts: list[int], window: float) -> None:
     amounts = np.array(counts, dtype=np.float64)
     middle = np.cumsum(amounts) - amounts / 2
     exactly = [

@@ -37,7 +37,7 @@ def page(inside: str, behind: str = f"<p>{PROSE.replace('boat', 'ship')}</p>") -
         ("<ul><li><a href=/e>Ebb</a><li><a href=/f>Flood</a></ul>", "- [Ebb](/e)\n\n- [Flood](/f)"),
     ],
 )  # fmt: skip
-def test_what_is_short_is_shown_between_what_is_shown(html: str, markdown: str) -> None:
+def test_short_blocks_between_shown_blocks_are_shown(html: str, markdown: str) -> None:
     article = read_article(page(html))
     assert markdown in article.markdown
     assert "Contact" not in article.markdown
@@ -57,7 +57,7 @@ def test_what_is_short_is_shown_between_what_is_shown(html: str, markdown: str) 
         ("<div class=related><ul><li>Ebb<li>rope</ul></div>", False),
     ],
 )
-def test_behind_the_text_links_figures_and_what_is_named_so_are_not(
+def test_links_figures_and_boilerplate_after_the_text_are_not_shown(
     html: str, is_shown: bool
 ) -> None:
     assert ("Ebb" in read_article(page(html, behind="")).text) is is_shown

@@ -56,7 +56,7 @@ def test_text_from_outside_is_escaped(report: str) -> None:
 
 
 @pytest.mark.parametrize("report", reports())
-def test_nothing_is_loaded_and_nothing_is_run(report: str) -> None:
+def test_pages_load_and_run_nothing(report: str) -> None:
     tree = html.document_fromstring(report)
     assert not xpath(tree, "//@src | //@href | //link | //img | //iframe")
     assert "url(" not in report
@@ -71,13 +71,13 @@ def test_nothing_is_loaded_and_nothing_is_run(report: str) -> None:
 
 
 @pytest.mark.parametrize("report", reports())
-def test_it_fits_a_phone_and_follows_light_and_dark(report: str) -> None:
+def test_pages_fit_a_phone_and_follow_light_and_dark(report: str) -> None:
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in report
     assert "prefers-color-scheme: dark" in report
 
 
 @pytest.mark.parametrize("report", reports())
-def test_its_pictures_are_well_formed(report: str) -> None:
+def test_pictures_of_evaluations_are_well_formed(report: str) -> None:
     pictures = re.findall(r"<svg.*?</svg>", report, re.DOTALL)
     assert pictures
     for picture in pictures:

@@ -95,7 +95,7 @@ def test_a_style_or_a_script_that_gets_into_a_page_does_nothing(
     assert len(seen.console) >= 4  # each of them was stopped, and told
 
 
-def test_the_test_would_notice(driver: object, tmp_path: Path) -> None:
+def test_the_test_detects_a_bad_page(driver: object, tmp_path: Path) -> None:
     """A page without escaping and policy fails every check."""
     page = tmp_path / "bad.html"
     page.write_text(

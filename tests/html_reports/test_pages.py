@@ -66,7 +66,7 @@ def test_links_go_to_web_pages_only(pages: dict[str, str]) -> None:
     assert "javascript:window.hacked=20" in pages["report"]  # as text
 
 
-def test_texts_are_there_as_they_are(pages: dict[str, str]) -> None:
+def test_texts_are_shown_unchanged(pages: dict[str, str]) -> None:
     for name in ("report", "explanation"):
         texts = html.document_fromstring(pages[name]).itertext()
         shown = "".join("".join(map(str, texts)).split())

@@ -36,7 +36,7 @@ def parts(found: list[list[ClusterPage]]) -> list[str]:
 CHAIN = pages(a=0b0, b=0b1, c=0b11, d=0b111, e=0b1111)
 
 
-def test_without_a_mark_inside_a_cluster_stays() -> None:
+def test_a_cluster_without_marks_stays() -> None:
     assert parts(split_marked(CHAIN, different("ax", "xy"))) == ["abcde"]
     assert parts(split_marked(CHAIN, same("ae"))) == ["abcde"]
 

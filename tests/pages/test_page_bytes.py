@@ -63,7 +63,7 @@ def test_stores(store: Store, kind: Callable[[bytes], BytesLike]) -> None:
         assert {verdict.reason for verdict in verdicts} == {"same_bytes"}
 
 
-def test_what_a_page_holds_cannot_change_any_more() -> None:
+def test_the_bytes_of_a_page_are_immutable() -> None:
     page = bytearray(PAGE)
     html: Any = page
     source = SourcePage("https://a.example/", html)

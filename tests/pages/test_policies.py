@@ -12,14 +12,14 @@ from pgsimhash.pages.policies import Policy, PolicySettings, Rules
 from tests.refusals import because
 
 
-def test_what_the_caller_asks_for_counts_before_policies_and_the_collection_last() -> None:
+def test_options_override_policies_and_policies_the_collection() -> None:
     rules = Rules({"max_copies": 7, "window_size": None}, 8)
     said = PolicySettings(distance=5, max_copies=2, expire_after=timedelta(days=1))
     assert rules.settings(said) == MatchSettings(5, max_copies=7)
     assert rules.plain == MatchSettings(8, max_copies=7)
 
 
-def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
+def test_invalid_options_are_refused_at_once() -> None:
     with pytest.raises(ArgumentError, match="a scope is one of"):
         Rules({"scope": "planet"}, 8)  # type: ignore[typeddict-item]
     with pytest.raises(ArgumentError, match="max_copies is a number, 1 or more, not 0"):
@@ -34,11 +34,11 @@ def test_what_a_caller_cannot_ask_for_is_refused_at_once() -> None:
         Rules({"max_age": timedelta(0)}, 8)
 
 
-def test_an_option_that_is_misspelt_is_named_beside_those_there_are() -> None:
+def test_a_misspelt_option_is_refused_with_the_known_ones() -> None:
     with pytest.raises(TypeError, match=r"no option 'distanse'; there are: distance, verify, .*"):
         Rules({"distanse": 3}, 8)  # type: ignore[typeddict-unknown-key]
 
 
-def test_a_policy_is_json_without_what_it_does_not_say() -> None:
+def test_a_policy_as_json_omits_missing_settings() -> None:
     policy = Policy(host="a.example", path="/x/*", distance=3, expire_after=timedelta(days=1))
     assert policy.as_json() == {"pattern": "a.example/x/*", "distance": 3, "expire_after": 86400.0}

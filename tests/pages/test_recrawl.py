@@ -22,7 +22,7 @@ def versions(*days: float, simhashes: tuple[int, ...] = ()) -> list[Visit]:
     ]
 
 
-def test_a_page_of_which_no_change_is_known_waits_the_first_interval() -> None:
+def test_a_page_without_known_changes_waits_the_first_interval() -> None:
     hint = recrawl_hint(versions(0))
     assert (hint.interval, hint.changes) == (FIRST, 0)
     assert hint.due_at == BEGIN + FIRST
@@ -37,7 +37,7 @@ def test_a_page_that_changes_daily_is_visited_about_daily() -> None:
     assert hint.changes == 99
 
 
-def test_a_visit_that_finds_a_change_comes_sooner_next_time_and_one_that_does_not_later() -> None:
+def test_changes_shorten_the_interval_and_unchanged_visits_lengthen_it() -> None:
     # Visits at 1 (changed), 1.8 (not), 2.92 (not), 4.488 (not); the next would be after day 5.
     expected = 1.0 * 0.8 * 1.4 * 1.4 * 1.4
     assert recrawl_hint(versions(0, 1, 5)).interval / DAY == pytest.approx(expected)
@@ -65,7 +65,7 @@ def test_the_interval_stays_between_its_bounds() -> None:
 @pytest.mark.parametrize(
     ("days", "told"), [(30, "30.0 days"), (1.5, "36.0 hours"), (1 / 24, "60.0 minutes")]
 )
-def test_the_interval_is_told_in_a_unit_that_fits(days: float, told: str) -> None:
+def test_the_interval_has_a_suitable_unit(days: float, told: str) -> None:
     assert recrawl_hint(versions(0), first=days * DAY).wait == told
 
 
@@ -76,7 +76,7 @@ def test_times_without_order_or_beyond_the_calendar_are_no_error() -> None:
     assert recrawl_hint([Visit(0, end, end)]).due_at == end
 
 
-def test_bounds_that_cannot_be_are_refused() -> None:
+def test_invalid_bounds_are_refused() -> None:
     with pytest.raises(ValueError, match="one version"):
         recrawl_hint([])
     with pytest.raises(ValueError, match="shortest"):

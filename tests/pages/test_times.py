@@ -21,7 +21,7 @@ def test_a_time_in_another_zone_is_the_same_moment() -> None:
 
 
 @pytest.mark.parametrize("hours", [-23, -16, 16, 23])
-def test_a_zone_that_no_database_knows_is_one(hours: int) -> None:
+def test_an_unusual_time_zone_is_accepted(hours: int) -> None:
     there = NOW.astimezone(timezone(timedelta(hours=hours, minutes=59)))
     assert check_time(there, now=NOW).isoformat() == NOW.isoformat()
 
@@ -38,13 +38,13 @@ def test_a_zone_that_no_database_knows_is_one(hours: int) -> None:
         (1709208000, "a time is a datetime"),
     ],
 )
-def test_what_no_page_was_fetched_at_is_refused(time: Any, reason: str) -> None:
+def test_an_impossible_time_of_fetching_is_refused(time: Any, reason: str) -> None:
     with pytest.raises(ArgumentError, match=reason):
         check_time(time, now=NOW)
     assert check_time(EARLIEST, now=NOW) == EARLIEST
 
 
-def test_an_age_from_before_all_pages_leaves_none_out() -> None:
+def test_an_age_before_all_pages_excludes_none() -> None:
     assert back(NOW, timedelta(days=1)) == NOW - timedelta(days=1)
     assert back(NOW, timedelta(days=366 * 60)) is None
     assert back(EARLIEST, timedelta(days=700_000)) is None
@@ -76,16 +76,16 @@ def test_an_age_is_a_number_and_a_unit(text: str, age: timedelta) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "90", "d", "-1d", "0d", "1y", "9999999d", "9" * 400 + "d"])
-def test_what_is_no_age_is_refused(text: str) -> None:
+def test_an_invalid_age_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_age")):
         parse_age(text)
 
 
-def test_an_age_is_more_than_nothing() -> None:
+def test_an_age_is_positive() -> None:
     with pytest.raises(ArgumentError, match="such as 90 days"):
         check_age(timedelta(0))
 
 
-def test_an_age_is_no_number() -> None:
+def test_a_number_is_not_an_age() -> None:
     with pytest.raises(ArgumentError, match="an age is a timedelta, such as"):
         check_age(30)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from pgsimhash.pages.urls import check_url, normalized_url
 
 
 @given(url=st.from_regex(urls._PLAIN, fullmatch=True))
-def test_what_is_plainly_a_url_is_one_at_a_second_look_too(url: str) -> None:
+def test_plain_urls_pass_the_full_check(url: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(urls, "_PLAIN", re.compile("(?!)"))
         assert check_url(url) == url
@@ -23,7 +23,7 @@ def test_what_is_plainly_a_url_is_one_at_a_second_look_too(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://a.example/\n", "http://", "http:///x", "http://a.example/" + "x" * 2048]
 )
-def test_what_is_no_url_is_refused(url: str) -> None:
+def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(PageError):
         check_url(url)
 
@@ -61,13 +61,13 @@ def test_spellings(url: str, normalized: str) -> None:
         *("https://a.example/ b", "https://a.example/" + "ä" * 600),
     ],
 )
-def test_what_is_none_is_refused(url: str) -> None:
+def test_an_invalid_url_cannot_be_normalized(url: str) -> None:
     with pytest.raises(PageError):
         normalized_url(url)
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_url_or_an_error_and_once_is_enough(text: str) -> None:
+def test_any_text_is_normalized_once_or_an_error(text: str) -> None:
     try:
         once = normalized_url(f"https://example.com/{text}")
     except PageError:

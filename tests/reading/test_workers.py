@@ -59,13 +59,13 @@ def outcome(item: PageRecord | PageFailure) -> str:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_was_read_before_is_not_read_again(jobs: int) -> None:
+def test_records_are_not_read_again(jobs: int) -> None:
     read = [extract(page(number)) for number in range(3)]
     assert {outcome(item) for item in read} == {"record"}
     assert list(extract_many(read, jobs)) == read
 
 
-def test_a_store_takes_what_was_read_before(store: Store) -> None:
+def test_a_store_accepts_records(store: Store) -> None:
     said = list(store.decide_many(map(page, range(5))))
     read = [extract(page(number)) for number in range(5)]
     assert list(store.ingest_many(read)) == said
@@ -86,7 +86,7 @@ def test_records_come_in_the_order_of_the_pages(jobs: int) -> None:
     assert {outcome(item) for item in made[4:]} == {"record"}
 
 
-def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> None:
+def test_a_page_that_kills_its_process_fails_alone() -> None:
     pages = [page(number, Deadly() if number in (3, 40) else None) for number in range(60)]
     made = list(extract_many(pages, jobs=2))
     assert [item.url for item in made] == [item.url for item in pages]
@@ -98,14 +98,14 @@ def test_a_page_that_kills_its_process_is_reported_and_the_rest_goes_on() -> Non
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_is_no_page_and_cannot_be_sent_is_a_failure(jobs: int) -> None:
+def test_an_invalid_page_that_cannot_be_pickled_fails(jobs: int) -> None:
     pages = [page(number, (lambda: 0) if number == 2 else None) for number in range(6)]
     made = list(extract_many(pages, jobs))
     assert [outcome(item) for item in made] == [*["record"] * 2, "unexpected", *["record"] * 3]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(jobs: int) -> None:
+def test_a_page_that_takes_too_long_fails_alone(jobs: int) -> None:
     pages = [page(number, "hang" if number in (3, 20) else None) for number in range(30)]
     made = list(extract_many(pages, jobs, HANGING, page_seconds=0.5))
     assert [item.url for item in made] == [item.url for item in pages]
@@ -136,7 +136,7 @@ def test_memory_is_a_number_of_bytes() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
-def test_a_page_that_takes_too_much_memory_is_reported_and_the_rest_goes_on() -> None:
+def test_a_page_that_needs_too_much_memory_fails_alone() -> None:
     large = article(7) + "<p class=x>x" * 400_000
     pages = [page(number, large if number == 4 else None) for number in range(12)]
     made = list(extract_many(pages, page_memory=200_000_000))
@@ -147,7 +147,7 @@ def test_a_page_that_takes_too_much_memory_is_reported_and_the_rest_goes_on() ->
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process holds")
-def test_a_page_that_a_process_has_no_memory_to_receive_is_reported_so(
+def test_a_page_too_large_to_receive_fails_for_memory(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     large = article(7) + "<p class=x>x" * 700_000
@@ -170,7 +170,7 @@ def readers() -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("harm", [psutil.Process.kill, psutil.Process.suspend])
-def test_nothing_is_lost_with_processes_that_others_end_or_stop(
+def test_killed_or_stopped_processes_lose_no_page(
     harm: Callable[[psutil.Process], None],
 ) -> None:
     pages = [page(number) for number in range(60)]
@@ -185,7 +185,7 @@ def test_nothing_is_lost_with_processes_that_others_end_or_stop(
     assert sum(outcome(item) == "record" for item in made) >= 56
 
 
-def test_whoever_stops_taking_pages_leaves_no_process_behind() -> None:
+def test_an_abandoned_iterator_leaves_no_process() -> None:
     before = readers()
     pages = [page(1), *(page(number, "hang") for number in range(2, 40))]
     with closing(extract_many(pages, 2, HANGING)) as made:  # type: ignore[type-var]
@@ -225,20 +225,20 @@ def test_a_page_that_is_done_does_not_wait_for_many_others() -> None:
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
-def test_all_come_that_were_gathered_when_the_pages_end(jobs: int) -> None:
+def test_pending_pages_are_yielded_when_the_pages_end(jobs: int) -> None:
     for count in (0, 1, 15, 16, 17, 33):
         made = list(extract_many(map(page, range(count)), jobs))
         assert [item.url for item in made] == [page(number).url for number in range(count)]
 
 
-def test_an_unforeseen_error_is_a_failure_of_the_page() -> None:
+def test_an_unexpected_error_is_a_failure_of_the_page() -> None:
     made = extract(page(1, html=7))
     assert isinstance(made, PageFailure)
     assert made.reason == "unexpected"
     assert "ArgumentError: " in made.detail
 
 
-def test_what_a_page_says_of_itself_is_bounded() -> None:
+def test_the_metadata_of_a_page_is_bounded() -> None:
     html = (
         article(1)
         .replace("Number 1", "x" * 100_000)

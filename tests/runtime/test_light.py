@@ -85,12 +85,12 @@ def test_a_name_loads_what_it_needs(name: str, needs: set[str]) -> None:
     assert loaded(f"import pgsimhash; pgsimhash.{name}") == needs
 
 
-def test_a_look_up_loads_no_more_than_it_asks_with(store: Store, dsn: str) -> None:
+def test_a_lookup_loads_only_what_it_uses(store: Store, dsn: str) -> None:
     store.add("https://example.com/a", 5)
     assert loaded(COMMAND.format(["find", "0", "--dsn", dsn])) == {"psycopg"}
 
 
-def test_tables_of_ones_own_load_neither_readers_nor_a_driver() -> None:
+def test_your_own_tables_load_neither_readers_nor_a_driver() -> None:
     assert loaded("import pgsimhash.sqlalchemy") <= {"mako", "numpy", "pygments", "sqlalchemy"}
 
 
@@ -144,7 +144,7 @@ def test_the_version_stands_in_one_place() -> None:
     assert done.stdout == f"pgsimhash, version {project['version']}\n"
 
 
-def test_nothing_asks_for_the_version_but_who_wants_it() -> None:
+def test_only_a_use_of_the_version_loads_the_metadata() -> None:
     code = "import sys, pgsimhash; sys.exit('importlib.metadata' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -153,7 +153,7 @@ PUBLIC = ["analysis", "html_reports", "maintenance", "schemes", "store"]
 
 
 @pytest.mark.parametrize("module", ["pgsimhash", *(f"pgsimhash.{name}" for name in PUBLIC)])
-def test_what_is_loaded_later_is_listed(module: str) -> None:
+def test_lazy_names_are_listed(module: str) -> None:
     there = import_module(module)
     assert {*there.__all__} <= {*dir(there)}
     for name in there.__all__:
@@ -163,6 +163,6 @@ def test_what_is_loaded_later_is_listed(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["pgsimhash.cli.database", "pgsimhash.cli.drawn"])
-def test_what_commands_load_later_is_there(module: str) -> None:
+def test_lazy_imports_of_commands_exist(module: str) -> None:
     there = import_module(module)
     assert all(hasattr(there, name) for name in dir(there))

@@ -91,7 +91,7 @@ def test_a_container_has_the_memory_it_is_given(
     assert machine.memory_bytes(*written(groups, own, files)) == limit
 
 
-def test_where_there_are_no_groups_all_cores_count(
+def test_without_control_groups_all_cores_count(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
@@ -110,7 +110,7 @@ def test_where_there_are_no_groups_all_cores_count(
         (64, None, 4, 64),
     ],
 )
-def test_processes_by_default(
+def test_the_default_number_of_processes(
     monkeypatch: pytest.MonkeyPatch, asked: int | None, pages: int | None, usable: int, jobs: int
 ) -> None:
     monkeypatch.setattr(work, "usable_cores", lambda: usable)

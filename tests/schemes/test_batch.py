@@ -64,7 +64,7 @@ def test_any_texts(texts: list[str]) -> None:
     assert list(simhash_texts(texts, BRIEF)) == [one_by_one(text, BRIEF) for text in texts]
 
 
-def test_a_text_too_short_has_none() -> None:
+def test_a_text_that_is_too_short_has_no_simhash() -> None:
     long = " ".join(f"word{number}" for number in range(30))
     texts = ["", "three short words", long, long]
     assert list(simhash_texts(texts)) == [None, None, *[TEXT_SCHEME.simhash(long)] * 2]
@@ -80,7 +80,7 @@ def test_numbers_count() -> None:
     assert TEXT_SCHEME.tokenize(one)[:5] == ["wind", "of", "80", "km", "h"]
 
 
-def test_texts_too_short_for_a_scheme_are_told_of() -> None:
+def test_texts_too_short_for_a_scheme_are_reported() -> None:
     long, title = " ".join(["word", *map(str, range(30))]), "iPhone 13, 128 GB"
     said = r"2 of 3 texts have fewer than the 20 words .* short texts is 'pgsimhash-short-1'"
     with pytest.warns(UserWarning, match=said):
@@ -99,12 +99,12 @@ def test_texts_too_short_for_a_scheme_are_told_of() -> None:
         ([], TEXT_SCHEME),
     ],
 )
-def test_most_texts_say_which_scheme_is_for_them(lengths: list[int], scheme: Scheme) -> None:
+def test_the_majority_of_texts_chooses_the_scheme(lengths: list[int], scheme: Scheme) -> None:
     assert scheme_for_texts("a 7 " * (size // 2) + "a" * (size % 2) for size in lengths) is scheme
 
 
 @pytest.mark.parametrize("word", ["{:x}w", "é{:x}w", "漢{:x}w"])
-def test_what_follows_the_first_tokens_does_not_count(word: str) -> None:
+def test_tokens_after_the_limit_do_not_count(word: str) -> None:
     text = " ".join(word.format(number) for number in range(TOKENS_MAX // (1 + ("漢" in word))))
     more = f"{text} and so on, and so on"
     assert list(simhash_texts([text, more])) == [one_by_one(more, BRIEF)] * 2

@@ -237,7 +237,7 @@ def test_the_second_hash_is_seeded_with_the_first(tokens: list[str]) -> None:
     assert murmur3_32_32(encodable).tolist() == list(map(hash64, encodable))
 
 
-def test_what_is_left_after_each_rule() -> None:
+def test_the_remaining_content_after_each_rule() -> None:
     """Results computed by hand, in case the steps and their transcription have the same error."""
     assert read_blog(PAGES["plain"]).text == f"# The book\n\n{TEXT}"
     assert read_blog(PAGES["selectors"]).text == TEXT
@@ -295,7 +295,7 @@ def test_a_page_without_content_is_too_short_and_three_words_are_not(scheme: Sch
     assert few.simhash == simhash_of(words if few.features == 3 else [" ".join(words)])
 
 
-def test_what_the_head_says_is_read_as_ever() -> None:
+def test_the_head_is_read_as_usual() -> None:
     html = page("", head='<link rel="canonical" href="/book"><meta charset="utf-8">')
     made = fingerprint(
         html.replace("<html", "<html lang=en"), "https://a.example/1?b", scheme=BLOG_WORDS_SCHEME
@@ -311,7 +311,7 @@ def test_links_and_images_are_absolute_in_the_text_that_is_hashed() -> None:
     assert "[the book](https://a.example/b) ![of ships](https://a.example/1/c.png)" in text
 
 
-def test_beautifulsoup_readability_and_chardet_are_loaded_by_this_way_of_reading_only() -> None:
+def test_only_the_blog_reader_loads_beautifulsoup_readability_and_chardet() -> None:
     code = (
         "import sys; from pgsimhash import fingerprint\n"
         "page = (b'<meta charset=latin1><p>F\\xe4hre ' + b'some words of a page ' * 9)\n"
@@ -386,7 +386,7 @@ def test_a_page_of_too_many_elements_is_refused() -> None:
         (readable, "LOOKED_AT_MAX"),
     ],
 )
-def test_what_readability_may_not_see_is_read_without_it(
+def test_pages_too_expensive_for_readability_are_read_without_it(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str
 ) -> None:
     html = f"<main><h1>Lights</h1><div class=story><p>{TEXT}</p><p>{TEXT}</p></div></main>"

@@ -69,7 +69,7 @@ def test_references_that_the_reader_kept_are_not_there_twice() -> None:
         "<ol class=references></ol>",
     ],
 )
-def test_other_lists_are_what_the_reader_makes_of_them(html: str) -> None:
+def test_other_lists_are_read_as_usual(html: str) -> None:
     assert read_with_references(html) == read_article(html)
 
 
@@ -95,7 +95,7 @@ def test_captions_tables_and_quotes_are_kept(part: str, around: str) -> None:
 
 @pytest.mark.parametrize("part", INCLUDED.values(), ids=list(INCLUDED))
 @pytest.mark.parametrize("tag", ["nav", "footer", "aside", "div hidden"])
-def test_what_stands_beside_the_text_has_none(part: str, tag: str) -> None:
+def test_content_beside_the_text_has_no_references(part: str, tag: str) -> None:
     html = f"<article>{BODY}</article><{tag}>{part}</{tag.split()[0]}>"
     assert "Ebb in May" not in read_with_references(html).text
 
@@ -121,5 +121,5 @@ def test_nested_headings_around_all_of_a_page_take_bounded_time() -> None:
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-def test_only_the_interoperable_scheme_reads_so() -> None:
+def test_only_the_interoperable_scheme_includes_references() -> None:
     assert get_scheme("pgsimhash-interop-1").extract is read_with_references

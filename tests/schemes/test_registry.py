@@ -54,7 +54,7 @@ OWN = Scheme(
 )
 
 
-def test_a_distance_is_no_part_of_the_recipe() -> None:
+def test_the_distance_is_not_part_of_the_recipe() -> None:
     near = dataclasses.replace(OWN, distance=2)
     assert (OWN.distance, near.distance) == (8, 2)
     assert (near, hash(near)) == (OWN, hash(OWN))
@@ -64,7 +64,7 @@ def test_a_distance_is_no_part_of_the_recipe() -> None:
             dataclasses.replace(OWN, distance=wrong)
 
 
-def test_the_schemes_of_others_ask_for_fewer_bits() -> None:
+def test_the_schemes_of_others_have_smaller_distances() -> None:
     shipped = [name for name in scheme_names() if name.startswith("pgsimhash-")]
     assert [get_scheme(name).distance for name in shipped] == [8, 8, 6, 3, 3, 3]
 
@@ -87,7 +87,7 @@ def test_a_scheme_is_found_by_its_name() -> None:
     assert fingerprint(PAGE, scheme="pgsimhash-article-1") == fingerprint(PAGE)
 
 
-def test_a_name_that_nothing_has_is_answered_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ArgumentError, match=r"'mine', only pgsimhash-article-1, .*register_scheme"):
         fingerprint(PAGE, scheme="mine")
 
@@ -145,7 +145,7 @@ def test_plain_text_is_its_own_main_content() -> None:
         TEXT_SCHEME.simhash("too short")
 
 
-def test_bytes_of_text_are_utf_8_unless_said_otherwise() -> None:
+def test_bytes_of_text_are_utf_8_by_default() -> None:
     assert read_text("\ufeffFähre".encode()).text == "Fähre"
     assert read_text("Fähre".encode("cp1252"), charset="cp1252").text == "Fähre"
     assert read_text("Fähre".encode(), charset="no-such-charset").text == "Fähre"
@@ -165,7 +165,7 @@ def test_interoperable_tokens_are_runs_by_category_with_a_letter() -> None:
 @pytest.mark.parametrize(
     "hidden", ["\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u200e", "\ufe0f"]
 )
-def test_characters_that_show_nothing_part_no_interoperable_word(hidden: str) -> None:
+def test_invisible_characters_split_no_interoperable_word(hidden: str) -> None:
     assert CategoryWords()(f"sea{hidden}weed{hidden} {hidden}tide") == ["seaweed", "tide"]
     assert CategoryWords()(f"https://bay.exam{hidden}ple/tide pool") == ["pool"]
 

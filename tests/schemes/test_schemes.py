@@ -75,7 +75,7 @@ def test_text_and_bytes_of_a_page_are_the_same_page() -> None:
     assert fingerprint(PAGE) == fingerprint(PAGE.encode())
 
 
-def test_what_surrounds_the_article_does_not_count() -> None:
+def test_boilerplate_does_not_count() -> None:
     bare = f"<article><h1>The ferryman's morning</h1><p>{TEXT}</p></article>"
     assert fingerprint(bare).simhash == fingerprint(PAGE).simhash
 
@@ -114,7 +114,7 @@ def test_too_little_text_has_no_fingerprint(page: str) -> None:
         fingerprint(page)
 
 
-def test_the_scheme_says_how_little_is_too_little() -> None:
+def test_the_minimum_number_of_words_depends_on_the_scheme() -> None:
     page = "<p>Only four words here</p>"
     brief = Scheme("brief", read_article, ShingleWeights((1,)), min_tokens=4)
     made = fingerprint(page, scheme=brief)
@@ -123,7 +123,7 @@ def test_the_scheme_says_how_little_is_too_little() -> None:
         fingerprint(page, scheme=dataclasses.replace(brief, min_tokens=5))
 
 
-def test_the_size_limit_names_the_way_out() -> None:
+def test_the_error_of_the_size_limit_names_the_fix() -> None:
     with pytest.raises(PageError, match=r"larger than 100 bytes \(max_bytes\)"):
         fingerprint(PAGE, max_bytes=100)
     assert fingerprint(PAGE, max_bytes=len(PAGE.encode()))
@@ -137,12 +137,12 @@ def test_the_size_is_counted_in_bytes() -> None:
 
 
 @pytest.mark.parametrize("url", ["news/7", "//bay.example/", "javascript:alert(1)", "", "http://["])
-def test_the_url_has_to_be_one(url: str) -> None:
+def test_the_url_must_be_valid(url: str) -> None:
     with pytest.raises(PageError, check=because("invalid_url")):
         fingerprint(PAGE, url)
 
 
-def test_a_label_from_the_http_header_is_believed_where_it_fits() -> None:
+def test_a_valid_label_from_the_http_header_is_used() -> None:
     german = f"<p>{TEXT} Die Fähre über die Bucht</p>"
     latin = fingerprint(german.encode("iso-8859-1"), charset="ISO-8859-1")
     assert latin.simhash == fingerprint(german).simhash

@@ -54,7 +54,7 @@ def test_another_spelling_of_a_text_matches(one: str, other: str) -> None:
         ("朝の市場で魚を売る", "夜の市場で肉を売る"),
     ],
 )  # fmt: skip
-def test_one_number_or_one_word_of_a_few_is_another_text(one: str, other: str) -> None:
+def test_a_changed_number_or_word_is_a_different_text(one: str, other: str) -> None:
     assert not match(one, other)
 
 

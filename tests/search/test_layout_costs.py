@@ -21,7 +21,7 @@ def test_a_plan_counts_probes_and_expected_candidates() -> None:
     assert plan.milliseconds == plan.memory_milliseconds < plan.disk_milliseconds
 
 
-def test_what_does_not_fit_into_memory_is_read_from_disk() -> None:
+def test_indexes_beyond_memory_are_read_from_disk() -> None:
     layout = LAYOUTS["22+21+21"]
     half = planner.plan(layout, 10**9, 3, memory=87 * 10**9 // 2)
     assert half.milliseconds == pytest.approx(
@@ -31,7 +31,7 @@ def test_what_does_not_fit_into_memory_is_read_from_disk() -> None:
     assert none.milliseconds == none.disk_milliseconds
 
 
-def test_expected_candidates_are_what_random_simhashes_give() -> None:
+def test_expected_candidates_match_random_simhashes() -> None:
     """Counted in Python: all prefixes of a sample within the radii of a few queries."""
     rng = np.random.default_rng(1)
     values = rng.integers(0, 2**64, 200_000, dtype=np.uint64)
@@ -87,7 +87,7 @@ def test_the_radii_that_are_deployed_cost_hardly_more_than_the_cheapest(rows: in
             )
 
 
-def test_what_is_too_large_for_memory_wants_few_probes_and_few_candidates() -> None:
+def test_beyond_memory_few_probes_and_candidates_are_cheapest() -> None:
     """As in the paper, whose tables for 8 billion pages need one probe with a long prefix."""
     small, large = (planner.recommend(planner.plans(rows, 3)) for rows in (10**6, 8 * 10**9))
     assert small.columns <= 3

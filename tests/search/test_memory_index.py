@@ -66,7 +66,7 @@ def test_many_simhashes_by_blocks_of_either_width(distance: int) -> None:
     assert found(BlockIndex(few), queries, distance) == brute_force(few, queries, distance)
 
 
-def test_what_is_added_is_found_at_once_and_when_it_was_merged() -> None:
+def test_added_simhashes_are_found_before_and_after_a_merge() -> None:
     rng = np.random.default_rng(7)
     known = rng.integers(0, 2**64, 640_000, dtype=np.uint64)
     index = BlockIndex(known[:540_000])
@@ -82,21 +82,21 @@ def test_what_is_added_is_found_at_once_and_when_it_was_merged() -> None:
     assert found(index, queries, 4) == brute_force(known, queries, 4)
 
 
-def test_a_prefix_that_many_share_takes_no_more_room_at_a_time() -> None:
+def test_a_hot_prefix_takes_bounded_memory() -> None:
     rng = np.random.default_rng(3)
     crowd = rng.integers(0, 2**42, 300_000, dtype=np.uint64) | np.uint64(0x2AAAAA << 42)
     queries = near_to(crowd[:20], 3, rng)
     assert found(BlockIndex(crowd), queries, 3) == brute_force(crowd, queries, 3)
 
 
-def test_nothing_known_and_nothing_asked() -> None:
+def test_empty_indexes_and_queries() -> None:
     none = np.empty(0, dtype=np.uint64)
     some = np.arange(10, dtype=np.uint64)
     assert found(BlockIndex(none), some, 12) == []
     assert found(BlockIndex(some), none, 12) == []
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     some = np.arange(3, dtype=np.uint64)
     index = BlockIndex(some)
     for refusing in (index.add, BlockIndex, partial(index.near, distance=3)):

@@ -101,7 +101,7 @@ def test_hot_prefixes_lose_no_pair(
     block_pairs._inner_layout.cache_clear()
 
 
-def test_a_hot_prefix_takes_no_time_that_is_quadratic_in_it(
+def test_a_hot_prefix_takes_no_quadratic_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = np.random.default_rng(1).integers(0, 2**40, 100_000, dtype=np.uint64)
@@ -123,7 +123,7 @@ def test_fewer_than_two_distinct_simhashes_make_no_pair(values: list[int]) -> No
     assert as_tuples(np.array(values, dtype=np.uint64), 3) == []
 
 
-def test_the_input_is_left_as_it_was() -> None:
+def test_the_input_is_not_changed() -> None:
     array = np.array([9, 1, 8], dtype=np.uint64)
     find_pairs(array, 3)
     assert array.tolist() == [9, 1, 8]
@@ -162,7 +162,7 @@ def test_blocks_are_at_least_one_more_than_the_distance(distance: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [65, 4.0, True, "4"])
-def test_what_is_no_number_of_blocks_is_refused(blocks: Any) -> None:
+def test_an_invalid_number_of_blocks_is_refused(blocks: Any) -> None:
     with pytest.raises(ArgumentError, match="from 4 to 64"):
         find_pairs([1, 2], 3, blocks=blocks)
 
@@ -173,7 +173,7 @@ def test_blocks_that_take_too_many_passes_are_refused() -> None:
 
 
 @pytest.mark.parametrize("values", [[-1], [2**64], ["1"], [1.5], [True], "12", 7, None])
-def test_what_is_no_list_of_simhashes_is_refused(values: Any) -> None:
+def test_an_invalid_list_of_simhashes_is_refused(values: Any) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         find_pairs(values)
 
@@ -182,7 +182,7 @@ def test_what_is_no_list_of_simhashes_is_refused(values: Any) -> None:
     "array",
     [np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]], dtype=np.uint64)],
 )
-def test_what_is_no_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> None:
+def test_an_invalid_array_of_simhashes_is_refused(array: NDArray[np.uint64]) -> None:
     with pytest.raises(ArgumentError, match="uint64"):
         find_pairs(array, 3)
 
@@ -214,7 +214,7 @@ def test_a_stream_in_little_memory_yields_the_same_pairs(distance: int, memory: 
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 40 * 700])
-def test_a_stream_says_how_far_it_is(memory: int) -> None:
+def test_a_stream_reports_its_progress(memory: int) -> None:
     values = np.arange(40_000, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
     told: list[tuple[int, int]] = []
     with Spool([values]) as spool:

@@ -46,7 +46,7 @@ def test_a_time_without_a_zone_is_utc(time: str) -> None:
     assert page.fetched_at == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
-def test_null_says_as_little_as_nothing() -> None:
+def test_null_equals_a_missing_value() -> None:
     line = GOOD.replace(b"}", b', "charset": null, "fetched_at": null}')
     assert read(line) == [PAGE]
 
@@ -183,7 +183,7 @@ def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
     assert broken.url == f"{path}#40004"
 
 
-def test_very_much_of_nothing_ends_a_file(tmp_path: Path) -> None:
+def test_very_much_data_without_pages_ends_a_file(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl.gz"
     path.write_bytes(gzip.compress(GOOD + b"\n") + gzip.compress(b"\n" * (1 << 24), 1) * 512)
     page, end = read_pages([path])

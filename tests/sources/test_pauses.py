@@ -33,7 +33,7 @@ def test_a_source_that_waits_gives_pauses() -> None:
     assert [page for page in pages if page is not PAUSE] == PAGES[1:2]
 
 
-def test_what_a_source_raises_is_raised_after_its_pages() -> None:
+def test_errors_of_a_source_are_raised_after_its_pages() -> None:
     def source() -> Iterator[SourcePage | PageFailure]:
         yield PAGES[0]
         raise RuntimeError("the disk is gone")

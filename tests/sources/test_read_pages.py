@@ -33,7 +33,7 @@ def test_a_path_given_twice_is_read_twice(tmp_path: Path) -> None:
     assert len(list(read_pages([page, page]))) == 2
 
 
-def test_a_missing_path_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_missing_path_fails_alone(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text("<p>a")
     missing, found = read_pages([tmp_path / "gone.jsonl", page])

@@ -111,7 +111,7 @@ def test_a_type_only_the_crawler_found_counts(path: Path) -> None:
         {"kind": "resource", "mime": "text/plain", "body": b""},
     ],
 )
-def test_other_records_are_passed_over(path: Path, other: dict[str, Any]) -> None:
+def test_other_records_are_skipped(path: Path, other: dict[str, Any]) -> None:
     (page,) = read(path, record(**other), record(url="https://example.com/page"))
     assert page.url == "https://example.com/page"
 
@@ -139,7 +139,7 @@ def test_other_records_are_counted_by_kind(path: Path) -> None:
     }
 
 
-def test_what_begins_as_html_is_a_page_where_no_type_is_named(path: Path) -> None:
+def test_without_a_type_a_body_that_begins_like_html_is_a_page(path: Path) -> None:
     packed = {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
     assert one(path, record(mime="")).html == HTML
     assert one(path, record(chunked(gzip.compress(HTML)), mime="", http=packed)).html == HTML
@@ -222,7 +222,7 @@ def test_content_encodings_are_undone(
     assert one(path, record(body, http=http)).html == HTML
 
 
-def test_a_body_that_is_not_in_chunks_after_all(path: Path) -> None:
+def test_a_body_without_the_announced_chunks(path: Path) -> None:
     assert one(path, record(http={"Transfer-Encoding": "chunked"})).html == HTML
 
 
@@ -232,7 +232,7 @@ def test_a_trailer_behind_chunks_is_no_part_of_the_page(path: Path) -> None:
     assert one(path, record(body, http=headers)).html == HTML
 
 
-def test_chunks_that_end_early_are_what_they_hold(path: Path) -> None:
+def test_truncated_chunks_keep_their_content(path: Path) -> None:
     cut = one(path, record(chunked(HTML)[:-50], http=CHUNKED)).html
     assert isinstance(cut, bytes)
     assert cut
@@ -285,7 +285,7 @@ def test_a_record_over_the_limit_is_a_failure(path: Path) -> None:
     assert isinstance(page, SourcePage)
 
 
-def test_a_large_record_that_is_no_page_is_no_failure(path: Path) -> None:
+def test_a_large_record_that_is_not_a_page_does_not_fail(path: Path) -> None:
     assert len(read(path, record(bytes(10**7), mime="video/mp4"), record())) == 1
 
 
@@ -312,7 +312,7 @@ def test_no_more_is_read_at_once_than_the_limit(
 
 
 @pytest.mark.parametrize("url", ["no-url", "https://"])
-def test_a_page_without_a_url_is_told_by_its_number(path: Path, url: str) -> None:
+def test_a_page_without_a_url_is_named_by_its_number(path: Path, url: str) -> None:
     (item,) = read(path, record(url=url, kind="resource", mime="text/html"))
     assert failed(item) == (f"{path}#1", "invalid_url")
 
@@ -328,7 +328,7 @@ def test_an_http_header_without_end_is_a_failure(path: Path) -> None:
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_wherever_a_file_is_cut_nothing_is_lost_in_silence(path: Path, zipped: bool) -> None:
+def test_truncation_anywhere_is_reported(path: Path, zipped: bool) -> None:
     records = [record(b"<p>", url=f"https://a.example/{n}", zipped=zipped) for n in range(3)]
     ends = [len(b"".join(records[:n])) for n in range(4)]
     data = b"".join(records)
@@ -445,7 +445,7 @@ def bomb(piece: bytes, megabytes: int) -> bytes:
     [b"\n", b" \r\n", b"x", b"no record\n", b"WARC/1.0\r\nContent-Length: 0\r\n\r\n"],
     ids=["line ends", "white lines", "one line", "lines", "empty records"],
 )
-def test_very_much_of_nothing_ends_an_archive(path: Path, piece: bytes) -> None:
+def test_very_much_data_without_pages_ends_an_archive(path: Path, piece: bytes) -> None:
     page, *_, end = read(path, record(), bomb(piece, 8192))
     assert isinstance(page, SourcePage)
     assert failed(end)[1] == "unreadable"
@@ -460,7 +460,7 @@ def test_a_record_larger_than_its_gzip_data_can_be_ends_an_archive(path: Path) -
     assert "data without pages" in end.detail
 
 
-def test_what_compresses_well_is_passed_over(path: Path) -> None:
+def test_well_compressed_records_are_skipped(path: Path) -> None:
     size = 64 * 1024 * 1024
     header = gzip.compress(b"WARC/1.0\r\nContent-Length: %d\r\n\r\n" % size)
     page, again = read(path, header, bomb(b"x", 64), record(), bomb(b"\r\n", 64), record())
@@ -493,6 +493,6 @@ def test_a_body_encoded_many_times_is_refused(path: Path) -> None:
     assert "more than 4 times" in item.detail
 
 
-def test_a_content_type_of_many_parameters_counts_as_far_as_it_is_sensible(path: Path) -> None:
+def test_a_content_type_with_many_parameters_is_truncated(path: Path) -> None:
     mime = "text/html; charset=ISO-8859-1" + ";a" * 30_000
     assert one(path, record(mime=mime)).charset == "iso-8859-1"

@@ -138,7 +138,7 @@ def test_what_is_no_simhash_is_refused(session: orm.Session, wrong: Any) -> None
             asked(*arguments)
 
 
-def test_none_is_near_nothing() -> None:
+def test_null_is_near_nothing() -> None:
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
         Article.simhash.within(None, 3)
     with pytest.raises(ArgumentError, check=because("invalid_simhash")):
@@ -248,7 +248,7 @@ def test_a_distance_beyond_the_layout_is_refused(layout: str, distance: int) -> 
             table.c.simhash.within(0, wrong)
 
 
-def test_what_has_no_prefix_columns_is_refused() -> None:
+def test_a_column_without_prefix_columns_is_refused() -> None:
     alone = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH()))
     bare = sa.Table("t", sa.MetaData(), sa.Column("simhash", SIMHASH("32+32")))
     made = Article.simhash.bitwise_xor(1)
@@ -261,7 +261,7 @@ def test_what_has_no_prefix_columns_is_refused() -> None:
     ("layout", "reason"),
     [("23+21+21", "unknown_layout"), ("", "unknown_layout"), ("20 choose 10", "invalid_layout")],
 )
-def test_a_layout_that_is_none_is_refused(layout: str, reason: str) -> None:
+def test_an_unknown_layout_is_not_accepted(layout: str, reason: str) -> None:
     with pytest.raises(ArgumentError, check=because(reason)):
         simhash_columns("simhash", layout)
     with pytest.raises(ArgumentError, check=because(reason)):
@@ -282,7 +282,7 @@ def test_a_column_of_any_name(name: str, engine: sa.Engine) -> None:
         assert connection.scalars(asked).all() == [1]
 
 
-def test_a_name_that_leaves_no_room_for_those_of_the_prefixes_is_refused() -> None:
+def test_a_name_too_long_for_the_prefix_columns_is_refused() -> None:
     base = orm.registry().generate_base()
     body = {"__tablename__": "t", "id": sa.Column(sa.Integer, primary_key=True)}
     with pytest.raises(ArgumentError, match="63 bytes", check=because("invalid_column")):
@@ -366,7 +366,7 @@ def test_rows_are_deleted_and_updated(articles: orm.Session) -> None:
     assert articles.execute(sa.delete(Article).where(near)).rowcount == 2  # type: ignore[attr-defined]
 
 
-def test_what_is_not_near(articles: orm.Session) -> None:
+def test_rows_that_are_not_near(articles: orm.Session) -> None:
     """Rows without a simhash are neither near nor far."""
     asked = sa.select(Article.id).where(~Article.simhash.within(2**63, 2))
     assert articles.scalars(asked).all() == [4]
@@ -475,7 +475,7 @@ def test_two_simhashes_in_a_table(session: orm.Session) -> None:
         assert session.scalars(sa.select(Photo.id).where(condition)).all() == found
 
 
-def test_prefixes_are_loaded_by_those_who_ask(articles: orm.Session) -> None:
+def test_prefixes_are_loaded_on_request(articles: orm.Session) -> None:
     article = articles.get_one(Article, 2)
     assert not {name for name in vars(article) if "prefix" in name}
     prefix: Any = article.simhash_prefix_1  # type: ignore[attr-defined]
@@ -742,7 +742,7 @@ def test_near_duplicates_in_selects(collected: sa.Engine) -> None:
         assert len(session.execute(sa.select(near_duplicates(VALUES[1]))).all()) == 3
 
 
-def test_near_duplicates_beside_a_table_of_ones_own(collected: sa.Engine) -> None:
+def test_near_duplicates_joined_with_your_own_table(collected: sa.Engine) -> None:
     near = near_duplicates(Article.simhash, 3)
     with orm.Session(collected) as session:
         by_join = (
@@ -796,7 +796,7 @@ def test_near_pages_by_url_simhash_and_column(collected: sa.Engine) -> None:
         assert session.execute(sa.select(near_pages("https://unknown.example/"))).all() == []
 
 
-def test_what_lookups_refuse(collected: sa.Engine) -> None:
+def test_invalid_lookups_raise(collected: sa.Engine) -> None:
     for wrong in (13, -1, True, "3"):
         with pytest.raises(ArgumentError, check=because("invalid_distance")):
             near_duplicates(1, wrong)  # type: ignore[arg-type]
@@ -826,7 +826,7 @@ def test_classes_of_pages_and_collections(collected: sa.Engine) -> None:
 
 
 @pytest.mark.parametrize("what", ["insert", "update", "delete"])
-def test_classes_of_ours_are_not_written(collected: sa.Engine, what: str) -> None:
+def test_our_classes_are_read_only(collected: sa.Engine, what: str) -> None:
     with orm.Session(collected) as session:
         page = session.scalars(sa.select(Page).limit(1)).one()
         if what == "insert":
@@ -862,7 +862,7 @@ def test_the_metadata_is_that_of_the_tables() -> None:
 
 
 @pytest.mark.parametrize("locks", [True, False])
-def test_of_rows_that_come_at_once_one_is_new(engine: sa.Engine, locks: bool) -> None:
+def test_of_concurrent_rows_one_is_new(engine: sa.Engine, locks: bool) -> None:
     notes = sa.Table(
         'the "notes"', sa.MetaData(), sa.Column("id", sa.Integer, sa.Identity()), *simhash_columns()
     )
@@ -888,7 +888,7 @@ def test_of_rows_that_come_at_once_one_is_new(engine: sa.Engine, locks: bool) ->
     assert sorted(found) == ([0, 1, 2, 3] if locks else [0] * 4)
 
 
-def test_the_lock_is_of_one_table(engine: sa.Engine) -> None:
+def test_the_lock_applies_to_one_table(engine: sa.Engine) -> None:
     Base.metadata.create_all(engine)
     with engine.begin() as one, engine.begin() as other:
         one.execute(simhash_lock(Article))

@@ -36,7 +36,7 @@ def end_others(hand: psycopg.Connection) -> None:
     )
 
 
-def test_a_standby_answers_what_writes_nothing_and_names_itself_otherwise(dsn: str) -> None:
+def test_a_standby_answers_reads_and_refuses_writes(dsn: str) -> None:
     connect(dsn).close()
     with connect(f"{dsn} options='-c default_transaction_read_only=on'", create=False) as store:
         assert store.find(0) == []
@@ -129,9 +129,7 @@ def test_an_error_of_the_callers_score_leaves_no_table(dsn: str, hand: psycopg.C
         [1, 2],
     ],
 )
-def test_what_is_no_array_of_simhashes_is_refused_before_anything_happens(
-    store: Store, array: np.ndarray
-) -> None:
+def test_an_invalid_array_is_refused_before_any_write(store: Store, array: np.ndarray) -> None:
     for ask in (store.find_many, store.add_simhashes):
         with pytest.raises(ArgumentError, match="uint64"):
             ask(array)

@@ -53,7 +53,7 @@ def paragraph(seed: int, words: int = 120) -> str:
 ARTICLE = paragraph(1), paragraph(2)
 
 
-def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
+def test_a_page_is_new_once_and_its_copy_is_a_duplicate(store: Store) -> None:
     first = store.ingest("https://a.example/wells", page(*ARTICLE))
     assert (first.verdict, first.distance, first.duplicate_of) == ("new", None, None)
     copy = store.ingest("https://b.example/wells?utm=1", page(*ARTICLE))
@@ -62,7 +62,7 @@ def test_a_page_is_new_once_and_its_copy_is_identical(store: Store) -> None:
     assert copy.simhash == first.simhash
 
 
-def test_an_edited_page_is_found_and_another_one_is_not(store: Store) -> None:
+def test_an_edited_page_matches_and_a_different_one_does_not(store: Store) -> None:
     store.ingest("https://a.example/wells", page(*ARTICLE))
     edited = store.ingest("https://a.example/copy", page(*ARTICLE, "One added remark, signed."))
     assert edited.verdict in ("duplicate", "near")
@@ -71,7 +71,7 @@ def test_an_edited_page_is_found_and_another_one_is_not(store: Store) -> None:
     assert other.verdict == "new"
 
 
-def test_verdicts_come_in_the_order_of_the_pages_whatever_becomes_of_them(store: Store) -> None:
+def test_verdicts_have_the_order_of_the_pages(store: Store) -> None:
     pages: list[tuple[str, str | bytes]] = [
         ("https://a.example/1", page(*ARTICLE)),
         ("https://a.example/2", "<p>Not found"),
@@ -116,7 +116,7 @@ def test_several_processes_give_the_same_verdicts_as_one(dsn: str) -> None:
         assert list(one.ingest_many(pages)) == list(two.ingest_many(pages, jobs=2))
 
 
-def test_ingest_is_lazy_and_forgets_what_it_has_stored(store: Store) -> None:
+def test_ingest_is_lazy_and_releases_stored_pages(store: Store) -> None:
     taken = 0
 
     def endless() -> object:
@@ -159,7 +159,7 @@ def test_add_and_find_with_the_callers_own_simhashes(store: Store) -> None:
     assert store.find(0b1111 << 30, distance=3) == []
 
 
-def test_without_a_distance_that_of_the_collection_counts(store: Store) -> None:
+def test_the_default_distance_is_the_collections(store: Store) -> None:
     array = np.array([0xFF], dtype=np.uint64)
     store.add("https://a.example/1", 0)
     assert store.find(0xFF)[0].distance == 8
@@ -245,7 +245,7 @@ def test_one_by_one_and_in_a_batch_find_the_same(store: Store, distance: int) ->
         assert store.exists(centre, distance) == bool(store.find(centre, distance))
 
 
-def test_a_page_is_to_be_fetched_if_it_is_not_known_or_due(store: Store) -> None:
+def test_a_page_should_be_fetched_if_it_is_unknown_or_due(store: Store) -> None:
     url = "https://a.example/x"
     begin, day = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
     store.add(url, 0, fetched_at=begin)
@@ -276,7 +276,7 @@ def test_find_can_be_limited_to_a_host_and_a_time(store: Store) -> None:
     assert store.find(1, host="a.example", since=young) == []
 
 
-def test_add_many_reports_what_is_no_page_and_goes_on(store: Store) -> None:
+def test_add_many_reports_invalid_pages_and_continues(store: Store) -> None:
     verdicts = store.add_many(
         [("https://a.example/1", 1), ("nothing", 1), ("https://a.example/2", -1)]
     )
@@ -335,7 +335,7 @@ def test_markdown_is_kept_by_collections_that_keep_it(dsn: str, keep: bool) -> N
     assert (page.markdown or "").startswith("# Wells") == keep
 
 
-def test_get_returns_what_was_kept(store: Store) -> None:
+def test_get_returns_the_stored_values(store: Store) -> None:
     html = (
         '<html lang="en"><head><title>Wells</title>'
         '<link rel="canonical" href="/wells"></head>'
@@ -353,7 +353,7 @@ def test_get_returns_what_was_kept(store: Store) -> None:
     assert known.fetched_at.tzinfo is not None
 
 
-def test_the_time_of_fetching_is_the_callers_where_given(store: Store) -> None:
+def test_fetched_at_can_be_given(store: Store) -> None:
     when = datetime(2024, 2, 29, 12, tzinfo=UTC)
     store.add("https://a.example/1", 1, fetched_at=when)
     known = store.get("https://a.example/1")
@@ -361,7 +361,7 @@ def test_the_time_of_fetching_is_the_callers_where_given(store: Store) -> None:
     assert known.fetched_at == when
 
 
-def test_delete_forgets_the_page_and_what_only_it_had(store: Store) -> None:
+def test_delete_removes_the_page_and_its_simhash(store: Store) -> None:
     store.add("https://a.example/1", 1)
     store.add("https://a.example/2", 1)
     store.add("https://a.example/3", 3)
@@ -440,7 +440,7 @@ class TestTheCallersOwnConnection:
             assert len(store.find(1)) == 1
 
     @pytest.mark.parametrize("settings", SETTINGS, ids=said)
-    def test_what_it_makes_of_rows_and_statements_does_not_matter(
+    def test_row_factories_and_cursors_do_not_matter(
         self, dsn: str, settings: dict[str, Any]
     ) -> None:
         told: list[str | None] = []
@@ -462,7 +462,7 @@ class TestTheCallersOwnConnection:
             assert len(store.status()) == 1
         assert told == []
 
-    def test_amid_a_pipeline_what_copies_says_so(self, dsn: str) -> None:
+    def test_in_a_pipeline_copies_raise_a_clear_error(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             store = connect(connection)
             store.add("https://a.example/1", 1)
@@ -506,7 +506,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "simhashes", [[1, 2], np.array([1, 2]), np.array([[1]], dtype=np.uint64)]
     )
-    def test_what_is_no_array_of_simhashes_is_refused(
+    def test_an_invalid_array_of_simhashes_is_refused(
         self, store: Store, simhashes: object
     ) -> None:
         with pytest.raises(ArgumentError, match="uint64"):
@@ -530,7 +530,7 @@ class TestBadInput:
         with pytest.raises(ArgumentError, match="there is no scheme 'mine'"):
             connect(dsn, collection="new", scheme="mine")
 
-    def test_a_scheme_that_is_not_here_can_be_searched_but_not_ingested(self, dsn: str) -> None:
+    def test_an_unregistered_scheme_can_be_searched_but_not_ingested(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             connection.execute(
                 "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('old', 'other-scheme-1')"
@@ -562,13 +562,11 @@ class TestBadInput:
             connect(dsn, collection="new")
 
     @pytest.mark.parametrize("url", ["", "page", "https://", "https://a.example/\x00", "x" * 3000])
-    def test_what_is_no_url_is_refused(self, store: Store, url: str) -> None:
+    def test_an_invalid_url_is_refused(self, store: Store, url: str) -> None:
         with pytest.raises(PageError, check=because("invalid_url")):
             store.add(url, 1)
 
-    def test_a_url_too_long_for_an_index_is_reported_and_the_rest_goes_on(
-        self, store: Store
-    ) -> None:
+    def test_a_url_too_long_for_an_index_fails_alone(self, store: Store) -> None:
         long = "https://a.example/" + "a" * 2048
         verdicts = store.ingest_many(
             [(long, page(*ARTICLE)), ("https://b.example/", page(*ARTICLE))]

@@ -71,7 +71,7 @@ def test_an_argument_of_a_wrong_type_is_refused(store: Store, call: Callable[[An
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_so_is_an_option_of_connect(dsn: str, options: dict[str, Any]) -> None:
+def test_an_option_of_connect_of_a_wrong_type_is_refused(dsn: str, options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=SAID, check=because("invalid_type")):
         connect(dsn, **options)
 
@@ -93,7 +93,7 @@ def test_numbers_of_numpy_are_numbers(store: Store) -> None:
     assert [match.url for match in store.find(5, limit=limit)] == [A]
 
 
-def test_a_url_that_is_no_text_is_no_url(store: Store) -> None:
+def test_a_url_that_is_not_a_string_is_invalid(store: Store) -> None:
     wrong: Any = None
     with pytest.raises(PageError, check=because("invalid_url")):
         store.add(wrong, 5)

@@ -187,7 +187,7 @@ def the_same(store: Store) -> list[object]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_it_answers_as_the_other_store(
+def test_it_gives_the_results_of_the_synchronous_store(
     dsn: str, way: Callable[..., Coroutine[Any, Any, list[object]]]
 ) -> None:
     made = run(way(dsn, everything))
@@ -282,7 +282,7 @@ def test_functions_that_take_a_store_are_run(
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_loop_may_do_anything_and_be_left(
+def test_a_loop_may_call_the_store_and_end_early(
     dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
 ) -> None:
     async def use(store: AsyncStore) -> list[str]:
@@ -314,7 +314,7 @@ def test_many_simhashes_are_loaded(
 
 
 class TestTransactions:
-    def test_a_sessions_rollback_takes_our_rows_back(self, dsn: str) -> None:
+    def test_a_sessions_rollback_undoes_our_rows(self, dsn: str) -> None:
         async def use() -> None:
             engine = engine_over(dsn)
             async with AsyncSession(engine) as session:
@@ -332,7 +332,7 @@ class TestTransactions:
         run(use())
         assert urls(dsn) == [B]
 
-    def test_a_page_is_stored_when_its_verdict_is_taken(self, dsn: str) -> None:
+    def test_a_page_is_stored_when_its_verdict_is_consumed(self, dsn: str) -> None:
         async def use() -> None:
             async with await psycopg.AsyncConnection.connect(dsn) as connection:
                 store = await connect_async(connection)
@@ -352,7 +352,7 @@ class TestTransactions:
 
 
 class TestTasks:
-    def test_over_a_pool_many_tasks_ask_at_a_time(self, dsn: str, store: Store) -> None:
+    def test_over_a_pool_tasks_run_concurrently(self, dsn: str, store: Store) -> None:
         list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
 
         async def use(own: AsyncStore) -> list[str | None]:
@@ -363,7 +363,9 @@ class TestTasks:
         for way in (over_pool, over_engine, over_dsn):
             assert run(way(dsn, use)) == expected
 
-    def test_what_tasks_ask_at_a_time_is_answered_as_alone(self, dsn: str, store: Store) -> None:
+    def test_concurrent_lookups_give_the_results_of_single_ones(
+        self, dsn: str, store: Store
+    ) -> None:
         around = [(n << 40) ^ (1 << bit) for n in range(40) for bit in range(3)]
         list(store.add_many([(f"{A}{n}", simhash) for n, simhash in enumerate(around)], distance=0))
         store.add_simhashes(np.array([7, FAR], dtype=np.uint64))
@@ -388,9 +390,7 @@ class TestTasks:
 
         assert run(over_pool(dsn, use)) == [1, 2, 3, 1, 1, 0]
 
-    def test_who_waits_no_longer_and_who_asks_wrongly_disturb_nobody(
-        self, dsn: str, store: Store
-    ) -> None:
+    def test_cancelled_and_invalid_lookups_disturb_no_others(self, dsn: str, store: Store) -> None:
         list(store.add_many([(f"{A}{n}", n << 40) for n in range(200)]))
 
         async def use(own: AsyncStore) -> list[Any]:
@@ -410,7 +410,7 @@ class TestTasks:
                 else:
                     assert [match.url for match in found] == [f"{A}{n}"]
 
-    def test_a_lost_connection_is_opened_anew_for_everyone_who_waits(
+    def test_a_lost_connection_is_replaced_for_all_waiting_tasks(
         self, dsn: str, store: Store
     ) -> None:
         list(store.add_many([(f"{A}{n}", n << 40) for n in range(50)], distance=0))
@@ -467,7 +467,7 @@ class TestTasks:
         assert run(way(dsn, use)) == "new"
         assert urls(dsn) == [A]
 
-    def test_connections_that_others_have_of_an_engine_stay_theirs(self, dsn: str) -> None:
+    def test_other_connections_of_an_engine_stay_open(self, dsn: str) -> None:
         made: list[psycopg.AsyncConnection] = []
 
         async def opened() -> psycopg.AsyncConnection:
@@ -494,7 +494,7 @@ class TestTasks:
         assert len(made) == 4
 
     @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
-    def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(
+    def test_after_a_lost_commit_answer_the_verdicts_are_right(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
     ) -> None:
         async def use(own: AsyncStore) -> list[str]:
@@ -509,7 +509,7 @@ class TestTasks:
         assert len(urls(dsn)) == 9
 
     @pytest.mark.parametrize("way", OWN, ids=lambda way: way.__name__)
-    def test_a_server_that_is_gone_for_a_while_is_waited_for(
+    def test_a_server_that_restarts_is_waited_for(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, list[str]]]
     ) -> None:
         async def use(own: AsyncStore) -> list[str]:
@@ -535,7 +535,7 @@ class TestTasks:
         new = [run(way(dsn, use)).count("new") for way in (over_pool, over_connection)]
         assert new == [1, 0]
 
-    def test_the_loop_goes_on_meanwhile(self, dsn: str) -> None:
+    def test_the_event_loop_continues_meanwhile(self, dsn: str) -> None:
         async def use(own: AsyncStore) -> int:
             async def pages() -> AsyncIterator[tuple[str, str]]:
                 for one in PAGES:
@@ -599,7 +599,7 @@ def test_a_pool_whose_connections_are_all_in_use(
     assert [one for one in caplog.messages if "again" in one] == []
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_an_unreachable_server() -> None:
     async def use() -> None:
         gone = engine_over("postgresql://127.0.0.1:1/none")
         with pytest.raises(pgsimhash.NoServerError, match="no PostgreSQL server answers"):
@@ -618,7 +618,7 @@ def test_a_server_that_is_not_there() -> None:
         (lambda dsn: sqlalchemy.create_engine("sqlite://"), ArgumentError, "AsyncEngine"),
     ],
 )
-def test_what_cannot_be_used_is_refused(
+def test_invalid_sources_are_refused(
     dsn: str, make: Callable[[str], Any], kind: type[Exception], said: str
 ) -> None:
     where = make(dsn)
@@ -638,7 +638,7 @@ class TestWhatFailed:
 
         run(use())
 
-    def test_who_lost_the_connection_of_a_session_rolls_back_and_goes_on(self, dsn: str) -> None:
+    def test_after_a_lost_connection_a_session_rolls_back_and_continues(self, dsn: str) -> None:
         async def use() -> None:
             engine = engine_over(dsn)
             async with AsyncSession(engine) as session:
@@ -699,7 +699,7 @@ class TestWhatFailed:
     @pytest.mark.parametrize(
         "way", [way for way in WAYS if way not in OWN], ids=lambda way: way.__name__
     )
-    def test_a_batch_whose_lent_connection_is_lost(
+    def test_a_batch_whose_callers_connection_is_lost(
         self, dsn: str, way: Callable[..., Coroutine[Any, Any, None]]
     ) -> None:
         async def use(store: AsyncStore) -> None:
@@ -716,7 +716,7 @@ class TestWhatFailed:
             run(way(dsn, use))
         assert told == ["connection_lost"]
 
-    def test_a_wrong_size_of_a_batch(self, dsn: str) -> None:
+    def test_an_invalid_batch_size(self, dsn: str) -> None:
         async def use(store: AsyncStore) -> None:
             for made in (
                 store.add_many([(A, 0)], batch_size=0),
@@ -741,9 +741,7 @@ class TestWhatFailed:
     ],
     ids=said,
 )
-def test_what_a_connection_makes_of_rows_and_statements_does_not_matter(
-    dsn: str, settings: dict[str, Any]
-) -> None:
+def test_row_factories_of_a_connection_do_not_matter(dsn: str, settings: dict[str, Any]) -> None:
     async def use() -> list[object]:
         async with await psycopg.AsyncConnection.connect(dsn, **settings) as connection:
             return await everything(await connect_async(connection))
@@ -753,7 +751,7 @@ def test_what_a_connection_makes_of_rows_and_statements_does_not_matter(
         assert made[:-1] == the_same(other)[:-1]
 
 
-def test_what_people_have_beside_that(dsn: str) -> None:
+def test_other_asynchronous_sources(dsn: str) -> None:
     """A URL of SQLAlchemy, and sessions by task."""
 
     async def use() -> None:
@@ -774,7 +772,7 @@ def test_what_people_have_beside_that(dsn: str) -> None:
     assert urls(dsn) == [A, B, f"{B}2"]
 
 
-def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
+def test_asynchronous_sources_are_refused_by_the_synchronous_store(dsn: str) -> None:
     async def use() -> None:
         async with await psycopg.AsyncConnection.connect(dsn) as connection:
             with pytest.raises(ArgumentError, match="connect_async"):
@@ -784,7 +782,7 @@ def test_what_is_asynchronous_is_refused_by_the_other_store(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["await_only", "await_"])
-def test_either_name_of_what_awaits_in_sqlalchemy_will_do(dsn: str, missing: str) -> None:
+def test_either_name_of_sqlalchemys_await_function_works(dsn: str, missing: str) -> None:
     """2.0 has only the first one, 2.2 only the second."""
     if not vars(sqlalchemy.util).keys() - {missing} >= {"await_only", "await_"} - {missing}:
         pytest.skip("this SQLAlchemy has only that one")
@@ -808,7 +806,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("hanging")
-def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(dsn: str) -> None:
+def test_a_page_that_takes_too_long_fails_alone(dsn: str) -> None:
     async def use() -> None:
         before = readers()
         async with await connect_async(dsn, scheme=HANGING, page_seconds=0.5) as store:
@@ -825,7 +823,7 @@ def test_a_page_that_takes_too_long_is_reported_and_the_rest_goes_on(dsn: str) -
     run(use())
 
 
-def test_a_pause_has_the_pages_before_it_decided(dsn: str) -> None:
+def test_pages_before_a_pause_are_decided(dsn: str) -> None:
     told: list[str] = []
 
     async def source() -> AsyncIterator[SourcePage | PageFailure]:

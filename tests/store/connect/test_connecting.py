@@ -67,7 +67,7 @@ def test_the_variable_and_the_command_line_take_such_a_url(
 
 
 class TestEngine:
-    def test_each_call_borrows_a_connection(self, dsn: str, engine: sqlalchemy.Engine) -> None:
+    def test_each_call_checks_out_a_connection(self, dsn: str, engine: sqlalchemy.Engine) -> None:
         pool = engine.pool
         assert isinstance(pool, QueuePool)
         with connect(engine) as store:
@@ -83,14 +83,14 @@ class TestEngine:
             assert isinstance(found, psycopg.Connection)
             assert not found.autocommit
 
-    def test_a_server_that_is_not_there(self) -> None:
+    def test_an_unreachable_server(self) -> None:
         engine = sqlalchemy.create_engine("postgresql+psycopg://u@127.0.0.1:1/none")
         with pytest.raises(NoServerError, match="no PostgreSQL server answers"):
             connect(engine)
 
 
 class TestConnection:
-    def test_the_callers_rollback_takes_our_rows_back_and_his_commit_keeps_them(
+    def test_the_callers_rollback_and_commit_apply_to_our_rows(
         self, dsn: str, engine: sqlalchemy.Engine
     ) -> None:
         with engine.connect() as connection:
@@ -121,14 +121,14 @@ class TestConnection:
                 raise ZeroDivisionError
             assert urls(dsn) == [A, B]
 
-    def test_on_autocommit_each_batch_is_there_at_once(
+    def test_with_autocommit_each_batch_is_visible_at_once(
         self, dsn: str, engine: sqlalchemy.Engine
     ) -> None:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connect(connection).add(A, 0)
             assert urls(dsn) == [A]
 
-    def test_one_that_is_closed_is_refused(self, engine: sqlalchemy.Engine) -> None:
+    def test_a_closed_connection_is_refused(self, engine: sqlalchemy.Engine) -> None:
         with engine.connect() as connection:
             store = connect(connection)
         for use in (lambda: connect(connection), lambda: store.find(0)):
@@ -176,7 +176,7 @@ class TestSession:
             assert pages(session) == 0
             assert store.status()[0].pages == 3
 
-    def test_one_that_failed_says_so(self, engine: sqlalchemy.Engine) -> None:
+    def test_a_failed_transaction_is_reported(self, engine: sqlalchemy.Engine) -> None:
         with orm.Session(engine) as session:
             store = connect(session)
             session.commit()
@@ -187,14 +187,14 @@ class TestSession:
             session.rollback()
             store.add(A, 0)
 
-    def test_a_scoped_one(self, dsn: str, engine: sqlalchemy.Engine) -> None:
+    def test_a_scoped_session(self, dsn: str, engine: sqlalchemy.Engine) -> None:
         scoped = orm.scoped_session(orm.sessionmaker(engine))
         connect(scoped).add(A, 0)
         scoped.commit()
         scoped.remove()
         assert urls(dsn) == [A]
 
-    def test_a_scoped_one_is_another_one_after_its_removal(
+    def test_a_scoped_session_is_a_new_one_after_its_removal(
         self, dsn: str, engine: sqlalchemy.Engine
     ) -> None:
         scoped = orm.scoped_session(orm.sessionmaker(engine))
@@ -210,7 +210,7 @@ class TestSession:
         assert isinstance(pool, QueuePool)
         assert pool.checkedout() == 0
 
-    def test_threads_with_a_session_each_exchange_the_connections_of_an_engine(
+    def test_threads_with_sessions_share_the_connections_of_an_engine(
         self, dsn: str, engine: sqlalchemy.Engine
     ) -> None:
         scoped = orm.scoped_session(orm.sessionmaker(engine))
@@ -298,7 +298,7 @@ class TestWhatSqlalchemySays:
         engine.dispose()
 
     @pytest.mark.parametrize("kind", [sqlalchemy.Engine.connect, orm.Session])
-    def test_who_lost_the_connection_rolls_back_and_goes_on(
+    def test_after_a_lost_connection_the_caller_rolls_back_and_continues(
         self, dsn: str, engine: sqlalchemy.Engine, kind: Callable[[Any], Any]
     ) -> None:
         with kind(engine) as lender:
@@ -330,7 +330,7 @@ def test_nothing_is_printed_about_a_transaction_that_failed(
 
 
 class TestPool:
-    def test_each_call_borrows_a_connection(self, dsn: str) -> None:
+    def test_each_call_checks_out_a_connection(self, dsn: str) -> None:
         with ConnectionPool(dsn, min_size=1, max_size=1, open=True) as pool:
             with connect(pool) as store:
                 store.add(A, 0)
@@ -343,9 +343,7 @@ class TestPool:
         with pytest.raises(StoreError, match="pool is closed", check=because("closed")):
             connect(pool)
 
-    def test_one_whose_connections_are_all_in_use_is_not_taken_for_a_server_that_is_gone(
-        self, dsn: str
-    ) -> None:
+    def test_an_exhausted_pool_is_not_reported_as_an_unreachable_server(self, dsn: str) -> None:
         with ConnectionPool(dsn, min_size=1, max_size=1, timeout=0.1, open=True) as pool:
             pool.wait()
             with (
@@ -355,7 +353,7 @@ class TestPool:
                 connect(pool)
             connect(pool).close()
 
-    def test_one_that_cannot_connect_says_why(self) -> None:
+    def test_a_pool_that_cannot_connect_reports_why(self) -> None:
         gone = "postgresql://127.0.0.1:1/none"
         with (
             ConnectionPool(gone, min_size=1, timeout=0.1, open=True) as pool,
@@ -414,7 +412,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("what", list(WRONG))
-def test_what_cannot_be_used_is_refused_with_what_can(what: str) -> None:
+def test_invalid_sources_are_refused_with_the_valid_ones(what: str) -> None:
     make, kind, said = WRONG[what]
     with pytest.raises(kind, match=said):
         connect(make())

@@ -86,7 +86,7 @@ def test_lookups_of_several_tasks_are_one_event(dsn: str) -> None:
     assert sum(event.results["found"] for event in finds) == 20
 
 
-def test_files_that_are_looked_up_are_no_event(dsn: str, tmp_path: Path) -> None:
+def test_lookups_of_files_are_not_events(dsn: str, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<p>Short.")
     events: list[Event] = []
     with connect(dsn, on_event=events.append) as store:
@@ -94,7 +94,7 @@ def test_files_that_are_looked_up_are_no_event(dsn: str, tmp_path: Path) -> None
     assert [event.name for event in events] == ["ingest"]
 
 
-def test_a_fault_of_the_function_is_logged(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_of_the_function_is_logged(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
     def fail(event: Event) -> None:
         raise RuntimeError("no metrics today")
 
@@ -106,6 +106,6 @@ def test_a_fault_of_the_function_is_logged(dsn: str, caplog: pytest.LogCaptureFi
     assert vars(logged)["collection"] == "news"
 
 
-def test_what_cannot_be_called_is_refused(dsn: str) -> None:
+def test_a_value_that_is_not_callable_is_refused(dsn: str) -> None:
     with pytest.raises(ArgumentError, match="on_event"):
         connect(dsn, on_event="print")  # type: ignore[arg-type]

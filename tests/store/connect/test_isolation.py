@@ -69,7 +69,9 @@ def filled(dsn: str) -> str:
 
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 @pytest.mark.parametrize("change", FROM_PYTHON)
-def test_python_refuses_what_would_miss_other_writers(filled: str, change: str, level: str) -> None:
+def test_python_refuses_isolation_levels_that_miss_other_writers(
+    filled: str, change: str, level: str
+) -> None:
     before = state(filled)
     with connect(at(filled, level)) as store:
         assert len(store.find(1, 0)) == 1
@@ -79,7 +81,7 @@ def test_python_refuses_what_would_miss_other_writers(filled: str, change: str, 
 
 
 @pytest.mark.parametrize("statement", FROM_SQL)
-def test_functions_and_procedures_refuse_it_too(filled: str, statement: str) -> None:
+def test_sql_refuses_them_too(filled: str, statement: str) -> None:
     before = state(filled)
     with (
         psycopg.connect(at(filled, "repeatable read"), autocommit=True) as connection,

@@ -45,7 +45,7 @@ def test_writers_share_its_connections(pooled: str, dsn: str) -> None:
         assert store.status()[0].pages == WRITERS * 300
 
 
-def test_it_is_recognised_and_all_goes_without_prepared_statements(pooled: str, dsn: str) -> None:
+def test_it_is_detected_and_nothing_is_prepared(pooled: str, dsn: str) -> None:
     with connect(dsn) as direct, direct.session.read() as connection:
         assert connection.prepare_threshold == 5
     # Alternating, so that one server process gets statements of both.
@@ -67,7 +67,7 @@ def test_it_is_recognised_and_all_goes_without_prepared_statements(pooled: str, 
         assert other.delete_host("one.example").versions == 10
 
 
-def test_asyncio_recognises_it_too(pooled: str) -> None:
+def test_asyncio_detects_it_too(pooled: str) -> None:
     async def write_and_find() -> int:
         async with await connect_async(pooled) as one, await connect_async(pooled) as other:
             for number, value in enumerate(SIMHASHES):
@@ -78,7 +78,7 @@ def test_asyncio_recognises_it_too(pooled: str) -> None:
     assert asyncio.run(write_and_find()) == 1
 
 
-def test_a_network_that_is_cut_is_noticed(pooled: str) -> None:
+def test_a_cut_network_is_detected(pooled: str) -> None:
     with (
         connect(pooled) as store,
         store.session.read() as connection,

@@ -69,7 +69,7 @@ def opened(request: pytest.FixtureRequest, dsn: str) -> Iterator[Store]:
 
 
 class TestLostConnections:
-    def test_lookups_are_answered_all_the_same(self, opened: Store, dsn: str) -> None:
+    def test_lookups_are_retried(self, opened: Store, dsn: str) -> None:
         list(opened.add_many(PAGES, distance=0))
         for _ in range(3):
             end_others(dsn)
@@ -88,7 +88,7 @@ class TestLostConnections:
         assert sorted(row[0] for row in content(dsn, "default")) == sorted(url for url, _ in PAGES)
 
     @pytest.mark.parametrize("raised", [TimeoutError, KeyboardInterrupt])
-    def test_one_that_a_signal_handler_left_amid_a_statement_is_exchanged(
+    def test_a_connection_left_within_a_statement_is_replaced(
         self, opened: Store, dsn: str, raised: type[BaseException]
     ) -> None:
         """Like Celery's soft time limit."""
@@ -110,22 +110,20 @@ class TestLostConnections:
         assert [one.verdict for one in opened.add_many(PAGES, distance=0)] == ["new"] * 20
         assert len(content(dsn, "default")) == 20
 
-    def test_it_is_said_that_it_is_tried_again(
-        self, dsn: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_retries_are_logged(self, dsn: str, caplog: pytest.LogCaptureFixture) -> None:
         with connect(dsn) as store, caplog.at_level(logging.INFO, "pgsimhash"):
             end_others(dsn)
             store.exists(5)
         assert any("the connection to the database was lost" in one for one in caplog.messages)
 
-    def test_those_of_the_caller_are_not_opened_anew(self, dsn: str) -> None:
+    def test_the_callers_connections_are_not_replaced(self, dsn: str) -> None:
         with closing(psycopg.connect(dsn, autocommit=True)) as connection:
             store = connect(connection)
             end_others(dsn)
             with pytest.raises(NoServerError, check=because("connection_lost")):
                 store.exists(5)
 
-    def test_those_that_others_have_of_an_engine_stay_theirs(self, dsn: str) -> None:
+    def test_other_connections_of_the_engine_stay_open(self, dsn: str) -> None:
         made: list[psycopg.Connection] = []
         engine = create_engine("postgresql+psycopg://", creator=lambda: opened_in(made, dsn))
         with engine.connect() as first, engine.connect() as second:
@@ -140,7 +138,7 @@ class TestLostConnections:
         engine.dispose()
         assert [one.closed for one in made] == [True] * len(made)
 
-    def test_on_request_nothing_is_tried_again(self, dsn: str) -> None:
+    def test_retries_can_be_disabled(self, dsn: str) -> None:
         with connect(dsn, retry_seconds=0) as store:
             end_others(dsn)
             with pytest.raises(
@@ -156,7 +154,7 @@ class TestLostConnections:
         with pytest.raises(StoreError, check=because("closed")):
             store.exists(5)
 
-    def test_no_seconds_below_none(self, dsn: str) -> None:
+    def test_negative_retry_seconds_are_refused(self, dsn: str) -> None:
         with pytest.raises(ArgumentError, check=because("invalid_number")):
             connect(dsn, retry_seconds=-1)
 
@@ -169,7 +167,7 @@ def behind_proxy(dsn: str) -> Iterator[tuple[Proxy, str]]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_a_server_that_is_gone_for_a_while_is_waited_for(
+def test_a_server_that_restarts_is_waited_for(
     dsn: str, way: Callable[[str], AbstractContextManager[Store]]
 ) -> None:
     with behind_proxy(dsn) as (between, there), way(there) as store:
@@ -184,7 +182,7 @@ def test_a_server_that_is_gone_for_a_while_is_waited_for(
 
 
 class TestUnsureCommits:
-    def test_who_lost_the_answer_to_a_commit_hears_what_was_committed(self, dsn: str) -> None:
+    def test_after_a_lost_commit_answer_the_verdicts_are_right(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
             store.start_run("mine")
             list(store.add_many(PAGES[:5], distance=0))
@@ -198,7 +196,7 @@ class TestUnsureCommits:
             runs = connection.execute("SELECT pages, new FROM pgsimhash.runs").fetchall()
         assert runs == [(20, 20)]
 
-    def test_without_a_run_the_pages_themselves_tell(self, dsn: str) -> None:
+    def test_without_a_run_the_pages_show_the_commit(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there) as store:
             store.add(*PAGES[0])
             between.cut_after = between.commits + 1
@@ -219,7 +217,7 @@ class TestUnsureCommits:
             runs = connection.execute("SELECT pages, unchanged FROM pgsimhash.runs").fetchall()
         assert runs == [(40, 20)]
 
-    def test_without_another_try_the_next_batch_is_itself(self, dsn: str) -> None:
+    def test_without_retries_the_next_batch_is_independent(self, dsn: str) -> None:
         with behind_proxy(dsn) as (between, there), connect(there, retry_seconds=0) as store:
             between.cut_after = between.commits + 1
             with pytest.raises(NoServerError, check=because("connection_lost")):
@@ -248,9 +246,7 @@ class TestAbortedTransactions:
         with psycopg.connect(dsn) as connection:
             connection.execute(REFUSE_ONCE.format(times=times, code=code).encode())
 
-    def test_a_batch_that_was_given_up_for_others_is_decided_again(
-        self, dsn: str, code: str
-    ) -> None:
+    def test_an_aborted_batch_is_decided_again(self, dsn: str, code: str) -> None:
         with connect(dsn) as store:
             self.refuse(dsn, code, 3)
             assert [one.verdict for one in store.add_many(PAGES, distance=0)] == ["new"] * 20

@@ -69,7 +69,7 @@ def near_copies(store: Store, count: int = 6) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 class TestThreads:
-    def test_all_that_they_store_is_there(self, dsn: str, way: Way) -> None:
+    def test_all_stored_pages_exist(self, dsn: str, way: Way) -> None:
         with way(dsn) as store:
 
             def work(number: int) -> list[str]:
@@ -86,7 +86,7 @@ class TestThreads:
             assert [run.pages for run in maintenance.runs(store)] == [50] * THREADS
             assert list(maintenance.check(store)) == []
 
-    def test_of_copies_that_come_at_a_time_one_is_new(self, dsn: str, way: Way) -> None:
+    def test_of_concurrent_copies_one_is_new(self, dsn: str, way: Way) -> None:
         with way(dsn) as store:
             told = in_threads(lambda number: store.add(f"{URL}{number}", 5).verdict)
         assert told.count("new") == 1
@@ -126,7 +126,7 @@ def test_threads_that_lost_their_connections_store_each_page_once(dsn: str, way:
     assert rows(dsn) == THREADS * 50
 
 
-def test_what_is_remembered_is_exact_for_all_threads(dsn: str) -> None:
+def test_the_cache_is_exact_for_all_threads(dsn: str) -> None:
     with connect(dsn) as store:
         near_copies(store)
         with store.session.read() as connection:
@@ -144,7 +144,7 @@ def test_what_is_remembered_is_exact_for_all_threads(dsn: str) -> None:
         assert store.session.memory.holds(store.opened)
 
 
-def test_what_one_thread_stores_after_a_start_is_one_run(dsn: str) -> None:
+def test_pages_of_a_thread_after_a_start_are_one_run(dsn: str) -> None:
     with connect(dsn) as store:
         store.start_run("one")
         store.add(URL, 1)
@@ -206,7 +206,7 @@ def test_nothing_is_written_into_the_transaction_of_a_loop(dsn: str, autocommit:
     assert rows(dsn) == 7
 
 
-def test_a_function_that_a_call_calls_writes_nothing(dsn: str) -> None:
+def test_a_callback_cannot_write(dsn: str) -> None:
     with by_connection(dsn) as store:
         near_copies(store)
 

@@ -56,7 +56,7 @@ CHANGES: dict[str, Callable[[Store], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_all_that_writes_gives_up_and_names_the_holder(
+def test_all_writes_time_out_and_name_the_holder(
     held: psycopg.Connection, dsn: str, change: str
 ) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
@@ -71,7 +71,7 @@ def test_all_that_writes_gives_up_and_names_the_holder(
         CHANGES[change](store)
 
 
-def test_what_it_advises_ends_the_holder(held: psycopg.Connection, dsn: str) -> None:
+def test_the_advice_terminates_the_holder(held: psycopg.Connection, dsn: str) -> None:
     with connect(dsn, lock_timeout=0.1) as store:
         with pytest.raises(StoreError, match='collection "default"') as raised:
             store.add(f"{URL}2", 5)
@@ -81,7 +81,7 @@ def test_what_it_advises_ends_the_holder(held: psycopg.Connection, dsn: str) -> 
         assert store.add(f"{URL}2", 5).verdict == "duplicate"
 
 
-def test_who_waits_long_hears_for_whom_while_it_waits(
+def test_a_long_wait_logs_the_holder_meanwhile(
     held: psycopg.Connection, dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Release(logging.Handler):
@@ -104,7 +104,7 @@ def test_who_waits_long_hears_for_whom_while_it_waits(
     assert f'process {held.info.backend_pid} (application "{FROZEN}"' in record.getMessage()
 
 
-def test_the_command_line_says_it_too(held: psycopg.Connection, dsn: str) -> None:
+def test_the_command_line_reports_it_too(held: psycopg.Connection, dsn: str) -> None:
     limited = conninfo.make_conninfo(dsn, options="-c lock_timeout=6s")
     command = [sys.executable, "-m", "pgsimhash", "delete", "--url", URL, "--dsn", limited]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -114,7 +114,7 @@ def test_the_command_line_says_it_too(held: psycopg.Connection, dsn: str) -> Non
     assert done.returncode == 3
 
 
-def test_asyncio_gives_up_too(held: psycopg.Connection, dsn: str) -> None:
+def test_asyncio_times_out_too(held: psycopg.Connection, dsn: str) -> None:
     async def write() -> None:
         async with await connect_async(dsn, lock_timeout=0.1) as store:
             await store.add(f"{URL}2", 5)
@@ -123,7 +123,7 @@ def test_asyncio_gives_up_too(held: psycopg.Connection, dsn: str) -> None:
         asyncio.run(write())
 
 
-def test_sql_goes_by_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
+def test_sql_uses_its_own_timeout(held: psycopg.Connection, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("SET LOCAL lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable, match=FROZEN):
@@ -137,7 +137,7 @@ def test_no_collection_is_locked_at_once(dsn: str) -> None:
 
 @pytest.mark.parametrize("held", [1, 2, 3])
 @pytest.mark.parametrize("wanted", [1, 2, 3])
-def test_loaders_share_writers_do_not_and_who_removes_is_alone(
+def test_loaders_share_the_lock_and_writers_and_deletions_do_not(
     dsn: str, held: int, wanted: int
 ) -> None:
     with connect(dsn), psycopg.connect(dsn) as holder, psycopg.connect(dsn) as other:
@@ -181,7 +181,7 @@ LOOKUPS: dict[str, Callable[[Store], object]] = {
 
 
 @pytest.mark.parametrize("call", LOOKUPS)
-def test_no_statement_of_a_lookup_or_a_batch_takes_longer_than_is_said(dsn: str, call: str) -> None:
+def test_statements_respect_the_statement_timeout(dsn: str, call: str) -> None:
     with connect(dsn, statement_timeout=0.2) as store, psycopg.connect(dsn) as other:
         list(store.add_many([(URL, 7)]))
         other.execute("LOCK TABLE pgsimhash.pages, pgsimhash.simhashes")
@@ -193,7 +193,7 @@ def test_no_statement_of_a_lookup_or_a_batch_takes_longer_than_is_said(dsn: str,
             assert timeout(connection, "statement") == "0"
 
 
-def test_an_asynchronous_lookup_takes_no_longer_either(dsn: str) -> None:
+def test_asynchronous_lookups_respect_the_statement_timeout(dsn: str) -> None:
     async def use() -> None:
         async with await connect_async(dsn, statement_timeout=0.2) as store:
             with pytest.raises(StoreError, check=because("gave_up")):
@@ -224,7 +224,7 @@ def test_a_statement_that_writes_may_take_five_minutes_longer_than_a_lock(
         assert timeout(connection, "statement") == bound
 
 
-def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
+def test_the_settings_of_sessions_are_restored(dsn: str) -> None:
     with connect(dsn) as store, store.session.writing() as (connection, _):
         assert timeout(connection) == "5min"
     with psycopg.connect(dsn) as connection, connect(connection) as store:
@@ -249,14 +249,14 @@ def test_no_session_is_left_otherwise_than_it_was(dsn: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), 2**31])
-def test_a_number_that_is_no_time_is_refused(dsn: str, seconds: float) -> None:
+def test_an_invalid_timeout_is_refused(dsn: str, seconds: float) -> None:
     with pytest.raises(ArgumentError, match="lock_timeout", check=because("invalid_number")):
         connect(dsn, lock_timeout=seconds)
     with pytest.raises(ArgumentError, match="statement_timeout", check=because("invalid_number")):
         connect(dsn, statement_timeout=seconds)
 
 
-def test_what_the_user_says_of_a_connection_counts(
+def test_settings_of_the_dsn_apply(
     dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with open_connection(dsn) as connection:
@@ -284,7 +284,7 @@ def test_what_the_user_says_of_a_connection_counts(
     assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("50", "60000")
 
 
-def test_whether_to_prepare_is_said_where_a_connection_is_made(dsn: str) -> None:
+def test_prepare_is_refused_for_the_callers_connections(dsn: str) -> None:
     with connect(dsn, prepare=False) as store, store.session.read() as connection:
         assert connection.prepare_threshold is None
     with (
@@ -297,7 +297,7 @@ def test_whether_to_prepare_is_said_where_a_connection_is_made(dsn: str) -> None
 IDLE = "SELECT current_setting('idle_in_transaction_session_timeout')"
 
 
-def test_a_writer_that_is_held_up_amid_a_batch_is_ended_by_the_server(dsn: str) -> None:
+def test_the_server_terminates_a_writer_that_stops_within_a_batch(dsn: str) -> None:
     bound = "-c idle_in_transaction_session_timeout=300ms"
     with connect(conninfo.make_conninfo(dsn, options=bound)) as store, connect(dsn) as other:
         with suppress(NoServerError), store.session.writing() as (connection, collection):
@@ -308,7 +308,7 @@ def test_a_writer_that_is_held_up_amid_a_batch_is_ended_by_the_server(dsn: str) 
         assert store.add(f"{URL}3", 5).verdict == "duplicate"
 
 
-def test_how_long_it_may_be_idle_is_said_for_transactions_of_our_own_alone(dsn: str) -> None:
+def test_the_idle_timeout_applies_only_to_our_own_transactions(dsn: str) -> None:
     with connect(dsn) as store, psycopg.connect(dsn) as connection:
         lent = connect(connection)
         for one, bound in ((store, "5min"), (lent, "0")):
@@ -319,7 +319,7 @@ def test_how_long_it_may_be_idle_is_said_for_transactions_of_our_own_alone(dsn: 
             assert used.execute(IDLE).fetchone() == ("0",)
 
 
-def test_who_wrote_a_row_before_ingesting_and_deadlocks_is_told_to_ingest_first(dsn: str) -> None:
+def test_the_error_of_a_deadlock_says_to_ingest_first(dsn: str) -> None:
     with psycopg.connect(dsn) as first, psycopg.connect(dsn) as late:
         late.execute("CREATE TABLE mine (url text PRIMARY KEY)")
         connect(late)

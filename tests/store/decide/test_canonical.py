@@ -30,13 +30,13 @@ def test_the_page_it_names_is_the_original_at_any_distance(store: Store) -> None
     assert verdict.distance > 8
 
 
-def test_it_is_not_believed_unless_asked_for(store: Store) -> None:
+def test_the_canonical_link_is_ignored_by_default(store: Store) -> None:
     store.ingest(FRONT, page(*ARTICLE))
     other = linked(FRONT, paragraph(3), paragraph(4))
     assert store.ingest("https://a.example/2", other).verdict == "new"
 
 
-def test_another_host_an_unknown_page_and_itself_are_not_believed(store: Store) -> None:
+def test_another_host_an_unknown_page_and_the_page_itself_are_ignored(store: Store) -> None:
     store.ingest("https://b.example/story", page(*ARTICLE))
     pages = {
         "https://a.example/1": linked("https://b.example/story", paragraph(3), paragraph(4)),
@@ -81,7 +81,7 @@ def test_it_works_inside_a_batch_and_two_pages_that_name_each_other_do_not_swap(
     ]
 
 
-def test_a_mark_says_otherwise(store: Store) -> None:
+def test_a_mark_overrides_the_canonical_link(store: Store) -> None:
     store.ingest(FRONT, page(*ARTICLE))
     store.ingest("https://a.example/2", page(paragraph(3), paragraph(4)))
     maintenance.mark(store, FRONT, "https://a.example/2", same=False)

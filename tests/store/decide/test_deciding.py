@@ -21,7 +21,7 @@ from tests.store.test_store import ARTICLE, FAR, page, paragraph
 HTML = page(*ARTICLE)
 
 
-def test_a_dry_run_says_what_ingest_then_says_and_leaves_nothing(store: Store) -> None:
+def test_a_dry_run_gives_the_verdict_of_ingest_and_stores_nothing(store: Store) -> None:
     store.ingest("https://a.example/1", HTML)
     pages = [
         ("https://a.example/1", HTML),
@@ -58,14 +58,14 @@ def test_a_page_can_say_when_it_was_fetched(store: Store) -> None:
         store.ingest(url, HTML, fetched_at=datetime(2026, 1, 1))
 
 
-def test_should_store_decides_and_remembers(store: Store) -> None:
+def test_should_store_decides_and_stores(store: Store) -> None:
     assert store.should_store("https://a.example/1", HTML)
     assert not store.should_store("https://a.example/1", HTML)
     assert not store.should_store("https://b.example/1", HTML)
     assert not store.should_store("https://a.example/2", "<p>Not found")
 
 
-def test_should_store_raises_where_nothing_can_be_decided(store: Store) -> None:
+def test_should_store_raises_if_nothing_can_be_decided(store: Store) -> None:
     with pytest.raises(pgsimhash.PageError, match=r"a\.example/1: this is not HTML") as caught:
         store.should_store("https://a.example/1", b"%PDF-1.7 ...")
     assert caught.value.reason == "not_html"
@@ -73,7 +73,7 @@ def test_should_store_raises_where_nothing_can_be_decided(store: Store) -> None:
         store.should_store("https://a.example/1", "x" * 10_000_001)
 
 
-def test_how_large_a_page_may_be_is_one_option_of_all_that_read_one(store: Store) -> None:
+def test_max_bytes_is_an_option_of_all_readers(store: Store) -> None:
     url, pages = "https://a.example/1", [("https://a.example/1", HTML)]
     size = len(HTML.encode())
     assert store.decide(url, HTML, max_bytes=size).verdict == "new"
@@ -89,7 +89,7 @@ def test_how_large_a_page_may_be_is_one_option_of_all_that_read_one(store: Store
         )
 
 
-def test_what_is_of_another_type_fails_as_a_page_does(store: Store) -> None:
+def test_values_of_wrong_types_are_failed_pages(store: Store) -> None:
     pages = [(None, HTML), ("https://a.example/1", None), ("https://a.example/2", HTML)]
     verdicts = list(store.ingest_many(pages))  # type: ignore[arg-type]
     assert [verdict.reason for verdict in verdicts] == ["invalid_url", "not_html", "first_seen"]
@@ -155,7 +155,7 @@ class TestScope:
         assert found.duplicate_of == "https://b.example/1"
         assert store.add("https://b.example/3", 0).duplicate_of == "https://a.example/1"
 
-    def test_host_holds_within_a_batch(self, store: Store) -> None:
+    def test_the_host_scope_applies_within_a_batch(self, store: Store) -> None:
         pages = [("https://a.example/1", 0), ("https://b.example/1", 0), ("https://a.example/2", 1)]
         verdicts = store.add_many(pages, scope="host")
         assert [verdict.duplicate_of for verdict in verdicts] == [
@@ -164,7 +164,7 @@ class TestScope:
             "https://a.example/1",
         ]
 
-    def test_a_simhash_without_a_page_is_on_no_host(self, store: Store) -> None:
+    def test_a_standalone_simhash_is_on_no_host(self, store: Store) -> None:
         store.add_simhashes(np.array([0], dtype=np.uint64))
         assert store.add("https://a.example/1", 0, scope="host").verdict == "new"
 
@@ -181,13 +181,13 @@ class TestScope:
             assert kept is not None
             assert (kept.distance, kept.duplicate_of) == (0, None)
 
-    def test_global_asks_for_distances_that_all_layouts_answer(self, dsn: str) -> None:
+    def test_global_needs_distances_that_all_layouts_support(self, dsn: str) -> None:
         with connect(dsn, collection="one", layout="6 choose 3"), connect(dsn) as store:
             with pytest.raises(ArgumentError, match="from 0 to 5"):
                 store.add("https://a.example/1", 0, scope="global", distance=8)
             assert store.add("https://a.example/1", 0, scope="global", distance=5).keep
 
-    def test_global_looks_through_any_layout(self, dsn: str) -> None:
+    def test_global_searches_any_layout(self, dsn: str) -> None:
         names = list(LAYOUTS)[:3]
         for number, name in enumerate(names):
             with connect(dsn, collection=name, layout=name) as one:
@@ -244,7 +244,7 @@ class TestWindow:
         found = store.add("https://b.example/", 0, window_size=1)
         assert found.duplicate_of == "https://a.example/young"
 
-    def test_a_hundred_copies_of_one_story_push_no_other_one_out(self, store: Store) -> None:
+    def test_a_hundred_copies_of_one_story_displace_no_other(self, store: Store) -> None:
         last_two = MatchOptions(scope="host", window_size=2)
         store.add("https://a.example/old", 0xFFFF << 16)
         store.add("https://a.example/story", 0)
@@ -256,7 +256,7 @@ class TestWindow:
         assert store.add("https://a.example/2", 2, **last_two).verdict == "duplicate"
         assert store.add("https://a.example/3", 0xFFFF << 16, **last_two).verdict == "new"
 
-    def test_a_copy_that_is_worth_keeping_takes_no_room(self, store: Store) -> None:
+    def test_a_copy_worth_keeping_does_not_count_in_the_window(self, store: Store) -> None:
         store.add("https://a.example/story", 0)
         store.add("https://a.example/other", FAR)
         assert store.add("https://a.example/copy", FAR, max_copies=2).keep
@@ -269,7 +269,7 @@ class TestWindow:
         store.delete("https://a.example/other")
         assert store.add("https://b.example/", 1, window_size=1).verdict == "new"
 
-    def test_within_a_batch_the_window_stands_still(self, store: Store) -> None:
+    def test_within_a_batch_the_window_does_not_move(self, store: Store) -> None:
         store.add("https://a.example/story", 0)
         pages = [(f"https://b.example/{n}", 0xFFFF << 12 * n) for n in range(1, 5)]
         made = list(store.add_many([*pages, ("https://b.example/5", 1)], window_size=1))
@@ -281,7 +281,7 @@ class TestWindow:
         assert store.add("https://b.example/8", 2, window_size=1).verdict == "new"
 
     @pytest.mark.parametrize("host", ["a.example", None])
-    def test_copies_cost_it_nothing(self, dsn: str, store: Store, host: str | None) -> None:
+    def test_copies_do_not_slow_the_window(self, dsn: str, store: Store, host: str | None) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(
                 "INSERT INTO pgsimhash.pages (collection_id, url, simhash, distance) "
@@ -321,7 +321,7 @@ class TestWindow:
             found = two.add("https://b.example/3", 2, scope="global", window_size=3)
             assert found.duplicate_of == "https://a.example/1"
 
-    def test_a_window_of_nothing_is_refused(self, store: Store) -> None:
+    def test_a_window_of_zero_is_refused(self, store: Store) -> None:
         with pytest.raises(ArgumentError, match="window_size"):
             store.add("https://a.example/1", 0, window_size=0)
 
@@ -351,7 +351,7 @@ class TestAge:
         assert later.verdict == "new"
 
 
-def test_a_time_that_cannot_be_is_refused(store: Store) -> None:
+def test_an_impossible_time_is_refused(store: Store) -> None:
     with pytest.raises(ArgumentError, match="names no zone"):
         store.add("https://a.example/1", 0, fetched_at=datetime(2024, 2, 29))
     with pytest.raises(ArgumentError, match="in the future"):
@@ -364,7 +364,7 @@ def test_a_time_that_cannot_be_is_refused(store: Store) -> None:
 TITLED = f"<title>Wells</title>{HTML}"
 
 
-def test_a_verdict_has_the_title_and_the_markdown_if_it_is_asked_for(store: Store) -> None:
+def test_a_verdict_has_the_title_and_the_requested_markdown(store: Store) -> None:
     made = store.ingest("https://a.example/1", TITLED)
     assert (made.title, made.markdown) == ("Wells", None)
     asked = store.ingest("https://a.example/2", TITLED, markdown=True)
@@ -381,7 +381,7 @@ def test_a_verdict_has_the_title_and_the_markdown_if_it_is_asked_for(store: Stor
     assert [one and one.markdown for one in kept] == [None] * 3
 
 
-def test_a_verdict_has_the_markdown_that_is_kept(dsn: str) -> None:
+def test_a_verdict_has_the_stored_markdown(dsn: str) -> None:
     with connect(dsn, keep_markdown=True) as store:
         made = store.ingest("https://a.example/1", TITLED)
         known = store.get("https://a.example/1")

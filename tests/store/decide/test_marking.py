@@ -18,7 +18,7 @@ def clusters(store: Store, distance: int = 1, linkage: Linkage = "single") -> li
     return sorted([page.url for page in cluster.pages] for cluster in found)
 
 
-def test_pages_that_differ_are_no_duplicates_in_any_version(store: Store) -> None:
+def test_pages_marked_different_are_no_duplicates_in_any_version(store: Store) -> None:
     store.add(A, 0)
     assert store.add(B, 1).duplicate_of == A
     maintenance.mark(store, A, B, same=False)
@@ -29,7 +29,7 @@ def test_pages_that_differ_are_no_duplicates_in_any_version(store: Store) -> Non
     assert store.decide(B, "<p>" + "word " * 50).keep
 
 
-def test_nor_of_what_was_found_to_duplicate_the_other_one(store: Store) -> None:
+def test_pages_marked_different_do_not_duplicate_each_others_copies(store: Store) -> None:
     store.add(A, 0)
     store.add(C, 0)
     store.add(B, FAR)
@@ -38,14 +38,14 @@ def test_nor_of_what_was_found_to_duplicate_the_other_one(store: Store) -> None:
     assert store.add(D, 0).duplicate_of == A
 
 
-def test_marks_hold_within_a_batch(store: Store) -> None:
+def test_marks_apply_within_a_batch(store: Store) -> None:
     list(store.add_many([(A, 0), (B, FAR)]))
     maintenance.mark(store, B, A, same=False)
     verdicts = list(store.add_many([(A, 1 << 30), (C, 1 << 30), (B, 1 << 30)]))
     assert [verdict.duplicate_of for verdict in verdicts] == [None, A, None]
 
 
-def test_pages_that_are_the_same_are_duplicates_at_any_distance(store: Store) -> None:
+def test_pages_marked_same_are_duplicates_at_any_distance(store: Store) -> None:
     store.add(A, 0)
     store.add(B, FAR)
     maintenance.mark(store, A, B, same=True)
@@ -71,7 +71,7 @@ def test_a_mark_outlives_its_pages(store: Store) -> None:
     ]
 
 
-def test_marks_are_listed_and_taken_back(store: Store) -> None:
+def test_marks_are_listed_and_removed(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1), (C, FAR)]))
     maintenance.mark(store, B, A, same=False)
     maintenance.mark(store, C, A, same=True)
@@ -120,14 +120,14 @@ def test_clusters_are_joined_and_divided(store: Store, linkage: Linkage) -> None
     assert clusters(store, 1, linkage) == [[C, D]]
 
 
-def test_copies_that_differ_are_in_two_clusters(store: Store) -> None:
+def test_copies_marked_different_are_in_two_clusters(store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 0), (D, FAR)]))
     maintenance.mark(store, A, B, same=False)
     maintenance.mark(store, B, D, same=True)
     assert clusters(store) == [[A, C], [B, D]]
 
 
-def test_marks_can_be_made_in_sql(store: Store, dsn: str) -> None:
+def test_marks_can_be_set_in_sql(store: Store, dsn: str) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT pgsimhash.mark('default', %s, %s, false)", [B, A])

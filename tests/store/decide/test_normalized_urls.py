@@ -26,13 +26,13 @@ def normal(dsn: str) -> Iterator[Store]:
         yield store
 
 
-def test_as_they_are_they_are_pages_of_their_own(store: Store) -> None:
+def test_without_normalization_they_are_different_pages(store: Store) -> None:
     assert not store.opened.normalize_urls
     verdicts = list(store.ingest_many((url, page(*ARTICLE)) for url in [PLAIN, *OTHERS]))
     assert [verdict.verdict for verdict in verdicts] == ["new", *["duplicate"] * 3]
 
 
-def test_in_one_spelling_they_are_one_page(normal: Store) -> None:
+def test_with_normalization_they_are_one_page(normal: Store) -> None:
     assert normal.ingest(PLAIN, page(*ARTICLE)).verdict == "new"
     for verdict in normal.ingest_many((url, page(*ARTICLE)) for url in OTHERS):
         assert (verdict.url, verdict.verdict) == (PLAIN, "unchanged")
@@ -58,7 +58,7 @@ def test_links_marks_and_policies_name_pages_in_any_spelling(normal: Store) -> N
     assert maintenance.policy_for(normal, "https://EXAMPLE.com/story").distance == 3
 
 
-def test_what_is_no_url_fails_or_is_not_known(normal: Store) -> None:
+def test_an_invalid_url_fails_or_is_unknown(normal: Store) -> None:
     long = "https://example.com/" + "ä" * 600
     pages = [SourcePage(url, page(*ARTICLE)) for url in (long, "no url", PLAIN)]
     assert [verdict.reason for verdict in normal.ingest_many(pages)] == [
@@ -70,7 +70,7 @@ def test_what_is_no_url_fails_or_is_not_known(normal: Store) -> None:
     assert normal.should_fetch("no url")
 
 
-def test_a_collection_stays_as_it_was_created(dsn: str, normal: Store) -> None:
+def test_normalization_of_a_collection_is_fixed(dsn: str, normal: Store) -> None:
     with pytest.raises(CollectionError, match="normal-2 --no-normalize-urls") as refused:
         connect(dsn, collection="normal", normalize_urls=False)
     assert because("other_settings")(refused.value)

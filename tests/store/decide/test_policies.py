@@ -138,7 +138,7 @@ def test_each_setting_is_decided_by_the_most_specific_policy_that_has_it(store: 
     assert maintenance.policy_for(store, "https://a.test/") == PolicySettings()
 
 
-def test_many_urls_are_answered_as_each_of_them(store: Store, dsn: str) -> None:
+def test_many_urls_give_the_results_of_single_ones(store: Store, dsn: str) -> None:
     hosts = ["a.example", "b.a.example", "c.b.a.example", "xa.example", "test"]
     patterns = ["*", "*/a/*", "example", "a.example/*1", "b.a.example", "b.a.example/a/*"]
     for number, pattern in enumerate(patterns, 1):
@@ -164,7 +164,7 @@ def test_many_urls_are_answered_as_each_of_them(store: Store, dsn: str) -> None:
             assert maintenance.policy_for(store, url) == found[at]
 
 
-def test_without_policies_nobody_asks_what_they_say(
+def test_without_policies_no_statement_looks_them_up(
     store: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
@@ -217,7 +217,7 @@ def test_distance_and_scope_differ_by_host_within_a_batch(store: Store) -> None:
     ]
 
 
-def test_an_option_counts_before_a_policy(store: Store) -> None:
+def test_an_option_overrides_a_policy(store: Store) -> None:
     maintenance.set_policy(store, "*", PolicySettings(scope="host", distance=0))
     store.ingest("https://a.example/", HTML)
     assert store.decide("https://b.example/", HTML).verdict == "new"
@@ -235,7 +235,7 @@ def test_the_first_pages_of_a_kind_are_kept(store: Store) -> None:
     assert store.decide("https://c.example/", HTML, max_copies=5).keep
 
 
-def test_what_is_kept_counts_pages_and_not_only_simhashes(store: Store) -> None:
+def test_max_copies_counts_pages_and_not_only_simhashes(store: Store) -> None:
     for number in range(3):
         store.add(f"https://a.example/{number}", 0)
     store.add("https://a.example/far", FAR)
@@ -243,7 +243,7 @@ def test_what_is_kept_counts_pages_and_not_only_simhashes(store: Store) -> None:
     assert not store.add("https://b.example/2", 0b1, max_copies=4).keep
 
 
-def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
+def test_a_page_of_too_few_words_is_not_stored(store: Store) -> None:
     maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
     verdicts = list(
         store.ingest_many([("https://long.example/", HTML), ("https://a.example/", HTML)])
@@ -258,7 +258,7 @@ def test_a_page_of_too_few_words_is_not_remembered(store: Store) -> None:
     assert not store.should_store("https://long.example/", HTML)
 
 
-def test_a_canonical_link_is_believed_where_a_policy_says_so(store: Store) -> None:
+def test_a_policy_can_enable_canonical_links(store: Store) -> None:
     maintenance.set_policy(store, "a.example", PolicySettings(canonical_link=True))
     link = '<link rel="canonical" href="https://{0}/page"><title>'
     far = page(paragraph(3), paragraph(4))
@@ -282,7 +282,7 @@ def test_other_stores_notice_a_policy_at_their_next_batch(store: Store, dsn: str
         assert [one.pages for one in other.status()] == [2]
 
 
-def test_a_policy_that_was_taken_back_refuses_no_page_any_more(store: Store, dsn: str) -> None:
+def test_a_removed_policy_refuses_no_page(store: Store, dsn: str) -> None:
     maintenance.set_policy(store, "long.example", PolicySettings(min_tokens=10_000))
     with connect(dsn) as other:
         assert other.ingest("https://long.example/", HTML).reason == "policy"
@@ -342,14 +342,14 @@ class TestExpiry:
         ):
             connection.execute("CALL pgsimhash.expire('nowhere')")
 
-    def test_what_was_seen_again_stays(self, store: Store) -> None:
+    def test_versions_seen_again_stay(self, store: Store) -> None:
         maintenance.set_policy(store, "*", PolicySettings(expire_after=timedelta(days=30)))
         self.fill(store)
         store.ingest("https://a.example/1", page(paragraph(1)))
         assert store.expire().versions == 2
         assert store.get("https://a.example/1") is not None
 
-    def test_without_an_age_and_a_policy_nothing_goes(self, store: Store) -> None:
+    def test_without_an_age_and_a_policy_nothing_expires(self, store: Store) -> None:
         self.fill(store)
         maintenance.set_policy(store, "*", PolicySettings(distance=3))
         with pytest.raises(ArgumentError, match="policy set"):
@@ -366,7 +366,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "pattern", ["", "https://a.example/", "a.example /x", "*.example", "a@b.example", "a:80"]
     )
-    def test_a_pattern_that_is_none(self, store: Store, pattern: str) -> None:
+    def test_an_invalid_pattern(self, store: Store, pattern: str) -> None:
         with pytest.raises(ArgumentError, match="without https://"):
             maintenance.set_policy(store, pattern, PolicySettings(distance=3))
 
@@ -383,7 +383,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("age", ["0", "-1 day", "1001 years", "5000000 years"])
     @pytest.mark.parametrize("setting", ["max_age", "expire_after"])
-    def test_an_age_that_no_writer_could_go_by(self, dsn: str, setting: str, age: str) -> None:
+    def test_an_age_that_is_too_long(self, dsn: str, setting: str, age: str) -> None:
         connect(dsn).close()
         statement = sql.SQL("SELECT pgsimhash.set_policy('default', '*', {} => %s::interval)")
         with (
@@ -392,7 +392,7 @@ class TestRefusals:
         ):
             connection.execute(statement.format(sql.Identifier(setting)), [age])
 
-    def test_a_distance_that_the_layout_does_not_answer(self, dsn: str) -> None:
+    def test_a_distance_that_the_layout_does_not_support(self, dsn: str) -> None:
         with connect(dsn, collection="two", layout="32+32") as store:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 maintenance.set_policy(store, "*", PolicySettings(distance=8))
@@ -407,7 +407,7 @@ class TestRefusals:
             with pytest.raises(ArgumentError, match="from 0 to 7"):
                 store.add("https://a.example/", 5)
 
-    def test_a_move_to_a_layout_that_does_not_answer_a_policy(self, store: Store) -> None:
+    def test_a_rebuild_with_a_layout_that_does_not_support_a_policy(self, store: Store) -> None:
         maintenance.set_policy(store, "a.example", PolicySettings(distance=9))
         with pytest.raises(ArgumentError, match=r"policy for a.example asks for 9"):
             maintenance.rebuild(store, layout="32+32", distance=3)

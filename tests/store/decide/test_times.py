@@ -33,7 +33,7 @@ def fetched_at(store: Store, url: str) -> datetime:
     return stored.fetched_at
 
 
-def test_a_time_that_is_none_fails_its_page_and_the_others_are_stored(store: Store) -> None:
+def test_an_invalid_time_fails_its_page_alone(store: Store) -> None:
     times = [
         MOMENT,
         "2024-05-06T07:08:09Z",
@@ -61,7 +61,7 @@ def test_a_time_that_is_none_fails_its_page_and_the_others_are_stored(store: Sto
 
 
 @pytest.mark.parametrize("time", ["2024-05-06", datetime(1, 1, 1, tzinfo=EAST), 0])
-def test_a_page_given_alone_names_its_time_as_the_fault(store: Store, time: Any) -> None:
+def test_the_invalid_time_of_a_single_page_is_an_error(store: Store, time: Any) -> None:
     for add in (store.ingest, store.should_store, store.decide):
         with pytest.raises(ArgumentError, check=because("invalid_time")):
             add("https://a.example/", page(paragraph(1)), fetched_at=time)

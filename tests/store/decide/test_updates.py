@@ -46,7 +46,7 @@ def test_a_longer_story_is_an_update_of_itself(store: Store) -> None:
     assert (known.duplicate_of, known.distance) == (None, None)
 
 
-def test_the_same_text_in_another_frame_is_not_worth_keeping(store: Store) -> None:
+def test_the_same_text_in_other_boilerplate_is_not_worth_keeping(store: Store) -> None:
     store.ingest(A, STORY)
     around = store.ingest(A, framed(STORY))
     assert not around.keep
@@ -60,7 +60,7 @@ def with_text(store: Store, url: str, simhash: int, text_digest: int) -> Verdict
     return store._ingest.decide_one(record, {}, remember=True)
 
 
-def test_what_is_worth_keeping_goes_by_the_text(store: Store) -> None:
+def test_the_text_decides_what_is_worth_keeping(store: Store) -> None:
     assert with_text(store, A, 0, text_digest=1).verdict == "new"
     assert short(with_text(store, A, 0, text_digest=1)) == ("unchanged", "unchanged", None, False)
     # One word was corrected, and no bit of the simhash changed.
@@ -72,7 +72,7 @@ def test_what_is_worth_keeping_goes_by_the_text(store: Store) -> None:
     assert short(store.add(A, 7)) == UPDATED
 
 
-def test_copies_of_a_page_are_not_what_its_next_version_duplicates(store: Store) -> None:
+def test_the_next_version_of_a_page_does_not_duplicate_its_copies(store: Store) -> None:
     store.add(A, 0b0)
     assert store.add(B, 0b1).duplicate_of == A
     assert store.add(C, 0b11).duplicate_of == B
@@ -81,7 +81,7 @@ def test_copies_of_a_page_are_not_what_its_next_version_duplicates(store: Store)
     assert store.add(B, 0b111).duplicate_of == A
 
 
-def test_what_was_known_before_the_page_or_says_something_else_counts(store: Store) -> None:
+def test_older_or_different_pages_are_eligible(store: Store) -> None:
     far, farther = 0xFFFF << 40, 0xFFFF << 20
     store.add(D, far)
     store.add(A, 0)
@@ -91,7 +91,7 @@ def test_what_was_known_before_the_page_or_says_something_else_counts(store: Sto
     assert store.add(A, farther).duplicate_of == C  # later than A's first version, and no copy
 
 
-def test_a_copy_that_is_updated_stays_a_copy_until_it_says_something_else(store: Store) -> None:
+def test_an_updated_copy_stays_a_copy_until_its_text_differs(store: Store) -> None:
     store.add(A, 0)
     store.add(B, 1)
     assert (store.add(B, 3).verdict, store.add(B, 7).duplicate_of) == ("duplicate", A)

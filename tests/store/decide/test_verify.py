@@ -46,7 +46,7 @@ def test_a_distant_page_with_another_signature_is_new(store: Store, dsn: str) ->
     ]
 
 
-def test_the_second_look_passes_over_the_nearest_to_one_that_agrees(dsn: str) -> None:
+def test_verification_skips_nearer_pages_that_do_not_agree(dsn: str) -> None:
     connect(dsn).close()
     write(dsn, page("other", 1, 2**128 - 1), verify=False)
     write(
@@ -57,7 +57,7 @@ def test_the_second_look_passes_over_the_nearest_to_one_that_agrees(dsn: str) ->
     assert write(dsn, far)[0].reason == "unchanged"
 
 
-def test_without_it_the_simhash_alone_decides(store: Store, dsn: str) -> None:
+def test_without_verification_the_simhash_decides(store: Store, dsn: str) -> None:
     write(dsn, page("known", 0, 0))
     assert write(dsn, page("unlike", 9, UNLIKE), verify=False)[0].distance == 9
 
@@ -71,7 +71,7 @@ def test_find_takes_the_signature_that_belongs_to_the_simhash(store: Store, dsn:
     assert len(store.find(far, 12)) == 1
 
 
-def test_a_page_that_agrees_counts_behind_one_of_its_simhash_that_does_not(
+def test_an_agreeing_page_counts_although_another_with_its_simhash_does_not(
     store: Store, dsn: str
 ) -> None:
     write(dsn, page("other", 0, 2**128 - 1), page("same", 0, 0), verify=False)

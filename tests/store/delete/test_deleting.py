@@ -71,7 +71,7 @@ def test_seeing_pages_again_writes_no_index(store: Store, dsn: str) -> None:
 class TestRuns:
     """A run is started by the caller, or is a call with many pages."""
 
-    def test_one_page_at_a_time_is_no_run(self, dsn: str) -> None:
+    def test_single_pages_are_no_run(self, dsn: str) -> None:
         page = f"<p>{'word ' * 50}"
         with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
             store.add("https://a.example/1", 0)
@@ -100,7 +100,7 @@ class TestRuns:
                 ("SQL", 2),
             ]
 
-    def test_what_comes_after_a_start_is_one_run(self, dsn: str) -> None:
+    def test_pages_after_a_start_are_one_run(self, dsn: str) -> None:
         with connect(dsn) as store:
             store.add("https://a.example/1", 0)
             number = store.start_run("mine")
@@ -110,7 +110,7 @@ class TestRuns:
             assert [(run.run_id, run.pages) for run in maintenance.runs(store)] == [(number, 3)]
 
     @pytest.mark.parametrize("way", ["delete", "delete_host", "expire", "sql"])
-    def test_a_run_goes_with_its_last_page(self, dsn: str, way: str) -> None:
+    def test_a_run_is_deleted_with_its_last_page(self, dsn: str, way: str) -> None:
         old = NOW - 9 * DAY
         with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as hand:
             for number in range(3):
@@ -129,7 +129,7 @@ class TestRuns:
             assert [run.label for run in maintenance.runs(store)] == ["run 2"]
             assert maintenance.undo(store)[1].gone == ["https://b.example/1"]
 
-    def test_a_run_keeps_to_the_pages_that_are_left(self, dsn: str) -> None:
+    def test_a_run_has_the_range_of_its_remaining_pages(self, dsn: str) -> None:
         with connect(dsn) as store, connect(dsn) as other:
             number = store.start_run("one")
             other.start_run("two")
@@ -159,7 +159,7 @@ class TestRuns:
             store.expire()
             assert maintenance.runs(store) == []
 
-    def test_a_run_counts_what_became_of_its_pages(self, dsn: str) -> None:
+    def test_a_run_counts_its_verdicts(self, dsn: str) -> None:
         with connect(dsn) as store:
             number = store.start_run("monday")
             list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
@@ -179,7 +179,7 @@ class TestRuns:
             assert known is not None
             assert known.run_id == maintenance.runs(store)[1].run_id
 
-    def test_undo_goes_back_to_the_versions_before(self, store: Store) -> None:
+    def test_undo_reverts_to_the_versions_before(self, store: Store) -> None:
         store.start_run("one")
         store.add("https://a.example/1", 0)
         store.start_run("two")
@@ -210,7 +210,7 @@ class TestRuns:
             assert sorted(urls(one)) == [f"https://a.example/{number}" for number in range(3)]
             assert [run.run_id for run in maintenance.runs(one)] == [first]
 
-    def test_what_its_writer_adds_while_a_run_is_deleted_stays_with_it(
+    def test_pages_added_while_a_run_is_deleted_stay_in_it(
         self, dsn: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with connect(dsn) as one, connect(dsn) as two:
@@ -237,7 +237,7 @@ class TestRuns:
         with pytest.raises(NotFoundError, match="pgsimhash run list --collection default"):
             maintenance.delete_run(store, number)
 
-    def test_a_run_survives_what_its_caller_rolls_back(self, dsn: str) -> None:
+    def test_a_run_survives_a_rollback_of_its_caller(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
             store = connect(connection)
             store.start_run("mine")
@@ -247,7 +247,7 @@ class TestRuns:
             assert [run.pages for run in maintenance.runs(store)] == [1]
 
 
-def test_a_host_can_be_forgotten(store: Store) -> None:
+def test_a_host_can_be_deleted(store: Store) -> None:
     pages = [("https://a.example/1", 0), ("https://b.example/1", 1), ("https://a.example/2", 2)]
     list(store.add_many(pages))
     assert store.delete_host("A.example").versions == 2
@@ -259,7 +259,7 @@ def test_a_host_can_be_forgotten(store: Store) -> None:
 
 
 class TestBySql:
-    def test_pages_go_by_url_and_by_host_as_in_python(self, store: Store, dsn: str) -> None:
+    def test_pages_are_deleted_by_url_and_host_as_in_python(self, store: Store, dsn: str) -> None:
         one, two, other = (f"https://{where}" for where in ("a.example/1", "a.example/2", "b.org/"))
         list(store.add_many([(one, 0), (two, FAR), (one, FAR), (other, 1)]))
         with psycopg.connect(dsn, autocommit=True) as hand:
@@ -287,7 +287,7 @@ class TestBySql:
             ("TRUNCATE pgsimhash.pages", {"simhash_unused", "seen_orphaned"}),
         ],
     )
-    def test_what_plain_statements_leave_is_mended_by_a_check(
+    def test_check_repairs_rows_left_by_plain_statements(
         self, store: Store, plain: str, reasons: set[str]
     ) -> None:
         list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 1)]))
@@ -313,7 +313,7 @@ class TestExpiry:
             connection.execute(old)
         list(store.add_many((f"https://new.example/{n}", FAR - n) for n in range(5)))
 
-    def test_what_was_not_seen_for_so_long_is_forgotten(self, store: Store) -> None:
+    def test_versions_not_seen_for_this_long_are_deleted(self, store: Store) -> None:
         self.fill(store)
         told: list[int] = []
         assert store.expire(timedelta(days=30), progress=told.append).versions == 2500
@@ -322,7 +322,7 @@ class TestExpiry:
         assert (row.pages, row.simhashes) == (5, 5)
         assert store.expire(timedelta(days=30)).versions == 0
 
-    def test_what_was_seen_again_stays(self, store: Store) -> None:
+    def test_versions_seen_again_stay(self, store: Store) -> None:
         store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
         store.add("https://a.example/2", FAR, fetched_at=NOW - 40 * DAY)
         store.add("https://a.example/2", FAR)
@@ -339,7 +339,7 @@ class TestExpiry:
                 connection.execute("CALL pgsimhash.expire('nothing', interval '1 day')")
         assert store.status()[0].pages == 5
 
-    def test_in_a_transaction_of_the_caller_it_goes_with_that(self, dsn: str) -> None:
+    def test_in_the_callers_transaction_it_is_rolled_back(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             store = connect(connection)
             store.add("https://a.example/1", 0, fetched_at=NOW - 40 * DAY)
@@ -348,11 +348,11 @@ class TestExpiry:
             connection.rollback()
             assert store.status()[0].pages == 1
 
-    def test_an_age_of_nothing_is_refused(self, store: Store) -> None:
+    def test_an_age_of_zero_is_refused(self, store: Store) -> None:
         with pytest.raises(ArgumentError, check=because("invalid_age")):
             store.expire(timedelta(0))
 
-    def test_two_writers_go_on_meanwhile(self, store: Store, dsn: str) -> None:
+    def test_two_writers_continue_meanwhile(self, store: Store, dsn: str) -> None:
         self.fill(store)
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             writing = pool.map_async(write, [(dsn, 1), (dsn, 2)], chunksize=1)
@@ -378,7 +378,7 @@ class TestBareSimhashes:
 
     @pytest.mark.parametrize("standalone_first", [True, False])
     @pytest.mark.parametrize("layout", ["22+21+21", "16+16+16+16"])
-    def test_one_stays_findable_whichever_came_first(
+    def test_a_standalone_simhash_stays_whichever_came_first(
         self, dsn: str, standalone_first: bool, layout: str
     ) -> None:
         with connect(dsn, layout=layout) as store:
@@ -392,7 +392,9 @@ class TestBareSimhashes:
             assert [(match.simhash, match.url) for match in store.find(5, 0)] == [(5, None)]
             assert analysis.simhashes(store).tolist() == [5]
 
-    def test_by_sql_one_can_be_forgotten_once_no_page_has_it(self, store: Store, dsn: str) -> None:
+    def test_sql_can_delete_a_standalone_simhash_without_pages(
+        self, store: Store, dsn: str
+    ) -> None:
         store.add(self.URL, 5)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(
@@ -408,7 +410,9 @@ class TestBareSimhashes:
             assert connection.execute(delete).fetchall() == [(1,)]
         assert analysis.simhashes(store).tolist() == []
 
-    def test_one_added_while_its_page_is_deleted_stays(self, store: Store, dsn: str) -> None:
+    def test_a_standalone_simhash_added_while_its_page_is_deleted_stays(
+        self, store: Store, dsn: str
+    ) -> None:
         store.add(self.URL, 5)
         with psycopg.connect(dsn) as holder:
             adding = connect(holder)
@@ -421,9 +425,7 @@ class TestBareSimhashes:
                 assert deleting.get(timeout=60) == 1
         assert analysis.simhashes(store).tolist() == [5]
 
-    def test_one_deleted_with_its_page_while_it_is_added_comes_back(
-        self, store: Store, dsn: str
-    ) -> None:
+    def test_a_simhash_deleted_while_it_is_added_comes_back(self, store: Store, dsn: str) -> None:
         store.add(self.URL, 5)
         with psycopg.connect(dsn) as holder:
             deleting = connect(holder)
@@ -455,7 +457,7 @@ class TestBareSimhashes:
         assert "Seq Scan on simhashes" not in plan
         assert len(analysis.simhashes(store)) == 20_000
 
-    def test_what_it_is_moves_with_it_to_another_layout(self, store: Store) -> None:
+    def test_the_standalone_flag_moves_to_another_layout(self, store: Store) -> None:
         list(store.add_many((f"https://a.example/{n}", n << 32) for n in range(1, 9)))
         store.add_simhashes(np.array([1 << 32, 2 << 32, 5], dtype=np.uint64))
 
@@ -524,7 +526,7 @@ def write(job: tuple[str, int]) -> int:
     return 400
 
 
-def test_a_simhash_stays_that_a_page_has_which_is_being_inserted(dsn: str) -> None:
+def test_the_simhash_of_a_page_that_is_being_inserted_stays(dsn: str) -> None:
     with connect(dsn, lock_timeout=0.2) as store, psycopg.connect(dsn) as loader:
         store.add("https://a.example/", 7)
         loader.execute(

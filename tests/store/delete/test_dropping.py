@@ -38,7 +38,7 @@ def fill(store: Store) -> None:
     maintenance.set_policy(store, "a.example", PolicySettings(distance=2))
 
 
-def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
+def test_exactly_its_rows_are_deleted(dsn: str) -> None:
     with connect(dsn, collection="small", layout="32+32") as store:
         fill(store)
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -55,7 +55,7 @@ def test_all_of_it_goes_and_nothing_else(dsn: str) -> None:
             delete_collection(connection, "news")
 
 
-def test_it_waits_for_who_adds_simhashes(dsn: str) -> None:
+def test_it_waits_for_loaders(dsn: str) -> None:
     """Simhashes that were added meanwhile would remain without a collection."""
     connect(dsn).close()
     with (

@@ -47,7 +47,7 @@ def originals(store: Store) -> list[tuple[str, str | None, int | None]]:
     return [(page.url, page.duplicate_of, page.distance) for page in known if page]
 
 
-def test_one_of_fifteen_copies_takes_the_place(store: Store) -> None:
+def test_one_of_fifteen_copies_is_promoted(store: Store) -> None:
     store.add("https://a.example/", 0)
     for number in range(15):
         store.add(f"https://a.example/{number}", 1 << number)
@@ -103,7 +103,7 @@ def test_it_is_part_of_the_deleting_transaction(dsn: str) -> None:
         assert originals(store) == before
 
 
-def test_a_copy_of_a_copy_goes_to_the_original_that_stays(store: Store) -> None:
+def test_a_copy_of_a_deleted_copy_points_to_the_original(store: Store) -> None:
     store.add("https://a.example/0", 0)
     store.add("https://a.example/1", 0xF)
     store.add("https://a.example/2", 0x1F)
@@ -125,7 +125,7 @@ def test_copies_that_the_policies_do_not_join_become_originals(store: Store) -> 
     ]
 
 
-def test_many_that_nothing_joins_take_no_longer_than_a_hundred_rounds(store: Store) -> None:
+def test_many_unrelated_copies_need_at_most_a_hundred_rounds(store: Store) -> None:
     store.add("https://a.example/", 0)
     store.add("https://b.example/", 1)
     with store.session.read() as connection:
@@ -234,7 +234,7 @@ STEPS = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=STEPS, policies=POLICIES, options=some_of(OPTIONS))
-def test_what_is_left_follows_the_rule(
+def test_the_remaining_pages_follow_the_rule(
     database: Database,
     steps: list[Any],
     policies: dict[str, dict[str, Any]],

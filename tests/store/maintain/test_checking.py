@@ -117,7 +117,7 @@ def test_a_planted_violation_is_found_and_repaired(
     assert {simhash for simhash, alone in simhash_rows(dsn, "default") if alone} == {*range(9)}
 
 
-def test_writers_that_go_on_cause_no_false_alarm(dsn: str) -> None:
+def test_concurrent_writers_cause_no_false_alarm(dsn: str) -> None:
     """Concurrent repairs change nothing either."""
     done = threading.Event()
 
@@ -154,7 +154,7 @@ def test_nothing_is_written_without_repair(dsn: str) -> None:
         assert list(maintenance.check(store)) == []
 
 
-def test_a_slice_that_is_not_there_is_refused(connection: psycopg.Connection) -> None:
+def test_an_invalid_slice_is_refused(connection: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="there is no slice 3 of 3"):
         connection.execute(
             "INSERT INTO pgsimhash.collections (name, scheme) VALUES ('default', 'x');"

@@ -62,7 +62,7 @@ def stop_at(step: str) -> rebuild_pages.Progress:
 
 
 @pytest.mark.parametrize("layout", [None, "16+16+16+16", "5 choose 2"])
-def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> None:
+def test_everything_is_copied(dsn: str, store: Store, layout: str | None) -> None:
     store.add_simhashes(np.array([3, 2**63], dtype=np.uint64))
     at = datetime(2026, 3, 1, tzinfo=UTC)
     for number in (0, 0b111, 1 << 40, 3):
@@ -94,7 +94,7 @@ def test_everything_goes_along(dsn: str, store: Store, layout: str | None) -> No
         assert old.add(url(99), 0x1F << 20).verdict == "new"
 
 
-def test_the_steps_are_told(full: Store) -> None:
+def test_the_steps_are_reported(full: Store) -> None:
     steps: list[tuple[str, int, int]] = []
     maintenance.rebuild(full, layout="5 choose 2", progress=lambda *step: steps.append(step))
     assert [step for step, done, total in steps if done == total] == [
@@ -110,7 +110,7 @@ def test_the_steps_are_told(full: Store) -> None:
     ("replace", "names"),
     [(False, {"default": "32+32", "other": "22+21+21"}), (True, {"default": "32+32"})],
 )
-def test_at_the_end_it_is_as_asked(
+def test_the_result_has_the_requested_layout(
     dsn: str, full: Store, replace: bool, names: dict[str, str]
 ) -> None:
     maintenance.change_settings(full, distance=3)
@@ -177,7 +177,7 @@ def test_everything_that_happens_meanwhile_is_in_the_new_collection(
     assert list(maintenance.check(full)) == []
 
 
-def test_lookups_and_writers_go_on_all_the_while(
+def test_lookups_and_writers_continue_meanwhile(
     full: Store, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader misses nothing, no writer is refused, and concurrent changes are kept."""
@@ -268,7 +268,7 @@ def test_a_lookup_in_memory_follows_a_collection_that_is_replaced_under_it(
         assert lookups._still_there is looked_up
 
 
-def test_pages_are_compared_with_the_collections_that_are_left(
+def test_pages_are_compared_with_the_remaining_collections(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that the batch is compared with is deleted after the lookup."""
@@ -291,7 +291,7 @@ def test_pages_are_compared_with_the_collections_that_are_left(
 
 
 @pytest.mark.parametrize("at", ["pages", "simhashes", "index"])
-def test_interrupted_it_goes_on_when_asked_again(full: Store, dsn: str, at: str) -> None:
+def test_an_interrupted_rebuild_continues(full: Store, dsn: str, at: str) -> None:
     stop(full, at=at, layout="5 choose 2")
     assert full.exists(known()[0] ^ 1)
     list(full.add_many([("https://a.example/late", 99 << 30)], distance=0))
@@ -303,7 +303,7 @@ def test_interrupted_it_goes_on_when_asked_again(full: Store, dsn: str, at: str)
     assert simhash_rows(dsn, "default") == simhash_rows(dsn, "default-2")
 
 
-def test_given_up_nothing_of_it_stays(full: Store, dsn: str) -> None:
+def test_a_rebuild_that_is_given_up_leaves_nothing(full: Store, dsn: str) -> None:
     stop(full, at="simhashes", layout="16+16+16+16")
     with psycopg.connect(dsn, autocommit=True) as connection:
         maintenance.delete_collection(connection, "default-2")
@@ -314,7 +314,7 @@ def test_given_up_nothing_of_it_stays(full: Store, dsn: str) -> None:
     assert full.layout == "16+16+16+16"
 
 
-def test_what_is_made_of_a_deleted_one_stands_alone(full: Store, dsn: str) -> None:
+def test_a_rebuild_from_a_deleted_collection_stands_alone(full: Store, dsn: str) -> None:
     stop(full, "other")
     with psycopg.connect(dsn, autocommit=True) as connection:
         maintenance.delete_collection(connection, "default")
@@ -331,7 +331,7 @@ def _go_on_until_killed(dsn: str) -> None:
         maintenance.rebuild(store, "other", progress=kill)
 
 
-def test_killed_it_goes_on(dsn: str, full: Store) -> None:
+def test_a_killed_rebuild_continues(dsn: str, full: Store) -> None:
     child = get_context("spawn").Process(target=_go_on_until_killed, args=[dsn])
     child.start()
     child.join()
@@ -341,7 +341,7 @@ def test_killed_it_goes_on(dsn: str, full: Store) -> None:
     assert content(dsn, "default", numbered=True) == content(dsn, "other", numbered=True)
 
 
-def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, full: Store) -> None:
+def test_a_lost_connection_loses_only_the_batch(dsn: str, full: Store) -> None:
     def interfere(step: str, done: int, total: int) -> None:
         if done:
             with psycopg.connect(dsn, autocommit=True) as hand:
@@ -357,7 +357,7 @@ def test_a_connection_that_is_lost_loses_the_batch_and_no_more(dsn: str, full: S
     assert content(dsn, "default", numbered=True) == content(dsn, "other", numbered=True)
 
 
-def test_two_at_a_time_share_the_work(
+def test_two_concurrent_rebuilds_share_the_work(
     dsn: str, full: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "_COPIED", 500)
@@ -393,7 +393,7 @@ def valid_indexes(connection: psycopg.Connection, table: str) -> int:
     return int(row[0])
 
 
-def test_what_an_interrupted_index_build_leaves_is_built_anew(full: Store, dsn: str) -> None:
+def test_an_interrupted_index_build_is_repeated(full: Store, dsn: str) -> None:
     stop(full, layout="5 choose 2")
     table = LAYOUTS["5 choose 2"].table
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -403,9 +403,7 @@ def test_what_an_interrupted_index_build_leaves_is_built_anew(full: Store, dsn: 
 
 
 @pytest.mark.parametrize("at", ["pages", "index"])
-def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
-    full: Store, dsn: str, at: str
-) -> None:
+def test_a_layout_without_indexes_gets_no_new_collection(full: Store, dsn: str, at: str) -> None:
     stop(full, at=at, layout="5 choose 2")
     advice = (
         r"rebuild default --into default-2 --layout '5 choose 2', or delete it: "
@@ -420,9 +418,7 @@ def test_a_layout_without_its_indexes_yet_is_for_no_new_collection(
         assert other.layout == "5 choose 2"
 
 
-def test_what_was_given_up_without_indexes_gets_them_for_a_new_collection(
-    full: Store, dsn: str
-) -> None:
+def test_a_new_collection_builds_missing_indexes(full: Store, dsn: str) -> None:
     stop(full, layout="5 choose 2")
     table = LAYOUTS["5 choose 2"].table
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -434,7 +430,7 @@ def test_what_was_given_up_without_indexes_gets_them_for_a_new_collection(
             assert all(other.exists(simhash ^ 0b1011, 3) for simhash in known(100))
 
 
-def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
+def test_impossible_requests_name_the_fix(dsn: str, full: Store) -> None:
     with pytest.raises(pgsimhash.CollectionError, match="give a smaller one with --distance"):
         maintenance.rebuild(full, layout="32+32")
     maintenance.set_policy(full, "a.example/x", PolicySettings(distance=8))
@@ -453,7 +449,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, full: Store) -> None:
             maintenance.rebuild(store, layout="5 choose 2")
 
 
-def test_one_that_was_renamed_meanwhile_is_left_alone(dsn: str, full: Store) -> None:
+def test_a_collection_renamed_meanwhile_is_unchanged(dsn: str, full: Store) -> None:
     def meanwhile(step: str, done: int, total: int) -> None:
         if step == "index" and done:
             with connect(dsn) as other:
@@ -469,7 +465,7 @@ def test_one_that_was_renamed_meanwhile_is_left_alone(dsn: str, full: Store) -> 
     }
 
 
-def test_what_is_being_made_is_compared_with_by_nobody(dsn: str, store: Store) -> None:
+def test_a_collection_that_is_being_built_is_not_compared_with(dsn: str, store: Store) -> None:
     """Its pages belong to the first collection again."""
     store.add(url(0), 0)
     stop(store, "other")
@@ -493,9 +489,7 @@ def test_what_is_being_made_is_compared_with_by_nobody(dsn: str, store: Store) -
         "SELECT pgsimhash.add_simhashes('default', ARRAY[12345])",
     ],
 )
-def test_what_is_said_at_the_very_end_waits_and_holds(
-    dsn: str, store: Store, statement: str
-) -> None:
+def test_a_mark_at_the_very_end_waits_and_applies(dsn: str, store: Store, statement: str) -> None:
     """A mark during the swap applies to the collection that has the name then."""
     urls = {"a": url(0), "b": url(1 << 40), "c": url(0xFF << 20)}
     for number in (0, 1 << 40, 0xFF << 20):

@@ -84,9 +84,7 @@ def crawl(store: Store, pages: int) -> None:
         ("pgsimhash-blog-words-1", "pgsimhash-blog-shingles-1"),
     ],
 )
-def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
-    dsn: str, source: str, scheme: str
-) -> None:
+def test_it_equals_ingesting_the_pages_with_that_scheme(dsn: str, source: str, scheme: str) -> None:
     with connect(dsn, collection="kept", scheme=source, keep_markdown=True) as kept:
         list(kept.ingest_many(read_pages([EXAMPLES])))
         again = refingerprint(kept, "again", scheme)
@@ -106,7 +104,7 @@ def test_it_has_what_ingesting_the_pages_with_that_scheme_gives(
         ]
 
 
-def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store) -> None:
+def test_title_headings_and_images_have_their_weights_in_the_page(kept: Store) -> None:
     weighting = Mixture(
         ((ShingleWeights((1, 2)), 1.0), (HeadingWeights(), 1.0), (ImageWeights(2.0), 1.0))
     )
@@ -123,7 +121,7 @@ def test_title_headings_and_images_weigh_what_they_weigh_in_the_page(kept: Store
             assert by_url[found.url] == made.simhash
 
 
-def test_versions_times_sightings_and_marks_go_along(dsn: str, kept: Store) -> None:
+def test_versions_times_and_marks_are_copied(dsn: str, kept: Store) -> None:
     crawl(kept, 30)
     a, b, c = (f"https://a.example/{n}" for n in (3, 4, 7))
     maintenance.mark(kept, a, b, same=False)
@@ -148,7 +146,7 @@ class InterruptionError(Exception):
 
 
 @pytest.mark.parametrize("stop", [1, 7, 8, 30])
-def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
+def test_an_interruption_anywhere_does_not_change_the_result(
     dsn: str, kept: Store, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 8)
@@ -170,7 +168,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(
     assert content(dsn, "stopped") == content(dsn, "whole")
 
 
-def test_what_comes_meanwhile_is_taken_and_told_once(dsn: str, kept: Store) -> None:
+def test_pages_that_arrive_meanwhile_are_copied_and_reported_once(dsn: str, kept: Store) -> None:
     """Including pages without a place in the new collection."""
     crawl(kept, 12)
     kept.add("https://a.example/39", FAR)
@@ -200,7 +198,7 @@ def test_what_comes_meanwhile_is_taken_and_told_once(dsn: str, kept: Store) -> N
         assert len(maintenance.marks(again)) == 1
 
 
-def test_stores_of_the_old_scheme_are_told(dsn: str, kept: Store) -> None:
+def test_stores_of_the_old_scheme_raise(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     with connect(dsn, collection="kept") as other:
         made = maintenance.rebuild(kept, scheme=WORDS)
@@ -218,14 +216,14 @@ def test_stores_of_the_old_scheme_are_told(dsn: str, kept: Store) -> None:
                 use()
 
 
-def test_simhashes_without_a_page_mean_nothing_in_another_scheme(dsn: str, kept: Store) -> None:
+def test_standalone_simhashes_are_not_copied_to_another_scheme(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     kept.add_simhashes(np.array([5], dtype=np.uint64))
     refingerprint(kept, "again", WORDS)
     assert not any(standalone for _, standalone in simhash_rows(dsn, "again"))
 
 
-def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept: Store) -> None:
+def test_pages_without_markdown_or_too_short_are_reported(kept: Store) -> None:
     patient = register_scheme(
         Scheme(
             "patient-1",
@@ -248,7 +246,7 @@ def test_pages_without_markdown_or_too_short_are_told_and_the_rest_goes_on(kept:
     assert "ingest the page" in str(verdicts[1].detail)
 
 
-def test_policies_go_along_and_hold(dsn: str, kept: Store) -> None:
+def test_policies_are_copied_and_apply(dsn: str, kept: Store) -> None:
     least = PolicySettings(min_tokens=200)
     kept.ingest("https://a.example/1", page(*ARTICLE))
     kept.ingest("https://b.example/1", page(paragraph(1)))
@@ -298,7 +296,7 @@ def test_plain_text_is_not_taken_for_markdown(dsn: str) -> None:
         assert again.simhash == next(simhash_texts([text]))
 
 
-def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -> None:
+def test_impossible_requests_name_the_fix(dsn: str, store: Store, kept: Store) -> None:
     crawl(kept, 3)
     with pytest.raises(pgsimhash.CollectionError, match=r"stores no Markdown.*ingest --collection"):
         refingerprint(store, "again", WORDS)
@@ -321,7 +319,7 @@ def test_what_cannot_be_says_how_it_could(dsn: str, store: Store, kept: Store) -
         refingerprint(other, "again", WORDS)
 
 
-def test_the_new_collection_is_made_as_asked(dsn: str, kept: Store) -> None:
+def test_the_new_collection_has_the_requested_settings(dsn: str, kept: Store) -> None:
     crawl(kept, 3)
     refingerprint(kept, "small", WORDS, layout="32+32", distance=5, keep_markdown=False)
     with connect(dsn, collection="small", create=False) as small:

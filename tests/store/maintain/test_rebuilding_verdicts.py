@@ -131,7 +131,7 @@ def options(settings: MatchSettings) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
+def test_with_the_same_settings_it_gives_the_same_verdicts(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings, batch: int
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 1 if settings.window_size else 11)
@@ -147,7 +147,7 @@ def test_on_the_terms_of_ingestion_it_gives_what_ingestion_gave(
 
 
 @pytest.mark.parametrize("settings", EVERY_TERMS[:6] + EVERY_TERMS[7:10], ids=str)
-def test_on_other_terms_it_gives_what_ingestion_on_those_gives(
+def test_with_other_settings_it_gives_the_verdicts_of_ingestion(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, settings: MatchSettings
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 11)
@@ -179,9 +179,7 @@ def test_all_collections_are_compared_with_in_the_order_of_their_pages(
         assert reevaluated(other, scope="global", save=True) == stored_ones(told["other"])
 
 
-def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
-    dsn: str, store: Store
-) -> None:
+def test_after_a_deleted_run_the_rest_is_evaluated_without_it(dsn: str, store: Store) -> None:
     first, second, third = crawl(4)[:50], crawl(5)[:50], crawl(4)[50:]
     # Distinct URLs, because a page that reverts to an earlier content is not stored without it.
     second = [PageRecord(f"{one.url}?2", one.simhash) for one in second]
@@ -194,7 +192,7 @@ def test_after_a_run_is_gone_the_rest_is_judged_as_if_it_had_never_been(
     assert content(dsn, "default") == content(dsn, "afresh")
 
 
-def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
+def test_policies_apply_unless_overridden(store: Store) -> None:
     maintenance.set_policy(store, "b.example", PolicySettings(distance=1))
     ingested = list(store.add_many([(A, 0), (B, 3), (C, 5), (D, 1), (f"{B}2", 0)]))
     assert [v.duplicate_of for v in ingested] == [None, None, A, A, A]
@@ -204,7 +202,7 @@ def test_policies_hold_where_nothing_else_is_asked(store: Store) -> None:
     assert [v.duplicate_of for v in reevaluated(store, save=True)][1] == A
 
 
-def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
+def test_a_deleted_original_has_a_successor(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 0), (C, 1), (D, FAR)]))
     with psycopg.connect(dsn, autocommit=True) as hand:
         # As without a deletion by the package.
@@ -217,7 +215,7 @@ def test_a_forgotten_original_has_a_successor(dsn: str, store: Store) -> None:
     assert (found.duplicate_of, found.distance) == (B, 1)
 
 
-def test_marks_made_later_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
+def test_later_marks_and_versions_that_became_neighbours(dsn: str, store: Store) -> None:
     list(store.add_many([(A, 0), (B, 1)]))
     maintenance.mark(store, A, B, same=False)
     assert [verdict.verdict for verdict in reevaluated(store)] == ["new", "new"]
@@ -246,7 +244,7 @@ class InterruptionError(Exception):
 
 
 @pytest.mark.parametrize("stop", [1, 10, 11, 25])
-def test_stopped_anywhere_it_goes_on_where_it_was(
+def test_an_interruption_anywhere_continues_there(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 10)
@@ -268,7 +266,7 @@ def test_stopped_anywhere_it_goes_on_where_it_was(
 
 
 @pytest.mark.parametrize("step", [1, 3])
-def test_no_verdict_points_to_a_page_that_is_gone(
+def test_no_verdict_points_to_a_deleted_page(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """A page deleted before it is copied is skipped; one deleted later is deleted here too."""
@@ -290,7 +288,7 @@ def test_no_verdict_points_to_a_page_that_is_gone(
     assert content(dsn, "default-2")[0][0] == A
 
 
-def test_pages_that_come_meanwhile_are_judged_too(
+def test_pages_that_arrive_meanwhile_are_evaluated_too(
     dsn: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuild_pages, "BATCH_PAGES", 2)
@@ -327,7 +325,7 @@ def test_the_report_follows_the_saved_verdicts(dsn: str, store: Store) -> None:
     assert after.all_clusters == before.all_clusters
 
 
-def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
+def test_invalid_settings_are_refused_before_any_work(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         reevaluated(store, distance=13)
     with pytest.raises(ArgumentError, check=because("unknown_scope")):
@@ -335,7 +333,7 @@ def test_bad_terms_are_refused_before_anything_is_done(store: Store) -> None:
     assert [one.collection for one in store.status()] == ["default"]
 
 
-def test_what_was_begun_goes_on_by_the_same_settings_only(store: Store) -> None:
+def test_a_rebuild_continues_only_with_the_same_settings(store: Store) -> None:
     def stop(*_: object) -> None:
         raise InterruptionError
 

@@ -51,7 +51,7 @@ def test_a_store_keeps_its_pages_under_the_new_name(dsn: str, store: Store) -> N
     assert store.collection == "news"
 
 
-def test_two_collections_exchange_their_names(dsn: str, store: Store) -> None:
+def test_two_collections_swap_their_names(dsn: str, store: Store) -> None:
     store.add(A, 1)
     with connect(dsn, collection="better") as better:
         before = names(dsn)
@@ -64,9 +64,7 @@ def test_two_collections_exchange_their_names(dsn: str, store: Store) -> None:
         assert present.get(A) is None
 
 
-def test_who_has_it_open_goes_on_in_the_collection_that_has_the_name(
-    dsn: str, store: Store
-) -> None:
+def test_open_stores_use_the_collection_that_has_the_name(dsn: str, store: Store) -> None:
     store.add(A, 1)
     with connect(dsn, collection="better") as better:
         better.add(B, 1 << 40)
@@ -80,7 +78,7 @@ def test_who_has_it_open_goes_on_in_the_collection_that_has_the_name(
     assert [row[0] for row in content(dsn, "better")] == [A]
 
 
-def test_who_has_it_open_by_a_name_that_is_gone_is_told(dsn: str, store: Store) -> None:
+def test_open_stores_of_a_missing_name_raise(dsn: str, store: Store) -> None:
     store.add(A, 1)
     with psycopg.connect(dsn) as connection:
         connection.execute("SELECT pgsimhash.rename_collection('default', 'old')")
@@ -106,7 +104,7 @@ def test_who_has_it_open_by_a_name_that_is_gone_is_told(dsn: str, store: Store) 
     assert len(content(dsn, "old")) == 1
 
 
-def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
+def test_invalid_new_names_are_refused(dsn: str, store: Store) -> None:
     connect(dsn, collection="other").close()
     with pytest.raises(pgsimhash.CollectionError, match=r'"other" exists already; .*--swap'):
         maintenance.rename(store, "other")
@@ -119,7 +117,7 @@ def test_names_that_cannot_be_say_why(dsn: str, store: Store) -> None:
         connection.execute("SELECT pgsimhash.rename_collection('nowhere', 'here')")
 
 
-def test_of_two_who_rename_it_at_once_the_second_is_told(dsn: str) -> None:
+def test_of_two_concurrent_renames_the_second_fails(dsn: str) -> None:
     with (
         ThreadPoolExecutor(1) as pool,
         contextlib.closing(pool.submit(connect, dsn).result(timeout=60)) as store,

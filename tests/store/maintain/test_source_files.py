@@ -94,7 +94,7 @@ def test_a_page_of_too_few_words_for_the_policy_is_read_again(store: Store, fold
     assert ingested(store, folder)[0] == ["new"] * 3
 
 
-def test_a_stopped_job_goes_on_within_an_archive(
+def test_a_stopped_job_continues_within_an_archive(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "crawl.warc.gz"
@@ -115,7 +115,7 @@ def test_a_stopped_job_goes_on_within_an_archive(
     assert ingested(store, archive) == ([], Counter({FILES_BEFORE: 1}))
 
 
-def test_what_was_deleted_is_read_again(store: Store, folder: Path, tmp_path: Path) -> None:
+def test_deleted_pages_are_read_again(store: Store, folder: Path, tmp_path: Path) -> None:
     file = lines(tmp_path / "pages.jsonl", html(10), html(11))
     store.start_run("files")
     ingested(store, folder, file)
@@ -151,7 +151,7 @@ def test_a_skipped_page_is_seen_and_does_not_expire(store: Store, dsn: str, fold
     assert datetime.now(UTC) - page.seen_at < timedelta(days=1)
 
 
-def test_many_failures_are_noted_up_to_a_bound(
+def test_failures_are_recorded_up_to_a_limit(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_files, "_FAILED_MAX", 2)
@@ -176,7 +176,7 @@ with connect(sys.argv[1]) as store:
 """
 
 
-def test_no_file_counts_as_stored_after_a_kill_that_is_not(dsn: str, tmp_path: Path) -> None:
+def test_after_a_kill_no_unstored_file_counts_as_stored(dsn: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{n}.jsonl" for n in range(600)]
     for n, file in enumerate(files):
         file.write_text(line(n, html(n)))
@@ -195,7 +195,7 @@ def test_no_file_counts_as_stored_after_a_kill_that_is_not(dsn: str, tmp_path: P
     assert status.pages == 600
 
 
-def test_in_a_transaction_of_the_callers_a_rollback_takes_it_back(dsn: str, folder: Path) -> None:
+def test_a_rollback_of_the_caller_undoes_the_progress(dsn: str, folder: Path) -> None:
     with psycopg.connect(dsn) as connection:
         store = connect(connection)
         connection.commit()

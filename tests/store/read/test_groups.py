@@ -30,7 +30,7 @@ def as_tuples(store: Store, distance: int, memory: int = 1 << 28) -> list[tuple[
     ]
 
 
-def test_pairs_and_clusters_say_how_far_they_are(store: Store) -> None:
+def test_pairs_and_clusters_report_their_progress(store: Store) -> None:
     fill(store, {f"a.example/{n}": n << 32 | n for n in range(100)})
     told: list[tuple[int, int]] = []
 
@@ -121,7 +121,7 @@ def test_the_canonical_page_of_a_cluster(store: Store) -> None:
         assert cluster.cluster_id == cluster.pages[0].page_id
 
 
-def test_what_no_pair_can_be_is_refused_at_once(store: Store) -> None:
+def test_invalid_arguments_of_pairs_are_refused_at_once(store: Store) -> None:
     with pytest.raises(ArgumentError, check=because("invalid_distance")):
         store.pairs(13)
     with pytest.raises(ArgumentError, check=because("invalid_distance")):

@@ -145,7 +145,7 @@ def test_a_limit_takes_the_nearest_and_of_these_the_first(store: Store, dsn: str
     assert store.near_pages(rows[-1].simhash, 12, limit=5) == every[:5]
 
 
-def test_a_page_says_where_and_when_it_was_found(store: Store) -> None:
+def test_a_page_has_its_url_and_time(store: Store) -> None:
     store.add(f"{URL}1", 0)
     added = store.add(f"{URL}2", 7)
     (found,) = store.near_pages(f"{URL}1")
@@ -163,7 +163,7 @@ def test_a_page_says_where_and_when_it_was_found(store: Store) -> None:
     assert found.similarity_percent == pytest.approx(100 * 61 / 64, abs=0.1)
 
 
-def test_the_present_version_counts_and_no_former_one(store: Store) -> None:
+def test_only_the_present_version_is_near(store: Store) -> None:
     store.add(f"{URL}1", 0)
     store.add(f"{URL}2", 1)
     assert [page.url for page in store.near_pages(f"{URL}1")] == [f"{URL}2"]
@@ -175,7 +175,7 @@ def test_the_present_version_counts_and_no_former_one(store: Store) -> None:
     assert [page.distance for page in store.near_pages(f"{URL}1")] == [1]
 
 
-def test_without_a_distance_the_collections_counts(dsn: str) -> None:
+def test_without_a_distance_the_collections_applies(dsn: str) -> None:
     with connect(dsn, collection="narrow", layout="32+32") as store:
         for bits in range(12):
             store.add(f"{URL}{bits}", (1 << bits) - 1)
@@ -189,7 +189,7 @@ def test_without_a_distance_the_collections_counts(dsn: str) -> None:
             store.near_pages(0, 8)
 
 
-def test_a_simhash_without_a_page_is_no_page(store: Store) -> None:
+def test_a_standalone_simhash_is_not_a_page(store: Store) -> None:
     store.add_simhashes(np.arange(3, dtype=np.uint64))
     store.add(f"{URL}1", 1)
     assert [page.url for page in store.near_pages(0)] == [f"{URL}1"]
@@ -229,7 +229,7 @@ def test_a_url_that_is_not_known_is_an_error_in_python_and_nothing_in_sql(
         (lambda store: store.near_pages("https://\ud800/"), StoreError, "invalid_value"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
+def test_invalid_lookups_are_refused(
     store: Store, ask: Callable[[Store], object], error: type[PgsimhashError], reason: str
 ) -> None:
     store.add(URL, 0)
@@ -238,7 +238,7 @@ def test_what_cannot_be_asked_is_refused(
     assert len(store.near_pages(0)) == 1
 
 
-def test_a_collection_that_is_gone_is_told(store: Store, dsn: str) -> None:
+def test_a_deleted_collection_is_reported(store: Store, dsn: str) -> None:
     store.add(URL, 0)
     with psycopg.connect(dsn) as connection:
         for call in ("'https://a.example/'", "1::bigint"):
@@ -261,7 +261,7 @@ def test_a_collection_that_is_gone_is_told(store: Store, dsn: str) -> None:
             store.near_pages(page)
 
 
-def test_the_second_look_is_the_same_in_python_and_in_sql(dsn: str) -> None:
+def test_verification_is_equal_in_python_and_sql(dsn: str) -> None:
     """The constants in sql/simhash.sql must equal those of pgsimhash/hashing/signature.py."""
     signatures = [None, 0, LIKE, UNLIKE, LIKE << 64, UNLIKE << 60, 2**128 - 1]
     cases = [
@@ -287,7 +287,7 @@ def test_the_second_look_is_the_same_in_python_and_in_sql(dsn: str) -> None:
     assert {answer for (answer,) in answers} == {True, False}
 
 
-def test_the_second_look_costs_no_call(dsn: str) -> None:
+def test_verification_is_inlined(dsn: str) -> None:
     """PostgreSQL inlines its body into the surrounding statement."""
     with psycopg.connect(dsn) as connection:
         plan = connection.execute(

@@ -316,7 +316,7 @@ SELECT pgsimhash._masks(8, 3), pgsimhash.signature_distance(1, 2, 3, 4)
 """
 
 
-def test_what_is_planted_is_hit_by_whoever_does_not_look_out(hostile_dsn: str) -> None:
+def test_unprotected_statements_call_the_planted_functions(hostile_dsn: str) -> None:
     with psycopg.connect(hostile_dsn, autocommit=True) as connection:
         for trap in (
             "SELECT format('%s', 'text'::text)",
@@ -547,7 +547,7 @@ class TestForeignSchemas:
     def as_role(self, dsn: str, role: str) -> str:
         return conninfo.make_conninfo(dsn, options=f"-c role={role}")
 
-    def test_one_is_refused_with_its_owner_and_the_fix(
+    def test_a_foreign_schema_is_refused_with_its_owner_and_the_fix(
         self, foreign_dsn: str, second_role: str
     ) -> None:
         with pytest.raises(
@@ -560,17 +560,13 @@ class TestForeignSchemas:
         ):
             connection.execute(migrate.upgrade_sql())
 
-    def test_its_owner_deploys_and_nobody_else_after_it(
-        self, foreign_dsn: str, second_role: str
-    ) -> None:
+    def test_only_its_owner_can_deploy_it(self, foreign_dsn: str, second_role: str) -> None:
         for _ in range(2):
             migrate.upgrade(self.as_role(foreign_dsn, second_role))
         with pytest.raises(pgsimhash.SchemaError, match=second_role):
             migrate.upgrade(foreign_dsn)
 
-    def test_a_table_that_was_left_in_it_is_refused_too(
-        self, foreign_dsn: str, second_role: str
-    ) -> None:
+    def test_a_foreign_table_in_it_is_refused_too(self, foreign_dsn: str, second_role: str) -> None:
         with psycopg.connect(self.as_role(foreign_dsn, second_role)) as connection:
             connection.execute("CREATE TABLE pgsimhash.alembic_version (version_num text)")
         with psycopg.connect(foreign_dsn) as connection:
@@ -599,7 +595,7 @@ class TestForeignSchemas:
                 connection.execute(sql.SQL("DROP OWNED BY {}").format(member))
                 connection.execute(sql.SQL("DROP ROLE {}").format(member))
 
-    def test_one_that_an_administrator_made_is_as_good_as_ones_own(
+    def test_a_schema_of_an_administrator_is_trusted(
         self, empty_dsn: str, second_role: str
     ) -> None:
         role = sql.Identifier(second_role)
@@ -610,7 +606,7 @@ class TestForeignSchemas:
             connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
 
 
-def test_the_deployers_search_path_is_as_it_was(empty_dsn: str) -> None:
+def test_the_deployers_search_path_is_restored(empty_dsn: str) -> None:
     def path(connection: psycopg.Connection) -> str:
         (found,) = connection.execute("SHOW search_path").fetchall()[0]
         return str(found)

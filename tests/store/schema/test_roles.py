@@ -54,7 +54,7 @@ HARMFUL: dict[str, Callable[[Store], object]] = {
 
 
 class TestWhatTheyMay:
-    def test_a_writer_does_all_that_is_done_with_pages(self, roles: dict[str, str]) -> None:
+    def test_a_writer_can_do_everything_with_pages(self, roles: dict[str, str]) -> None:
         with connect(roles["writer"]) as store:
             store.add(B, 2**63)
             for name, change in CHANGES.items():
@@ -126,7 +126,9 @@ class TestWhatTheyMay:
             "GRANT SELECT ON pgsimhash.pages TO PUBLIC",
         ],
     )
-    def test_neither_changes_the_schema(self, roles: dict[str, str], statement: str) -> None:
+    def test_neither_reader_nor_writer_changes_the_schema(
+        self, roles: dict[str, str], statement: str
+    ) -> None:
         for role in ("writer", "reader"):
             with psycopg.connect(roles[role]) as connection:
                 refused = psycopg.errors.InsufficientPrivilege
@@ -143,7 +145,7 @@ class TestWhatTheyMay:
                 with pytest.raises(refused):
                     connection.execute(statement.encode())
 
-    def test_the_tables_of_a_layout_to_come_have_the_grants(
+    def test_the_tables_of_later_layouts_have_the_grants(
         self, roles: dict[str, str], dsn: str
     ) -> None:
         # By the owner, by a member of the owner role, and by a superuser.
@@ -264,9 +266,7 @@ def test_an_owner_who_may_create_roles_needs_no_superuser(empty_dsn: str, admin:
             assert store.exists(5)
 
 
-def test_nor_does_such_an_owner_to_take_roles_back_as_the_manual_says(
-    empty_dsn: str, admin: str
-) -> None:
+def test_such_an_owner_can_remove_roles_as_the_manual_describes(empty_dsn: str, admin: str) -> None:
     made, gone = [block for block in blocks("sql.md", "sql") if "trial_crawler" in block]
     with psycopg.connect(as_role(empty_dsn, admin), autocommit=True) as connection:
         connection.execute(made.replace("trial", admin).encode())

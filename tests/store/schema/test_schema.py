@@ -333,7 +333,7 @@ class TestRefusals:
         ):
             migrate.upgrade(as_role(empty_dsn, role))
 
-    def test_a_timeout_is_called_one(self, empty_dsn: str) -> None:
+    def test_a_timeout_is_reported_as_a_timeout(self, empty_dsn: str) -> None:
         impatient = conninfo.make_conninfo(empty_dsn, options="-c statement_timeout=9ms")
         with psycopg.connect(empty_dsn) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [migrate.MIGRATION_LOCK])
@@ -341,7 +341,7 @@ class TestRefusals:
                 migrate.upgrade(impatient)
         assert "who may" not in str(refused.value)
 
-    def test_a_copy_without_rows_is_called_one(self, dsn: str, empty_dsn: str) -> None:
+    def test_a_copy_without_rows_is_detected(self, dsn: str, empty_dsn: str) -> None:
         copy = dump(dsn, options=["--schema-only"])
         subprocess.run(
             [binary("psql"), "--quiet", "--no-psqlrc", "--dbname", empty_dsn],
@@ -353,7 +353,7 @@ class TestRefusals:
             with pytest.raises(SchemaError, match="--data-only", check=because("unversioned")):
                 use(empty_dsn)
 
-    def test_what_depends_on_the_tables_is_named(self, dsn: str) -> None:
+    def test_objects_that_depend_on_the_tables_are_named(self, dsn: str) -> None:
         with psycopg.connect(dsn) as connection:
             connection.execute("CREATE VIEW mine AS SELECT url FROM pgsimhash.pages")
         with pytest.raises(StoreError, match="mine depends on", check=because("not_migrated")):

@@ -103,7 +103,7 @@ def test_everything_works_where_there_is_no_schema_pgsimhash(crawl_dsn: str) -> 
         assert connection.execute("SELECT to_regnamespace('pgsimhash')").fetchone() == (None,)
 
 
-def test_what_is_done_in_one_schema_leaves_the_other_as_it_is(both_dsn: str) -> None:
+def test_changes_in_one_schema_leave_the_other_unchanged(both_dsn: str) -> None:
     for first, second in ((SCHEMA, CRAWL), (CRAWL, SCHEMA)):
         with connect(both_dsn, schema=first) as store:
             fill(store)
@@ -125,12 +125,12 @@ def test_what_is_done_in_one_schema_leaves_the_other_as_it_is(both_dsn: str) -> 
         connect(both_dsn)
 
 
-def test_both_are_the_same_but_for_the_name(both_dsn: str) -> None:
+def test_both_schemas_are_equal_except_for_the_name(both_dsn: str) -> None:
     renamed = dump(both_dsn, CRAWL).replace('"crawl".', "pgsimhash.").replace(CRAWL, SCHEMA)
     assert renamed == dump(both_dsn)
 
 
-def test_downgrade_drops_what_is_in_one_and_leaves_the_other(both_dsn: str) -> None:
+def test_downgrade_drops_one_schema_and_leaves_the_other(both_dsn: str) -> None:
     connect(both_dsn, collection="wide", layout="16+16+16+16", schema=CRAWL).close()
     before = dump(both_dsn)
     migrate.downgrade(both_dsn, schema=CRAWL)
@@ -162,7 +162,7 @@ def test_writers_of_one_do_not_wait_for_those_of_the_other(both_dsn: str) -> Non
         held.rollback()
 
 
-def test_nothing_of_the_other_name_is_left_in_what_is_sent_or_deployed() -> None:
+def test_sent_and_deployed_sql_has_only_the_new_name() -> None:
     texts = [schema_script(CRAWL), migrate.upgrade_sql(schema=CRAWL)]
     texts += [query_in(name, CRAWL) for name in statements.queries()]
     texts += [in_schema(read_sql("schema.sql"), CRAWL)]
@@ -377,7 +377,7 @@ class TestAlembic:
         assert "Traceback" not in told
 
 
-def test_another_role_cannot_own_it(empty_dsn: str) -> None:
+def test_another_role_cannot_own_the_schema(empty_dsn: str) -> None:
     role = f"pgsimhash_test_{os.getpid()}_owner"
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(role)))

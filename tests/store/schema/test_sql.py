@@ -65,7 +65,7 @@ def test_the_server_fills_the_same_prefix_columns_as_python(
     assert stored == dict(zip(simhashes, map(tuple, expected.tolist()), strict=True))
 
 
-def test_the_prefix_columns_are_bigints_that_nobody_can_fill_wrongly(
+def test_the_prefix_columns_are_generated_bigints(
     connection: psycopg.Connection,
 ) -> None:
     rows = connection.execute(
@@ -116,9 +116,7 @@ def test_base32_and_levels_are_those_of_python(connection: psycopg.Connection) -
 
 
 @pytest.mark.parametrize("text", NOT_BASE32)
-def test_what_is_not_base32_is_refused_with_a_hint(
-    connection: psycopg.Connection, text: str
-) -> None:
+def test_invalid_base32_is_refused_with_a_hint(connection: psycopg.Connection, text: str) -> None:
     with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
         connection.execute("SELECT pgsimhash.from_base32(%s)", [text])
     assert "13 digits of a-z and 2-7" in str(caught.value)
@@ -135,7 +133,7 @@ def test_the_query_of_the_papers_readers_runs_as_they_write_it(
     assert rows == [(7,), (15,)]
 
 
-def test_probes_are_the_values_that_python_would_look_for(connection: psycopg.Connection) -> None:
+def test_probes_agree_with_python(connection: psycopg.Connection) -> None:
     for simhash in EDGES:
         for permutation in DEFAULT_LAYOUT.permutations:
             for radius in range(-1, 4):
@@ -208,7 +206,7 @@ def test_a_distance_beyond_the_layout_is_refused_with_a_hint(
     assert "from 0 to 12" in str(caught.value)
 
 
-def test_without_a_distance_that_of_the_collection_counts(connection: psycopg.Connection) -> None:
+def test_the_default_distance_is_the_collections(connection: psycopg.Connection) -> None:
     new_collection(connection, "default")
     connection.execute("SELECT pgsimhash.add_simhashes('default', '{7}')")
     for distance, found in ((2, []), (3, [(7, 3)])):
@@ -315,7 +313,7 @@ def test_matches_of_a_batch_find_their_pages_by_a_hash(dsn: str) -> None:
         assert not re.search(r"Join Filter: .*\.query = ", plan), plan
 
 
-def test_what_arrived_is_asked_for_without_reading_all_pages(dsn: str) -> None:
+def test_recent_pages_are_read_without_reading_all(dsn: str) -> None:
     """It runs under the collection's lock, even if the planner overestimates a nested loop."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         number = new_collection(connection, "default")

@@ -224,7 +224,7 @@ def test_times_that_no_page_was_fetched_at_are_refused(
         ("pgsimhash._expire_batch('default', interval '1 day', 0, 0)", "such as 1000"),
     ],
 )
-def test_what_no_function_can_take_is_refused_with_a_hint(
+def test_invalid_values_are_refused_with_a_hint(
     connection: psycopg.Connection, store: Store, call: LiteralString, said: str
 ) -> None:
     with pytest.raises(psycopg.Error) as refused:
@@ -281,7 +281,7 @@ def test_a_simhash_made_in_sql_is_the_one_of_python(
         "ARRAY[1::bigint], ARRAY[0.0::float8]",
     ],
 )
-def test_what_makes_no_simhash_is_refused(
+def test_values_without_a_simhash_are_refused(
     connection: psycopg.Connection, arguments: LiteralString
 ) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue):

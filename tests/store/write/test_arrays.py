@@ -29,5 +29,5 @@ def test_a_text_that_no_database_takes_is_refused(connection: psycopg.Connection
         in_database(connection, as_texts(["a\0b", *ODD]))
 
 
-def test_a_column_that_says_nothing_is_none() -> None:
+def test_a_column_without_values_is_none() -> None:
     assert as_columns(("a", "b"), [(1, None), (None, None)]) == {"a": "{1,NULL}", "b": None}

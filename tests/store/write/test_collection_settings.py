@@ -22,7 +22,7 @@ from pgsimhash.store.collection import create_collection
 from tests.refusals import because
 
 
-def test_another_distance_counts_from_now_on(store: Store, dsn: str) -> None:
+def test_a_changed_distance_applies_from_now_on(store: Store, dsn: str) -> None:
     store.add("https://a.example/1", 0)
     maintenance.change_settings(store, distance=3)
     assert store.add("https://a.example/2", 0xFF).verdict == "new"
@@ -54,14 +54,14 @@ def test_a_new_collection_has_the_distance_of_its_scheme(
         assert analysis.explain(store, Side(0), Side(1)).max_distance == distance
 
 
-def test_what_is_not_given_stays_as_others_set_it(store: Store, dsn: str) -> None:
+def test_omitted_settings_keep_the_values_of_others(store: Store, dsn: str) -> None:
     with connect(dsn) as other:
         maintenance.change_settings(store, keep_markdown=True)
         maintenance.change_settings(other, distance=5)
         assert (other.opened.default_distance, other.opened.keep_markdown) == (5, True)
 
 
-def test_what_is_not_given_stays(store: Store) -> None:
+def test_omitted_settings_stay(store: Store) -> None:
     maintenance.change_settings(store, keep_markdown=True)
     assert (store.opened.default_distance, store.opened.keep_markdown) == (8, True)
     maintenance.change_settings(store, distance=5)
@@ -73,14 +73,14 @@ def test_what_is_not_given_stays(store: Store) -> None:
     assert page.markdown == text
 
 
-def test_a_distance_that_the_layout_does_not_answer_is_refused(dsn: str) -> None:
+def test_a_distance_that_the_layout_does_not_support_is_refused(dsn: str) -> None:
     with connect(dsn, layout="32+32") as store:
         with pytest.raises(ArgumentError, check=because("invalid_distance")):
             maintenance.change_settings(store, distance=9)
         assert store.opened.default_distance <= 8
 
 
-def test_one_that_was_renamed_meanwhile_is_left_alone(store: Store, dsn: str) -> None:
+def test_a_collection_renamed_meanwhile_is_unchanged(store: Store, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("SELECT pgsimhash.rename_collection('default', 'other')")
     with pytest.raises(CollectionError):
@@ -89,7 +89,7 @@ def test_one_that_was_renamed_meanwhile_is_left_alone(store: Store, dsn: str) ->
         assert other.opened.default_distance == 8
 
 
-def test_what_is_asked_of_a_collection_that_is_there_is_never_ignored(dsn: str) -> None:
+def test_requested_settings_of_an_existing_collection_are_checked(dsn: str) -> None:
     with connect(dsn, collection="news", keep_markdown=True) as store:
         assert store.opened.keep_markdown
     connect(dsn, collection="news").close()
@@ -108,7 +108,7 @@ def test_what_is_asked_of_a_collection_that_is_there_is_never_ignored(dsn: str) 
             create_collection(connection, "plain", scheme=get_scheme("pgsimhash-interop-1"))
 
 
-def test_a_distance_that_somebody_else_set_counts_here_too(store: Store, dsn: str) -> None:
+def test_a_distance_set_by_another_store_applies(store: Store, dsn: str) -> None:
     list(store.add_many([("https://a.example/1", 0), ("https://a.example/2", 0xFF)], distance=0))
     with connect(dsn) as other:
         maintenance.change_settings(other, distance=3)

@@ -133,7 +133,7 @@ def test_after_a_crash_anywhere_and_another_run_both_tables_agree(
 
 
 @pytest.mark.usefixtures("articles")
-def test_who_stops_has_stored_no_more_than_he_was_told(
+def test_after_a_stop_only_reported_pages_are_stored(
     dsn: str, connection: psycopg.Connection
 ) -> None:
     store = connect(connection)
@@ -151,7 +151,7 @@ def test_who_stops_has_stored_no_more_than_he_was_told(
 
 
 @pytest.mark.usefixtures("articles")
-def test_an_insert_that_fails_takes_its_page_along_and_the_loop_goes_on(
+def test_a_failed_insert_rolls_back_its_page_and_the_loop_continues(
     connection: psycopg.Connection,
 ) -> None:
     connection.execute("INSERT INTO articles VALUES ('https://a.example/2', 0)")
@@ -194,7 +194,7 @@ def test_a_transaction_that_ends_within_a_batch_is_refused(
         own.ingest_many(pages(), batch_size=0)
 
 
-def test_on_autocommit_and_on_its_own_connection_it_commits_by_batches(
+def test_with_autocommit_and_its_own_connection_it_commits_by_batches(
     dsn: str, connection: psycopg.Connection, store: Store
 ) -> None:
     connection.autocommit = True
@@ -207,7 +207,7 @@ def test_on_autocommit_and_on_its_own_connection_it_commits_by_batches(
             assert stored == 9
 
 
-def test_what_is_deleted_is_returned_for_the_callers_rows(store: Store) -> None:
+def test_deleted_urls_are_returned_for_the_callers_rows(store: Store) -> None:
     list(store.ingest_many(pages()))
     gone = store.delete_host("b.example")
     assert gone.versions == len(gone.gone) == 5

@@ -65,7 +65,7 @@ def test_an_empty_table_is_filled_before_its_indexes_are_built(dsn: str, name: s
         assert store.add_simhashes(MANY) == 0
 
 
-def test_an_index_that_is_missing_is_there_afterwards(dsn: str, store: Store) -> None:
+def test_a_missing_index_exists_afterwards(dsn: str, store: Store) -> None:
     before = indexes(dsn)
     with psycopg.connect(dsn) as connection:
         connection.execute("DROP INDEX pgsimhash.simhashes_prefix_3_idx")
@@ -107,24 +107,22 @@ class TestArrays:
         assert store.add_simhashes(iter(given)) == len(MANY)
         assert_holds(store, MANY)
 
-    def test_none_is_nothing(self, store: Store) -> None:
+    def test_no_simhashes_add_nothing(self, store: Store) -> None:
         assert store.add_simhashes([]) == store.add_simhashes(MANY[:0]) == 0
 
-    def test_none_is_refused_where_any_is(self, store: Store) -> None:
+    def test_one_invalid_array_refuses_all(self, store: Store) -> None:
         store.close()
         with pytest.raises(StoreError, check=because("closed")):
             store.add_simhashes(MANY[:0])
 
-    def test_one_that_is_wrong_leaves_an_empty_table_as_it_was(
-        self, dsn: str, store: Store
-    ) -> None:
+    def test_an_invalid_array_leaves_an_empty_table_unchanged(self, dsn: str, store: Store) -> None:
         before = indexes(dsn)
         with pytest.raises(ArgumentError, check=because("invalid_simhash")):
             store.add_simhashes([MANY, MANY.view(np.int64)])
         assert indexes(dsn) == before
         assert len(analysis.simhashes(store)) == 0
 
-    def test_one_that_is_wrong_leaves_what_came_before_in_another(self, store: Store) -> None:
+    def test_an_invalid_array_keeps_earlier_transactions(self, store: Store) -> None:
         store.add("https://a.example/", 1)
         with pytest.raises(ArgumentError, check=because("invalid_simhash")):
             store.add_simhashes([MANY, MANY.view(np.int64)])
@@ -156,7 +154,7 @@ class TestWhereIndexesStay:
     @pytest.mark.parametrize(
         "where", [some_rows, someone_at_it, not_its_owner], ids=lambda where: where.__name__
     )
-    def test_what_is_used_or_another_s_is_added_to_as_ever(
+    def test_tables_in_use_or_of_other_owners_are_loaded_with_indexes(
         self, dsn: str, where: Callable[[str], AbstractContextManager[str]]
     ) -> None:
         before = indexes(dsn)
@@ -165,7 +163,7 @@ class TestWhereIndexesStay:
             assert indexes(dsn) == before
             assert_holds(store, MANY)
 
-    def test_a_caller_s_transaction_is_not_the_table_s(self, dsn: str, store: Store) -> None:
+    def test_a_callers_transaction_keeps_the_indexes(self, dsn: str, store: Store) -> None:
         before = indexes(dsn)
         with psycopg.connect(dsn) as connection:
             own = connect(connection)
@@ -176,13 +174,13 @@ class TestWhereIndexesStay:
             connection.rollback()
         assert indexes(dsn) == before
 
-    def test_few_are_not_worth_it(self, dsn: str, store: Store) -> None:
+    def test_few_simhashes_keep_the_indexes(self, dsn: str, store: Store) -> None:
         before = indexes(dsn)
         assert store.add_simhashes(MANY[:999]) == 999
         assert indexes(dsn) == before
 
 
-def test_who_looks_up_meanwhile_waits_for_the_end(dsn: str, store: Store) -> None:
+def test_lookups_wait_for_the_end_of_a_load(dsn: str, store: Store) -> None:
     found: list[bool] = []
 
     def arrays() -> Iterator[np.ndarray]:
@@ -201,7 +199,7 @@ def test_who_looks_up_meanwhile_waits_for_the_end(dsn: str, store: Store) -> Non
     assert found == [True]
 
 
-def test_who_holds_simhashes_in_memory_hears_of_it(dsn: str, store: Store) -> None:
+def test_caches_notice_a_load(dsn: str, store: Store) -> None:
     hold(store)
     with connect(dsn) as other:
         other.add_simhashes(MANY)

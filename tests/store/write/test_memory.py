@@ -93,9 +93,7 @@ def test_what_another_writer_adds_is_found(holding: Store, other: Store) -> None
         "SELECT pgsimhash.add_page('https://b.example/', %(new)s)",
     ],
 )
-def test_what_comes_by_sql_is_found_however_it_comes(
-    holding: Store, dsn: str, statement: str
-) -> None:
+def test_simhashes_added_by_sql_are_found(holding: Store, dsn: str, statement: str) -> None:
     with psycopg.connect(dsn) as connection:
         values = {"id": holding.opened.collection_id, "new": to_bigint(NEW)}
         connection.execute(statement, values)
@@ -121,7 +119,7 @@ def test_a_load_that_is_rolled_back_is_not_taken_for_another_one(holding: Store,
         assert known(store, 1 << 20, 0) == []
 
 
-def test_what_was_deleted_is_not_found(holding: Store, other: Store, dsn: str) -> None:
+def test_deleted_simhashes_are_not_found(holding: Store, other: Store, dsn: str) -> None:
     other.add_simhashes(as_array(1 << 40))
     other.add("https://b.example/", 1 << 50)
     hold(holding)
@@ -137,7 +135,7 @@ def test_what_was_deleted_is_not_found(holding: Store, other: Store, dsn: str) -
     assert verdict.verdict == "new"
 
 
-def test_it_goes_with_the_name_to_another_collection(holding: Store, dsn: str) -> None:
+def test_the_cache_follows_the_name_to_another_collection(holding: Store, dsn: str) -> None:
     with connect(dsn, collection="second") as second:
         second.add("https://b.example/", 1 << 40)
         maintenance.rename(second, "default", swap=True)
@@ -165,7 +163,7 @@ def test_many_loads_leave_few_rows(holding: Store, dsn: str) -> None:
     assert known(holding, 399, 0) == [399]
 
 
-def test_it_begins_when_lookups_have_cost_as_much(
+def test_the_cache_is_filled_when_lookups_have_cost_as_much(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     many = np.random.default_rng(1).integers(0, 2**64, 20_000, dtype=np.uint64)
@@ -183,7 +181,7 @@ def test_it_begins_when_lookups_have_cost_as_much(
 
 
 @pytest.mark.parametrize("limit", [0, 64 * 1999])
-def test_no_more_memory_is_taken_than_is_allowed(dsn: str, limit: int) -> None:
+def test_the_cache_respects_its_memory_limit(dsn: str, limit: int) -> None:
     many = np.random.default_rng(1).integers(0, 2**64, 2000, dtype=np.uint64)
     with connect(dsn, lookup_memory=limit) as store:
         store.add_simhashes(many)
@@ -194,7 +192,7 @@ def test_no_more_memory_is_taken_than_is_allowed(dsn: str, limit: int) -> None:
             assert len(store.find_many(many, 0).queries) == 2000
 
 
-def test_the_stores_of_a_process_share_what_is_allowed(dsn: str) -> None:
+def test_the_stores_of_a_process_share_the_memory_limit(dsn: str) -> None:
     many = np.random.default_rng(1).integers(0, 2**64, 2000, dtype=np.uint64)
     limit = 64 * 3000
     with connect(dsn, lookup_memory=limit) as first:
@@ -213,7 +211,9 @@ def test_the_stores_of_a_process_share_what_is_allowed(dsn: str) -> None:
         assert hold(third)
 
 
-def test_the_environment_may_say_how_much(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+def test_the_environment_can_set_the_memory_limit(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     memory = Memory(None)
     store.add_simhashes(as_array(1))

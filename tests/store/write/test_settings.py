@@ -181,7 +181,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(other_encoding: str) 
         assert fix in done.stderr
 
 
-def test_a_setting_that_takes_null_for_a_text_is_refused(dsn: str) -> None:
+def test_array_nulls_off_is_refused(dsn: str) -> None:
     with pytest.raises(StoreError, match="SET array_nulls TO on", check=because("wrong_nulls")):
         connect(f"{dsn} options='-c array_nulls=off'")
 
@@ -200,7 +200,7 @@ def test_a_connection_of_another_encoding_is_refused_and_its_own_has_utf8(
         connect(connection)
 
 
-def test_strings_in_which_a_backslash_is_more_than_itself_are_refused(dsn: str) -> None:
+def test_standard_conforming_strings_off_is_refused(dsn: str) -> None:
     with connect(dsn):
         let(dsn, {"standard_conforming_strings": "off"})
     with pytest.raises(StoreError, match="ALTER DATABASE name RESET standard_conforming_strings"):

@@ -49,7 +49,7 @@ def handed_down(frame: FrameType) -> list[str]:
 
 
 @pytest.mark.parametrize("end", ["fingerprint", "write_batch"])
-def test_no_nested_function_stands_between_a_page_and_its_row(warm: Store, end: str) -> None:
+def test_no_nested_function_is_between_a_page_and_its_row(warm: Store, end: str) -> None:
     ways: list[list[str]] = []
     nested: list[str] = []
 
