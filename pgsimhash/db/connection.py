@@ -1,4 +1,4 @@
-"""From a DSN to a usable connection, with errors that name the fix."""
+"""Open connections from DSNs, and check their settings and the schema."""
 
 from __future__ import annotations
 
@@ -23,69 +23,69 @@ from pgsimhash.log import tell_of_waits
 DSN_VARIABLE: Final = "PGSIMHASH_DSN"
 
 EMBEDDED: Final = "embedded"
-"""Stands for the embedded server where a DSN is given."""
+"""The DSN of the embedded server."""
 
 REVISION: Final = "0001"
-"""The schema revision that this version of the package works with."""
+"""The schema revision of this package version."""
 
 _WITH_DRIVER: Final = re.compile(r"^postgres(?:ql)?\+\w+://")
 _OLDEST_SERVER: Final = 140000
 _PREPARED_AFTER: Final = 5
-"""How often psycopg sends a statement, by default, before it prepares it."""
+"""How many executions psycopg waits by default before it prepares a statement."""
 
 _SETTINGS: Final = {
     "connect_timeout": "10",
     "application_name": "pgsimhash",
-    # A network that was cut is noticed within a minute, by who waits and by who sends.
+    # Both sides detect a cut network within a minute.
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-"""What libpq is told unless the DSN, the environment or a service file says otherwise."""
+"""Options of libpq that the DSN, the environment or a service file can override."""
 
 _ENCODING: Final = {"client_encoding": "UTF8"}
-"""Not to be chosen: a database, a user or the environment may have another one."""
+"""Cannot be overridden: a database, a user or the environment may set another one."""
 
 
 def configured_dsn(dsn: str | None = None) -> str | None:
-    """Return ``dsn``, else PGSIMHASH_DSN, else None; as libpq reads it."""
+    """Return ``dsn``, else PGSIMHASH_DSN, else None; in libpq's form."""
     given = dsn or os.environ.get(DSN_VARIABLE)
     return plain_dsn(given) if given else None
 
 
 def plain_dsn(url: str) -> str:
-    """Return a DSN without the driver that SQLAlchemy's URLs name: ``postgresql+psycopg://``."""
+    """Return a DSN without the driver in SQLAlchemy's URLs: ``postgresql+psycopg://``."""
     return _WITH_DRIVER.sub("postgresql://", url)
 
 
 def is_embedded(dsn: str | None = None) -> bool:
-    """Whether :func:`resolve_dsn` comes to the embedded server, by its name or for want of any."""
+    """Return whether :func:`resolve_dsn` returns the embedded server."""
     return configured_dsn(dsn) in (None, EMBEDDED)
 
 
 def resolve_dsn(dsn: str | None = None) -> str:
-    """Return :func:`configured_dsn`, else the DSN of the embedded server, now running.
+    """Return :func:`configured_dsn`, else the DSN of the embedded server, which is started.
 
     Raises:
-        NoServerError: it comes to the embedded server and that does not start.
+        NoServerError: the embedded server does not start.
     """
     given = configured_dsn(dsn)
     return server.start() if given is None or given == EMBEDDED else given
 
 
 def describe(connection: psycopg.Connection[Any]) -> str:
-    """Say which database a connection is to, without the password, for one line to print."""
+    """Return one line that names the database of a connection, without the password."""
     info = connection.info
     return f"database {info.dbname!r} on {info.host!r}, port {info.port}, as {info.user!r}"
 
 
 def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection[Any]:
-    """Connect to PostgreSQL 14 or later; no statement is prepared on the connection.
+    """Connect to PostgreSQL 14 or later; the connection prepares no statements.
 
     Raises:
-        NoServerError: the DSN is malformed, nothing answers there, or the login is refused.
-        StoreError: the server is older than PostgreSQL 14, or the database is not in UTF-8.
+        NoServerError: the DSN is invalid, no server answers, or it refuses the login.
+        StoreError: the server is older than PostgreSQL 14, or the database does not use UTF-8.
     """
     try:
         given = conninfo.conninfo_to_dict(dsn)
@@ -94,11 +94,11 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
     except psycopg.ProgrammingError as error:
         raise NoServerError(
             "invalid_dsn",
-            f"the DSN cannot be read: {first_line(error)}; it looks like "
+            f"the DSN cannot be read: {first_line(error)}; write it like "
             "postgresql://user:password@host:5432/database",
         ) from error
     except (psycopg.OperationalError, UnicodeError) as error:
-        # What is no host's name is refused by the codec of such names.
+        # The codec of host names raises this for an invalid name.
         raise no_connection(error) from error
     if connection.info.server_version < _OLDEST_SERVER:
         version = connection.info.server_version // 10000
@@ -116,9 +116,9 @@ def open_connection(dsn: str, *, autocommit: bool = False) -> psycopg.Connection
 
 
 def _settings_beside(given: Mapping[str, object]) -> dict[str, str]:
-    """Return what of :data:`_SETTINGS` neither a DSN nor the environment has a word on."""
+    """Return the :data:`_SETTINGS` that neither a DSN nor the environment sets."""
     if "service" in given:
-        # What its file says is known to libpq alone, and the DSN would win over it.
+        # Only libpq reads the service file, and the DSN would override it.
         return {}
     present = {
         option.keyword.decode() for option in pq.Conninfo.get_defaults() if option.val is not None
@@ -127,9 +127,9 @@ def _settings_beside(given: Mapping[str, object]) -> dict[str, str]:
 
 
 def _is_direct(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server's process is the one that the connection was told of when it began.
+    """Return whether the server process is the one named at the start of the connection.
 
-    A pooler tells a number of its own, and may give the next transaction to another process.
+    A pooler reports a number of its own, and may use another process for the next transaction.
     """
     with connection.cursor(row_factory=scalar_row) as cursor:
         present = cursor.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
@@ -137,34 +137,34 @@ def _is_direct(connection: psycopg.Connection[Any]) -> bool:
 
 
 def check_settings(connection: psycopg.Connection[Any]) -> None:
-    """Check that every text comes back as it was stored, whatever a page says.
+    """Check the settings that could change stored texts.
 
-    Times and ages need no such care: they are read in binary, which no setting changes.
+    Times and ages need no check: they are read in binary form, which does not depend on settings.
 
     Raises:
-        StoreError: the database, or the connection, has another encoding than UTF-8, or strings
-            in which a backslash is more than itself.
+        StoreError: the database or the connection does not use UTF-8, or
+            standard_conforming_strings is off.
     """
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
             "wrong_encoding",
             f"the database {connection.info.dbname!r} has the encoding {encoding}, which cannot "
-            "hold the texts of all pages; use one with UTF-8: "
+            "store all texts; use one with UTF-8: "
             "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
         )
     encoding = connection.info.parameter_status("client_encoding")
     if encoding not in (None, "UTF8"):
         raise StoreError(
             "wrong_encoding",
-            f"the connection has the client_encoding {encoding}, and texts are UTF-8; "
+            f"the connection has the client_encoding {encoding}, and texts are in UTF-8; "
             "run: SET client_encoding TO 'UTF8'",
         )
     if connection.info.parameter_status("standard_conforming_strings") == "off":
         raise StoreError(
             "wrong_strings",
-            "standard_conforming_strings is off, with which PostgreSQL reads the schema's "
-            "functions differently; run: SET standard_conforming_strings TO on, or for good: "
+            "standard_conforming_strings is off, which changes the meaning of the schema's "
+            "functions; run: SET standard_conforming_strings TO on, or permanently: "
             "ALTER DATABASE name RESET standard_conforming_strings",
         )
 
@@ -172,18 +172,17 @@ def check_settings(connection: psycopg.Connection[Any]) -> None:
 def open_deployed(
     dsn: str | None, schema: str | None = None, *, prepare: bool | None = None
 ) -> psycopg.Connection[Any]:
-    """Connect in ``autocommit``; deploy and upgrade the schema of the embedded server on the way.
+    """Connect in autocommit mode; the embedded server's schema is deployed and upgraded.
 
     Args:
-        dsn: where to.
+        dsn: the server.
         schema: the schema's name.
-        prepare: whether statements that are sent often are prepared; None means unless there is a
-            pooler in between.
+        prepare: whether frequent statements are prepared; None means unless there is a pooler.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
-            server and that does not start.
-        ArgumentError: ``schema`` is no name that the schema can have.
+        NoServerError: no server answers, it refuses the login, or the embedded server does not
+            start.
+        ArgumentError: the name of the schema is invalid.
     """
     wanted = configured_schema(schema)
     where = resolve_dsn(dsn)
@@ -198,7 +197,7 @@ def open_deployed(
         connection = pinned(own)
         with bound_to_schema(connection, wanted), translated_errors(connection):
             if is_embedded(dsn) and (schema_revision(connection) or "") < REVISION:
-                # Alembic takes a while to import and is rarely needed.
+                # Alembic is slow to import and rarely needed.
                 from pgsimhash.db.migrate import upgrade
 
                 upgrade(where, schema=wanted)
@@ -209,19 +208,19 @@ def open_deployed(
 
 
 def check_schema(connection: psycopg.Connection[Any]) -> None:
-    """Check that the schema is the one this version of the package works with.
+    """Check that the schema has the revision of this package version.
 
     Raises:
         SchemaError: it is missing, older or newer, or a copy without rows; the message names the
             command to run.
-        StoreError: a setting is against it.
+        StoreError: a setting prevents its use.
     """
     schema = schema_of(connection)
     option, argument = (
         ("", "") if schema == SCHEMA else (f" --schema {schema}", f', schema="{schema}"')
     )
     migrate = (
-        f"pgsimhash migrate{option}; or, where the schema is part of an Alembic history of yours, "
+        f"pgsimhash migrate{option}; or, if the schema is part of your own Alembic history, "
         f'add a revision with: pgsimhash.alembic.upgrade(op, revision="{REVISION}"{argument})'
     )
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -231,7 +230,7 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     if not nulls:
         raise StoreError(
             "wrong_nulls",
-            "array_nulls is off, by which what is not known would be stored as the text NULL; turn "
+            "array_nulls is off, so missing values would be stored as the text NULL; turn "
             "it on for the role or the connection: SET array_nulls TO on",
         )
     if has_citus:
@@ -241,9 +240,9 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
         if has_tables:
             raise SchemaError(
                 "unversioned",
-                f"the schema {schema} has tables and no recorded revision, as a copy of the schema "
-                "without its rows leaves it; load the rows of all tables too (pg_dump --data-only "
-                "--disable-triggers), or drop the schema and deploy it anew",
+                f"the schema {schema} has tables but no recorded revision, like a copy "
+                "without its rows; load the rows of all tables too (pg_dump --data-only "
+                "--disable-triggers), or drop the schema and deploy it again",
             )
         raise SchemaError("missing", f"the schema {schema} is not in this database; run: {migrate}")
     if found < REVISION:
@@ -255,13 +254,13 @@ def check_schema(connection: psycopg.Connection[Any]) -> None:
     if found > REVISION:
         raise SchemaError(
             "newer",
-            f"the schema {schema} is at revision {found}, made by a newer pgsimhash than this one, "
+            f"the schema {schema} is at revision {found}, created by a newer pgsimhash than this, "
             f"which knows {REVISION}; upgrade {install_command()}",
         )
 
 
 def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
-    """Return the revision that the schema is at, None where it is not deployed."""
+    """Return the revision of the schema, None if it is not deployed."""
     with connection.cursor(row_factory=scalar_row) as cursor:
         is_versioned = cursor.execute(query("schema_deployed", connection)).fetchone()
     return _recorded_revision(connection) if is_versioned else None
@@ -270,7 +269,7 @@ def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
 def _check_node(connection: psycopg.Connection[Any]) -> None:
     """Check that the connection is not to a worker of the Citus cluster that has the schema.
 
-    Each node has sequences of its own, so a page from here would be older than it is.
+    Each node has its own sequences, so a page added here would get an id that is too low.
 
     Raises:
         StoreError: it is.
@@ -280,7 +279,7 @@ def _check_node(connection: psycopg.Connection[Any]) -> None:
             raise StoreError(
                 "worker_node",
                 f"the connection is to a worker of a Citus cluster, and the schema "
-                f"{schema_of(connection)} belongs to all of it; connect to the coordinator",
+                f"{schema_of(connection)} belongs to the whole cluster; connect to the coordinator",
             )
 
 
@@ -294,14 +293,14 @@ def _recorded_revision(connection: psycopg.Connection[Any]) -> str | None:
 def checked_connection(
     dsn: str | None, schema: str | None = None
 ) -> Iterator[psycopg.Connection[Any]]:
-    """Connect in ``autocommit`` to a database that has the schema; errors are this package's.
+    """Connect in autocommit mode to a database with the schema; translate errors in the block.
 
     Raises:
-        NoServerError: no server answers, or it refuses the login; or it comes to the embedded
-            server and that does not start.
-        ArgumentError: ``schema`` is no name that the schema can have.
+        NoServerError: no server answers, it refuses the login, or the embedded server does not
+            start.
+        ArgumentError: the name of the schema is invalid.
         SchemaError: the schema is missing, or older or newer than this package.
-        StoreError: the server refuses what is asked inside the block.
+        StoreError: the server refuses a statement in the block.
     """
     with (
         open_deployed(dsn, schema) as connection,

@@ -1,4 +1,4 @@
-"""From what psycopg raises to this package's errors, which name the fix."""
+"""Translate psycopg's errors to this package's errors, which name the fix."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from pgsimhash.errors import CollectionError, NoServerError, StoreError
 
 @contextmanager
 def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Turn the server's refusals inside the block into this package's errors.
+    """Translate the server's errors inside the block to this package's errors.
 
     Raises:
         NoServerError: the connection was lost.
-        CollectionError: a collection is there no more by the name it had, or is being made.
-        StoreError: the server gave up (a time-out, a cancelled query, no disk space), is read-only,
-            cannot hold a value, forgets prepared statements, is in a transaction that failed or
-            whose isolation level is not READ COMMITTED, or the user may not do this, or not see all
-            rows that matter; or someone else held a lock for too long.
+        CollectionError: a collection has another name now, or is being built.
+        StoreError: any other refusal, such as a timeout, a full disk, a missing permission, a
+            failed transaction or a wrong isolation level.
     """
     try:
         yield
@@ -31,22 +29,22 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     except psycopg.errors.LockNotAvailable as error:
         raise StoreError(
             "locked",
-            f"{server_words(error)}; what was committed stays, run again to continue",
+            f"{server_words(error)}; committed work stays, run again to continue",
         ) from error
     except psycopg.errors.QueryCanceled as error:
         raise StoreError(
             "gave_up",
-            f"the database gave up: {first_line(error)}; raise statement_timeout, if it was that, "
-            "or take smaller batches; what was committed stays, run again to continue",
+            f"the database gave up: {first_line(error)}; raise statement_timeout if that "
+            "caused it, or use smaller batches; committed work stays, run again to continue",
         ) from error
     except psycopg.errors.DeadlockDetected as error:
         raise StoreError(
             "gave_up",
             f"the database gave up: {first_line(error)}; in each transaction ingest first, before "
-            "you write rows of your own; what was committed stays, run again to continue",
+            "you write your own rows; committed work stays, run again to continue",
         ) from error
     except psycopg.OperationalError as error:
-        told = f"{str(error).strip()}; what was committed stays, run again to continue"
+        told = f"{str(error).strip()}; committed work stays, run again to continue"
         if connection.closed:
             raise NoServerError(
                 "connection_lost", f"the connection to the database was lost: {told}"
@@ -58,15 +56,15 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     ) as error:
         raise NoServerError(
             "connection_lost",
-            f"the connection to the database was lost: {first_line(error)}; what was committed "
+            f"the connection to the database was lost: {first_line(error)}; committed work "
             "stays, run again to continue",
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             "not_permitted",
             f"the database refuses: {first_line(error)}; grant the user one of the roles that "
-            f"`pgsimhash migrate --roles` makes for the schema {schema_of(connection)}: reader, "
-            "writer, or owner, who alone creates the tables of other layouts",
+            f"`pgsimhash migrate --roles` creates for the schema {schema_of(connection)}: reader, "
+            "writer, or owner, which alone can create the tables of other layouts",
         ) from error
     except psycopg.errors.InvalidRoleSpecification as error:
         raise StoreError("hidden_rows", server_words(error)) from error
@@ -75,7 +73,7 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     except psycopg.errors.InFailedSqlTransaction as error:
         raise StoreError(
             "failed_transaction",
-            "the connection is in a transaction that failed; end it first: connection.rollback(), "
+            "the connection's transaction has failed; end it first: connection.rollback(), "
             "or leave its transaction() block",
         ) from error
     except (
@@ -84,9 +82,9 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     ) as error:
         raise StoreError(
             "mixed_statements",
-            f"a pooler mixes up the prepared statements of its clients: {first_line(error)}; let "
-            "it pool sessions, or keep prepared statements (PgBouncer: max_prepared_statements), "
-            "or say connect(prepare=False); a connection of your own takes prepare_threshold=None",
+            f"a pooler mixes up prepared statements: {first_line(error)}; let it pool "
+            "sessions, or support prepared statements (PgBouncer: max_prepared_statements), or "
+            "use connect(prepare=False); set prepare_threshold=None on your own connection",
         ) from error
     except psycopg.NotSupportedError as error:
         raise StoreError(
@@ -99,22 +97,22 @@ def translated_errors(connection: psycopg.Connection[Any]) -> Iterator[None]:
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise StoreError(
             "read_only",
-            f"the database is read-only here: {first_line(error)}; connect to the primary server, "
-            "or call what only reads: lookups, decide, pairs, clusters, reports, check, status",
+            f"the database is read-only: {first_line(error)}; connect to the primary server, "
+            "or only read: lookups, decide, pairs, clusters, reports, check, status",
         ) from error
     except (UnicodeEncodeError, psycopg.DataError) as error:
-        # Functions of the schema complain with this one, and their callers know of what.
+        # The schema's functions raise this, and their callers translate it.
         if isinstance(error, psycopg.errors.InvalidParameterValue):
             raise
         raise StoreError(
             "invalid_value",
-            f"the database cannot hold a value: {first_line(error)}; give text that is valid "
-            "UTF-8 without NUL, and numbers that are not so large",
+            f"the database cannot store a value: {first_line(error)}; use text in valid "
+            "UTF-8 without NUL, and smaller numbers",
         ) from error
 
 
 def server_words(error: psycopg.Error) -> str:
-    """Return what the server, or a function of the schema, says when it refuses, with the fix."""
+    """Return the server's message, or that of a function of the schema, with the fix."""
     said = error.diag
     hint = (said.message_hint or "").rstrip(".")
     if not hint.startswith("SELECT "):
@@ -129,7 +127,7 @@ def first_line(error: BaseException) -> str:
 
 
 def no_connection(error: BaseException) -> NoServerError:
-    """Return the error of who cannot connect, with what to do about it."""
+    """Return the error for a failed connection, with the fix."""
     problem = first_line(error)
     if "authentication failed" in problem or "no password" in problem:
         return NoServerError(

@@ -44,7 +44,7 @@ def test_a_standby_answers_reads_and_refuses_writes(dsn: str) -> None:
         assert store.should_fetch("https://a.example/")
         for read in (analysis.page_pairs, maintenance.check, maintenance.runs):
             assert list(read(store)) == []
-        with pytest.raises(pgsimhash.StoreError, match=r"read-only here: .*to the primary server"):
+        with pytest.raises(pgsimhash.StoreError, match=r"read-only: .*to the primary server"):
             store.add("https://a.example/", 0)
         assert list(store.clusters()) == []
         assert analysis.report(store).clusters == []
