@@ -23,7 +23,13 @@ LANGUAGES = frozenset({"python", "sh", "sql", "text"})
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-NOT_RUN = ("./run ", "pip install ", "pgsimhash migrate --dsn ", "pgsimhash migrate --sql | psql ")
+NOT_RUN = (
+    "./run ",
+    "python3 -m venv ",
+    "pip install ",
+    "pgsimhash migrate --dsn ",
+    "pgsimhash migrate --sql | psql ",
+)
 """The beginnings of commands that install packages, or name an unreachable server."""
 
 
