@@ -985,6 +985,7 @@ DECLARE
     began constant timestamptz := clock_timestamp();
     piece interval := interval '5 s';
     waited interval;
+    names text;
     holders text;
     ends text;
 BEGIN
@@ -1026,14 +1027,15 @@ BEGIN
         EXCEPTION WHEN lock_not_available THEN
             waited := clock_timestamp() - began;
         END;
+        -- By itself, for Citus: the rest is about this node.
+        names := (
+            SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
+            FROM pgsimhash.collections AS c
+            WHERE c.collection_id = ANY (collection_ids)
+        );
         SELECT format(
             '%s s for collection %s, which %s',
-            round(extract(epoch FROM waited)),
-            (
-                SELECT string_agg(format('"%s"', c.name), ', ' ORDER BY c.name)
-                FROM pgsimhash.collections AS c
-                WHERE c.collection_id = ANY (collection_ids)
-            ),
+            round(extract(epoch FROM waited)), names,
             coalesce(string_agg(h.who, ' and ' ORDER BY h.pid) || ' holds', 'others wait for too')
         ), string_agg(format('SELECT pg_terminate_backend(%s)', h.pid), '; ' ORDER BY h.pid)
             FILTER (WHERE h.pid IS NOT NULL)
