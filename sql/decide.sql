@@ -327,11 +327,16 @@ BEGIN
     batch_to := coalesce(batch_to, '{}');
     looked_up := clock_timestamp();
     IF remember AND NOT is_given THEN
-        SELECT l.arrived INTO arrived
+        SELECT l.newest_pages, l.arrived INTO newest_pages, arrived
         FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages) AS l;
-        page_ids := ARRAY(
-            SELECT nextval(drawn) FROM generate_series(1, batch_size)
-        );
+        -- Again where the sequence is behind: Citus commits pages on their node first, and a coordinator
+        -- that stops at that moment forgets which ids it gave.
+        LOOP
+            page_ids := ARRAY(
+                SELECT nextval(drawn) FROM generate_series(1, batch_size)
+            );
+            EXIT WHEN (page_ids[1] <= ANY (newest_pages)) IS NOT TRUE;
+        END LOOP;
         -- Citus lets the sequences of workers begin above 2 ^ 48.
         IF page_ids[1] > 281474976710656 THEN
             RAISE EXCEPTION 'this node is a worker of the Citus cluster'

@@ -254,6 +254,9 @@ CREATE TABLE pgsimhash.cache_epochs (
     epoch bigint NOT NULL DEFAULT (random() * 1099511627776)::bigint  -- A random number, or a sum.
 );
 
+-- Without a key, logical replication, by which Citus moves a schema, needs to know the rows that go.
+ALTER TABLE pgsimhash.cache_epochs REPLICA IDENTITY FULL;
+
 CREATE TYPE pgsimhash.match AS (
     simhash bigint,
     distance integer

@@ -35,12 +35,15 @@ WHERE p.distance IS NULL AND o.distance IS NULL
 def violations(connection: psycopg.Connection) -> list[str]:
     """Return the violations in all collections, and the invalid indexes."""
     found = "SELECT v.* FROM pgsimhash.collections AS c, pgsimhash.check_collection(c.name) AS v"
+    tables = connection.execute(
+        "SELECT array_agg('pgsimhash.simhashes' || suffix) FROM pgsimhash.layouts WHERE indexed"
+    ).fetchone()
     invalid = (
-        "SELECT indexrelid::regclass FROM pg_index JOIN pgsimhash.layouts AS l "
-        "ON indexed AND indrelid = ('pgsimhash.simhashes' || l.suffix)::regclass "
-        "WHERE NOT indisvalid"
+        "SELECT indexrelid::regclass FROM pg_index "
+        "WHERE indrelid = ANY (%s::regclass[]) AND NOT indisvalid"
     )
-    return [str(row) for query in (found, invalid) for row in connection.execute(query)]
+    rows = [*connection.execute(found), *connection.execute(invalid, tables)]
+    return [str(row) for row in rows]
 
 
 class Outcome(NamedTuple):
