@@ -329,14 +329,21 @@ BEGIN
     IF remember AND NOT is_given THEN
         SELECT l.newest_pages, l.arrived INTO newest_pages, arrived
         FROM pgsimhash._lock_compared(collection, own_id, compared, newest_pages) AS l;
-        -- Again where the sequence is behind: Citus commits pages on their node first, and a coordinator
-        -- that stops at that moment forgets which ids it gave.
-        LOOP
+        page_ids := ARRAY(
+            SELECT nextval(drawn) FROM generate_series(1, batch_size)
+        );
+        -- Citus commits pages on their node first. A coordinator that stops at that moment forgets
+        -- which ids it drew.
+        IF page_ids[1] <= ANY (newest_pages) THEN
+            PERFORM nextval(drawn)
+            FROM generate_series(
+                page_ids[1],
+                least((SELECT max(n) FROM unnest(newest_pages) AS n), page_ids[1] + 1000000)
+            );
             page_ids := ARRAY(
                 SELECT nextval(drawn) FROM generate_series(1, batch_size)
             );
-            EXIT WHEN (page_ids[1] <= ANY (newest_pages)) IS NOT TRUE;
-        END LOOP;
+        END IF;
         -- Citus lets the sequences of workers begin above 2 ^ 48.
         IF page_ids[1] > 281474976710656 THEN
             RAISE EXCEPTION 'this node is a worker of the Citus cluster'

@@ -97,3 +97,17 @@ def write_one(job: tuple[str, int]) -> tuple[str, str | None]:
     with connect(dsn) as store:
         verdict = store.add("https://b.example/", simhash, distance=DISTANCE)
     return verdict.verdict, verdict.duplicate_of
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_page_ids_are_above_the_newest_page_even_if_the_sequence_is_behind(
+    dsn: str, pages: int
+) -> None:
+    with connect(dsn) as store, psycopg.connect(dsn, autocommit=True) as connection:
+        *_, newest = store.add_many((f"https://a.example/{n}", n << 8) for n in range(40))
+        connection.execute("SELECT setval(pg_get_serial_sequence('pgsimhash.pages', 'page_id'), 2)")
+        verdicts = list(store.add_many((f"https://b.example/{n}", n << 8) for n in range(pages)))
+        page_ids = [verdict.page_id or 0 for verdict in verdicts]
+        assert page_ids == list(range(page_ids[0], page_ids[0] + pages))
+        assert page_ids[0] > (newest.page_id or 0)
+        assert {verdict.verdict for verdict in verdicts} == {"duplicate"}
